@@ -18,7 +18,7 @@ BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycop
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock label-studio demo demo-dataset test test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories redactions pictures
+.PHONY: help install lock label-studio demo demo-dataset test test-all test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs bench-clips fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap bench-list bench-live tasks histories redactions phrases pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,12 +52,15 @@ demo: $(VENV)/.core  ## from a fresh clone to a finished recording of the virtua
 demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual recordings, or six (SECONDS=30 FULL=1)
 	@$(BIN)/python examples/demo_dataset.py --seconds $(or $(filter-out 60,$(SECONDS)),30) $(if $(FULL),--full)
 
-test: $(VENV)/.all  ## run the tests of all that `make install` installs (WORKERS=2): 20 minutes on 2 cores
-	@echo "== running the tests with $(WORKERS) workers: about 20 minutes on 2 cores, longer where they are busy"
+test: $(VENV)/.all  ## run the tests of all that `make install` installs (WORKERS=2): half an hour on 2 cores
+	@echo "== running the tests with $(WORKERS) workers: half an hour on 2 cores, longer where they are busy"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not long"
+
+test-all: $(VENV)/.all  ## the same, and those that take long: ten minutes more
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-quick: $(VENV)/.all  ## run the tests that take no second, start no system and no browser: a minute and a half on 2 cores
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow and not long"
 
 check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date
 	@$(BIN)/ruff check .
@@ -110,8 +113,11 @@ bench-gopro: $(VENV)/.dev  ## fetching and reading camera files beside curl and 
 bench-graphs: $(VENV)/.core  ## counting, drawing and scoring task graphs (ANNOTATIONS=folder of CaptainCook4D)
 	@$(BIN)/python -P benchmarks/graphs.py $(or $(ANNOTATIONS),$(error give ANNOTATIONS=the folder with CaptainCook4D annotations))
 
-fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
-	@KITCHENSYNC_FUZZ_PACKETS=10000 $(BIN)/python -m pytest -q -rP tests/sensors/hololens/test_fuzzed_packets.py
+bench-clips: $(VENV)/.dev  ## films of examples that stop early, against real time
+	@$(BIN)/python -P benchmarks/prefix_clips.py
+
+fuzz: $(VENV)/.all  ## give every parser wrong inputs, those in a child or over a socket a tenth (COUNT=50000 PARSERS=)
+	@$(BIN)/python -P benchmarks/fuzz $(PARSERS) --count $(or $(COUNT),50000)
 
 rehearse: $(VENV)/.core  ## break everything on purpose and account for every packet (SCENARIOS=100 SEED=1 KEEP=rehearsal)
 	@$(BIN)/kitchensync rehearse --scenarios $(SCENARIOS) --seed $(SEED) --keep $(KEEP)
@@ -132,26 +138,38 @@ bench-tablets: $(VENV)/.dev  ## fifty tablets at once a second, on SQLite and on
 	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS)
 	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS) --database postgres
 
+bench-live: $(VENV)/.core  ## how soon each fault is said while recording: page, terminal, tablet, metrics (three minutes)
+	@$(BIN)/python -P benchmarks/live_faults.py
+
+bench-list: $(VENV)/.core  ## twenty thousand recordings built into a catalogue, asked, changed and asked again
+	@$(BIN)/python -P benchmarks/list_recordings.py
+
 bench-tap: $(VENV)/.dev  ## from a touch to the picture, without network, on a browser four times slower
 	@$(BIN)/python -P benchmarks/tap_to_paint.py
 
 pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in a real browser
 	@$(BIN)/python docs/pictures.py
 
+tasks: $(VENV)/.dev  ## do the commonest tasks of cook and admin in a browser: touches and seconds of each
+	@$(BIN)/python -m pytest -q -s tests/recipe_app/test_touches_of_tasks_in_a_browser.py -k commonest
+
 histories: $(VENV)/.dev  ## kill page, network and server at random while somebody cooks (HISTORIES=300)
 	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),300) $(BIN)/python -m pytest -q tests/system/test_nothing_entered_is_lost.py
+
+phrases: $(VENV)/.all  ## speak twenty phrases into the browser's microphone: each is to be kept once, and as its words
+	@KITCHENSYNC_PHRASES=20 $(BIN)/python -m pytest -q tests/recipe_app/test_narrator_in_a_browser.py -k microphone
 
 redactions: $(VENV)/.dev  ## pause, redact, withdraw, restore, copy and kill -9 recordings at random (HISTORIES=100)
 	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),100) $(BIN)/python -m pytest -q -n $(WORKERS) -o timeout=3600 tests/storage/test_redact_histories.py tests/recipe_app/test_withdrawal_histories.py
 
-attack: $(VENV)/.dev  ## attack a real `kitchensync app` on loopback in every way we know, others beside it (KINDS= SECONDS=10): 6 minutes
+attack: $(VENV)/.dev  ## attack app, recorder and clients on loopback in every way we know, a recording beside it (KINDS= SECONDS=10): 10 minutes
 	@$(BIN)/python -P benchmarks/attack $(KINDS) --seconds $(or $(filter-out 60,$(SECONDS)),10)
 
-label-studio: $(VENV)/.dev  ## install a Label Studio server into .venv/label-studio (800 MB) and send a recording through it
+label-studio: $(VENV)/.dev  ## install a Label Studio server into .venv/label-studio (800 MB), send a recording through it, correct steps on its page
 	@test -x $(VENV)/label-studio/bin/label-studio || { \
 		$(PYTHON) -m venv $(VENV)/label-studio && \
 		$(VENV)/label-studio/bin/pip install --quiet --disable-pip-version-check label-studio==1.23.2; }
-	@$(BIN)/python -m pytest -q tests/system/test_label_studio.py
+	@$(BIN)/python -m pytest -q -rP tests/system/test_label_studio.py tests/recipe_app/test_corrections_in_a_browser.py
 
 matrix: $(VENV)/.dev  ## every command x every life of a recording x every condition of the computer
 	@KITCHENSYNC_MATRIX=whole $(BIN)/python -m pytest -q -n $(WORKERS) tests/system/test_matrix.py

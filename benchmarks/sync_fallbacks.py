@@ -71,7 +71,7 @@ def recorded(world: Floats, rng: np.random.Generator, start_s: float, seconds: f
 
 def sound_trial(rng: np.random.Generator, *, seconds: float = 120.0, related: bool = True) -> dict[str, Any]:
     """Align two recordings of one kitchen (or of two); status, largest error and claimed bound, ms."""
-    from sync.align.fusion import by_sound
+    from sync.align.pair_alignment import by_sound
     from sync.align.sound import Sound, align_sounds
     from sync.result.result import sound_errors
 

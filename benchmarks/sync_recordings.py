@@ -26,7 +26,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from camera_films import FilmPlan, synthesize
 
-from sensors import clock_probe
+from sensors import host_clock
 from sensors.hololens import imu
 from sensors.hololens.streams import spatial_input
 from storage.chunks.chunk import Packet, seal
@@ -171,7 +171,7 @@ def probes(kitchen: Kitchen, seconds: float, rng: np.random.Generator) -> Iterat
     for world_s in np.arange(0.0, seconds, 1.0):
         host, ticks = HOST0_NS + round(world_s * 1e9), kitchen.headset_clock.ticks_at(world_s)
         out, back = (round(1e6 * (1.0 + rng.exponential(2.0))) for _ in range(2))
-        yield float(world_s), ticks, clock_probe.encode(host - out, host + back, ticks)
+        yield float(world_s), ticks, host_clock.encode(host - out, host + back, ticks)
 
 
 def largest_error_ms(kitchen: Kitchen, alignment: dict) -> float:

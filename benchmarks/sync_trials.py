@@ -202,7 +202,7 @@ def by_head_pose(setting: Setting, *, related: bool = True) -> Callable[[np.rand
 
     def judge(rng: np.random.Generator) -> Outcome:
         from sync.align.gyro import align_pair
-        from sync.align.head_pose import head_pose_gyro
+        from sync.align.headset_gyro import head_pose_gyro
         from sync.fit.resample import make_track
 
         around = setting.offset_s + MARGIN_S

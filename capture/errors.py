@@ -77,6 +77,16 @@ class NotRunning(CaptureError):
         super().__init__(f"{wanted}; {known}")
 
 
+class DeviceTaken(CaptureError):
+    """Another recording has a device of the rig."""
+
+    def __init__(self, device: str, recording: str) -> None:
+        super().__init__(
+            f"{device} belongs to recording {recording or 'that begins now'}; stop that one, or let its films stay on"
+            " the card for now (`kitchensync stop --leave-films`)"
+        )
+
+
 class StreamsMissing(CaptureError):
     """Armed streams that delivered nothing in time."""
 

@@ -33,3 +33,5 @@ class RecordingRequest:
     gyroscope_unit: str = "auto"
     """`auto` lets the alignment find it; `deg_per_s` or `rad_per_s` state it."""
     linger_ms: int = 20
+    override: str = ""
+    """Why it may begin though something that is expected is missing; "" where it may not."""

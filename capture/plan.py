@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from capture.errors import BadPlan
 from capture.lock import is_held
-from sensors.untrusted_json import load_json
+from sensors.untrusted_json import BadJson, load_json
 from storage.disk.durable import PRIVATE, write_whole
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 
@@ -56,7 +59,7 @@ class Plan:
     queue_url: str
     headsets: list[HeadsetPlan]
     cameras: dict[str, str] = field(default_factory=dict)
-    drainers: int = 2
+    drainers: Annotated[int, Field(ge=1)] = 2
     supervisor_pid: int = 0
     sensors: list[SensorPlan] = field(default_factory=list)
     chunk_s: float = 10.0
@@ -102,14 +105,19 @@ class Plan:
         write_whole(path, [json.dumps(asdict(self), indent=1).encode()], PART_SUFFIX, PRIVATE)
 
 
+@functools.cache
+def _form() -> TypeAdapter[Plan]:
+    return TypeAdapter(Plan)
+
+
 def load_plan(path: Path) -> Plan:
     """Read a plan that `save` wrote. Raises BadPlan."""
     try:
-        values = load_json(path)
-        values["headsets"] = [HeadsetPlan(**headset) for headset in values["headsets"]]
-        values["sensors"] = [SensorPlan(**sensor) for sensor in values["sensors"]]
-        return Plan(**values)
-    except (ValueError, TypeError, KeyError) as error:
+        return _form().validate_python(load_json(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadPlan(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except BadJson as error:
         raise BadPlan(path, str(error)) from error
 
 

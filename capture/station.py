@@ -11,21 +11,26 @@ import time
 from pathlib import Path
 from typing import Any
 
+from capture.doctor.checks import BAD, Report, examine_computer
+from capture.doctor.devices import examine_devices
 from capture.errors import CaptureError
 from capture.monitor.live_findings import findings_in, health_of
 from capture.monitor.monitor import RecordingMonitor
 from capture.monitor.rules import ALARM
 from capture.plan import is_running, runtime_folder
-from capture.rig.rig_file import read_rig
-from capture.session.control import ask
+from capture.rig.rig_file import order_of, read_rig
+from capture.session.control import ask, wait_for_ledger
+from sensors.errors import SensorError
 from sensors.host_clock import host_ns
 from storage.errors import StorageError
 from storage.manifest import edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
 
 START_MARGIN_S = 30.0
-STOP_LIMIT_S = 30.0
+STOP_LIMIT_S = 75.0
+"""So long a stop waits for what is stored; a queue that drains slowly goes on after it."""
 LOOK_S = 0.1
+SESSION_MINUTES = 60.0
 HEALTH_MS = 500
 BY_A_PERSON = ("requested", "aborted", "signal")
 """Why a recording ends that somebody wanted to end; every other end is a fault."""
@@ -38,35 +43,60 @@ _RECORD = [sys.executable, "-P", "-m", "kitchensync", "record"]
 
 
 class Station:
-    """The devices of one rig file, recording into one data folder; without a rig it watches what others record."""
+    """The devices of rig files, recording into one data folder; without a rig it watches what others record."""
 
-    def __init__(self, data: Path, rig: Path | None, *, start_timeout_s: float = 30.0) -> None:
-        self.data, self.rig, self.start_timeout_s = data, rig, start_timeout_s
+    def __init__(self, data: Path, *rigs: str, start_timeout_s: float = 30.0) -> None:
+        """A rig is a path, for every place, or PLACE=path for the kitchen of that name. Raises BadRig."""
+        self.data, self.start_timeout_s = data, start_timeout_s
+        self.rigs = {place: Path(path) for place, path in map(_of_place, rigs)}
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._monitor = RecordingMonitor()
 
-    def devices(self) -> list[str]:
-        """Name the kinds of devices of the rig file, as it is now; none where it cannot be read."""
-        if self.rig is None:
+    def rig_of(self, place: str) -> Path | None:
+        """Return the rig file of a kitchen, or the one for all of them."""
+        return self.rigs.get(place, self.rigs.get(""))
+
+    def devices(self, place: str = "") -> list[str]:
+        """Name the kinds of devices of a kitchen's rig file, as it is now; none where it cannot be read."""
+        path = self.rig_of(place)
+        if path is None:
             return []
         try:
-            rig = read_rig(self.rig)
+            rig = read_rig(path)
         except CaptureError:
             return []
         kinds = {"headset": rig.hololens, "camera": rig.gopro, "sensor": rig.sensor}
         return [kind for kind, named in kinds.items() if named]
 
-    def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
-        """Begin a recording; return the reasons why not, or nothing once every armed stream delivers."""
-        if self.rig is None:
-            return ["no rig is named, with which devices are recorded"]
+    def check(self, place: str = "") -> dict[str, Any]:
+        """Look over this computer and the devices of a kitchen before a session; return `doctor/1`."""
+        path = self.rig_of(place)
+        if path is None:
+            return examine_computer(self.data, SESSION_MINUTES, "wifi").as_dict()
+        report = Report(path.name)
+        try:
+            report = examine_devices(order_of(path), self.data, SESSION_MINUTES, path.name)
+        except (CaptureError, SensorError) as error:
+            report.add("rig file", BAD, str(error), f"kitchensync rig check {path}")
+        return report.as_dict()
+
+    def start(
+        self, recording: str, *, participant: str, consent: str, place: str, override: str = ""
+    ) -> list[str]:
+        """Begin a recording; return the reasons why not, or nothing once every armed stream delivers.
+
+        With an override, a reason that is kept, it begins though streams are missing when the time is over.
+        """
+        rig = self.rig_of(place)
+        if rig is None:
+            return [f"no rig is named for {place or 'any kitchen'}, with which devices are recorded"]
         try:
             check_recording_id(recording)
         except StorageError as error:
             return [str(error)]
-        options = ["--data", str(self.data), "--rig", str(self.rig), "--consent", consent]
+        options = ["--data", str(self.data), "--rig", str(rig), "--consent", consent]
         options += ["--participant", participant, "--place", place]
-        options += ["--start-timeout", f"{self.start_timeout_s:g}", "--json"]
+        options += ["--override", override, "--start-timeout", f"{self.start_timeout_s:g}", "--json"]
         log = self.data / f".{recording}.refused"
         with log.open("wb") as errors:
             process = subprocess.Popen(
@@ -100,26 +130,41 @@ class Station:
         process.wait()
         return [f"not every stream delivered within {self.start_timeout_s:g} s"]
 
-    def stop(self, recording: str) -> list[str]:
-        """End a recording in order; return why that was not possible, or nothing once it is asked."""
-        return self._end(recording, "stop")
+    def stop(self, recording: str, *, by: str = "") -> list[str]:
+        """End a recording in order; return why that was not possible, or nothing once its ledger is closed.
 
-    def abort(self, recording: str, *, reason: str) -> list[str]:
+        `by` is the pseudonym of who ends it, for the manifest.
+        """
+        return self._end(recording, "stop", by)
+
+    def abort(self, recording: str, *, reason: str, by: str = "") -> list[str]:
         """End a recording that shall not be used: it is kept, and its manifest says why."""
-        refused = self._end(recording, "abort")
+        refused = self._end(recording, "abort", by)
         if not refused:
-            self._wait_until_it_ended(recording)
-            with edit_manifest(self.data / recording) as manifest:
-                manifest["abandoned"] = {"reason": reason, "host_ns": host_ns()}
+            keep_reason(self.data / recording, reason)
         return refused
 
-    def _end(self, recording: str, request: str) -> list[str]:
-        return [] if ask(self._endpoint(recording), request) is not None else [f"{recording} is not running"]
+    def _end(self, recording: str, request: str, by: str) -> list[str]:
+        endpoint = self._endpoint(recording)
+        state = self._state(recording) if by else None
+        if ask(endpoint, request) is None:
+            return [f"{recording} is not running"]
+        if by and self._manifest(recording):
+            said = {"person": by, "host_ns": host_ns(), "faults": _faults_in(state) if state else []}
+            with edit_manifest(self.data / recording) as manifest:
+                manifest["ended_by"] = said
+        wait_for_ledger(endpoint, limit_s=STOP_LIMIT_S)
+        return []
 
-    def _wait_until_it_ended(self, recording: str) -> None:
-        end_s = time.monotonic() + STOP_LIMIT_S
-        while self._manifest(recording).get("state") == "recording" and time.monotonic() < end_s:
-            time.sleep(LOOK_S)
+    def tell(self, recording: str, what: str, text: str = "") -> list[str]:
+        """Tell a running recording to `mark` this moment, or another request that it keeps; return why not."""
+        if ask(self._endpoint(recording), what, text) is None:
+            return [f"{recording} is not running"]
+        return []
+
+    def room(self) -> list[dict[str, Any]]:
+        """Say how every recording is that this computer makes, into whatever folder."""
+        return self._monitor.look()
 
     def report(self, recording: str) -> dict[str, Any]:
         """Say how a recording is: `health`, `reasons` and `cook` in words, and `host_ns`, when that was known.
@@ -180,15 +225,38 @@ class Station:
             return {}
 
 
+def _faults_in(state: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what was wrong when somebody ended a recording: each alarm, and when its device was last heard."""
+    return [
+        {
+            "name": one.subject,
+            "said": one.operator,
+            "since_host_ns": state["streams"].get(one.subject, {}).get("last_host_ns") or state["host_ns"],
+        }
+        for one in findings_in(state)
+        if one.severity == ALARM
+    ]
+
+
 def _ended_alone(why: str) -> str:
     """Return the alarm of an end that nobody asked for; none of one that somebody did, or of none."""
     return "stopped" if why and why not in BY_A_PERSON else ""
 
 
-def station(data: Path, rig: Path | None) -> Station:
-    """Make the station of a rig file, or one that only watches. Raises BadRig when the file cannot be used."""
-    from capture.rig.rig_file import read_rig
+def _of_place(rig: str) -> tuple[str, str]:
+    place, sign, path = rig.rpartition("=")
+    return (place, path) if sign and not Path(rig).exists() else ("", rig)
 
-    if rig is not None:
-        read_rig(rig)
-    return Station(data, rig)
+
+def keep_reason(path: Path, reason: str) -> None:
+    """Write into a recording why it shall not be used."""
+    with edit_manifest(path) as manifest:
+        manifest["abandoned"] = {"reason": reason, "host_ns": host_ns()}
+
+
+def station(data: Path, *rigs: str) -> Station:
+    """Make the station of rig files, or one that only watches. Raises BadRig when a file cannot be used."""
+    made = Station(data, *rigs)
+    for path in made.rigs.values():
+        read_rig(path)
+    return made

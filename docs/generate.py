@@ -15,7 +15,7 @@ import click
 
 import kitchensync as api
 from capture.monitor.rules import RULES
-from capture.rig.schema import RigFile
+from capture.rig.rig_file import RigFile
 from kitchensync.cli import main as kitchensync
 from sensors.hololens.catalogue import STREAMS
 from sensors.hololens.profile import Profile

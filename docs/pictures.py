@@ -1,9 +1,9 @@
 """Take the pictures of the manual: the guided tour and the desk in a real browser, every screen in several dresses.
 
-    python docs/pictures.py [--out docs/pictures]
+    python docs/pictures.py [--out docs/pictures] [--all]
 
-Needs Chromium (`make system`) and the dev extra. Landscape, English and light is the whole way; the others (portrait,
-dark, 200 %, Arabic, pseudo-locale) show the screens that differ most.
+Needs Chromium (`make system`) and the dev extra. Landscape, English and light is the whole way; of the others
+(portrait, phone, dark, 200 %, Arabic, pseudo-locale) the manual shows some, and `--all` takes every one.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ PASSWORD = "only for this picture"  # noqa: S105
 DRESSES: dict[str, dict[str, Any]] = {
     "portrait": {"viewport": PORTRAIT},
     "dark": {"viewport": LANDSCAPE, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}},
     "200": {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2},
     "arabic": {"viewport": LANDSCAPE, "locale": "ar"},
     "pseudo": {"viewport": LANDSCAPE},
@@ -91,6 +92,10 @@ def walk(tablet: Tablet, pin: str, code: str, take: Camera) -> str:
     tablet.tap("Basil")
     tablet.screen("pin")
     take(page, "pin")
+    for digit in "602214":
+        tablet.tap(digit, exact=True)
+    page.get_by_text("tries left").wait_for()
+    take(page, "pin-wrong")
     for digit in pin:
         tablet.tap(digit, exact=True)
     tablet.screen("choose")
@@ -159,8 +164,8 @@ def cook(tablet: Tablet, take: Camera) -> None:
     tablet.screen("review")
 
 
-def other_ways(tablet: Tablet, take: Camera) -> None:
-    """A disordered script with its certificate, shown as a paragraph."""
+def other_ways(tablet: Tablet, take: Camera) -> str:
+    """A disordered script with its certificate, shown as a paragraph; return a recording that goes on."""
     tablet.page.goto(f"{tablet.url}/t/choose")
     tablet.screen("choose")
     tablet.begin("Pan quesadilla", strategy="disordered", display="paragraph")
@@ -190,11 +195,25 @@ def other_ways(tablet: Tablet, take: Camera) -> None:
     tablet.tap("Pause this step")
     take(page, "follow-paused")
     page.evaluate("localStorage.removeItem('cooking')")
+    page.goto(f"{tablet.url}/t/choose")
+    tablet.screen("choose")
+    begun = tablet.begin("Mezze platter")
+    tablet.to_checklist()
+    page.locator("[data-key=gather]").click()
+    tablet.screen("gather")
+    for box in page.get_by_role("checkbox").all()[:3]:
+        box.click()
+    take(page, "gather")
+    tablet.tap("To the checklist")
+    tablet.checklist()
+    tablet.saved()
+    return begun
 
 
-def dressed(browser: Any, tablet: Tablet, recording: str, take: Camera) -> None:
+def dressed(browser: Any, tablet: Tablet, recordings: list[str], take: Camera) -> None:
     """The same tablet in other dresses: its storage is taken along."""
     cookies = tablet.page.context.cookies()
+    done, begun = recordings
     for name, options in DRESSES.items():
         context = browser.new_context(**options)
         context.add_cookies(cookies)
@@ -202,19 +221,44 @@ def dressed(browser: Any, tablet: Tablet, recording: str, take: Camera) -> None:
         if name == "pseudo":
             page.goto(f"{tablet.url}/t/choose?lang=xx")
         for screen in (
+            "pair",
             "choose",
-            f"rec/{recording}/prepare",
-            f"rec/{recording}/follow",
-            f"rec/{recording}/review",
+            "recipes/tea_and_toast",
+            *(f"rec/{done}/{stage}" for stage in ("prepare", "review", "done")),
+            *(f"rec/{begun}/{stage}" for stage in ("gather", "checklist", "follow")),
         ):
             page.goto(f"{tablet.url}/t/{screen}")
             page.wait_for_selector("body:not([data-screen=loading]) #screen > *")
+            if page.locator("#take").count():
+                page.locator("#take").click()
+                page.wait_for_selector(f'body[data-screen="{screen.rpartition("/")[2]}"]')
             take(page, f"{screen.rpartition('/')[2]}-{name}")
+        sheets(page, name, take)
         context.close()
 
 
-def desk(browser: Any, url: str, invite: str, recording: str, take: Camera) -> None:
-    """Every page of the desk."""
+def sheets(page: Any, name: str, take: Camera) -> None:
+    """The sheets of the cooking screen."""
+    page.locator(".follow .buttons button").last.click()
+    page.wait_for_timeout(450)
+    take(page, f"follow-begun-{name}")
+    for place, sheet in (
+        ("[data-key=steps]", "all-steps"),
+        ("[data-key=pause]", "pause"),
+        ("[data-key=error]", "error"),
+    ):
+        page.locator(place).click()
+        page.locator("dialog[open]").wait_for()
+        take(page, f"{sheet}-{name}")
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(450)
+
+
+DESK = ("", "people", "devices", "plan", "recipes", "recipes/tea_and_toast", "audit")
+
+
+def desk(browser: Any, url: str, invite: str, recording: str, take: Camera) -> Any:
+    """Every page of the desk; return who is signed in there."""
     page = browser.new_context(viewport=LANDSCAPE).new_page()
     page.goto(invite)
     take(page, "desk-invite")
@@ -241,6 +285,23 @@ def desk(browser: Any, url: str, invite: str, recording: str, take: Camera) -> N
         take(page, f"desk-{name}", whole=True)
     page.goto(f"{url}doctor")
     take(page, "doctor")
+    return page.context.cookies()
+
+
+def dressed_desk(browser: Any, url: str, cookies: Any, recording: str, take: Camera) -> None:
+    """The desk's pages in other dresses."""
+    for name in ("portrait", "phone", "dark", "200", "arabic"):
+        context = browser.new_context(**DRESSES[name])
+        context.add_cookies(cookies)
+        page = context.new_page()
+        for address in (*DESK, f"recordings/{recording}"):
+            page.goto(f"{url}desk/{address}")
+            take(
+                page,
+                f"desk-{address.partition('/')[0] + ('-one' if '/' in address else '')}-{name}",
+                whole=True,
+            )
+        context.close()
 
 
 def main() -> int:
@@ -249,7 +310,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "pictures")
-    out = parser.parse_args().out
+    parser.add_argument("--all", action="store_true", help="every screen in every dress, to be looked at")
+    arguments = parser.parse_args()
+    out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     take = Camera(out)
     with demo() as (url, said), chromium() as browser:
@@ -257,9 +320,15 @@ def main() -> int:
         context = browser.new_context(viewport=LANDSCAPE, permissions=["screen-wake-lock", "microphone"])
         tablet = Tablet(context.new_page(), url)
         recording = walk(tablet, pin, code, take)
-        other_ways(tablet, take)
-        dressed(browser, tablet, recording, take)
-        desk(browser, url, invite, recording, take)
+        begun = other_ways(tablet, take)
+        dressed(browser, tablet, [recording, begun], take)
+        cookies = desk(browser, url, invite, recording, take)
+        dressed_desk(browser, url, cookies, recording, take)
+    if not arguments.all:
+        shown = "".join(path.read_text(encoding="utf-8") for path in REPOSITORY.glob("docs/**/*.md"))
+        for path in out.glob("*.png"):
+            if f"pictures/{path.name}" not in shown:
+                path.unlink()
     print(f"{take.count} pictures in {out}")
     return 1 if tablet.problems else 0
 

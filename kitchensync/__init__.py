@@ -97,7 +97,7 @@ def align(
 def _recordings(path: Path, *, one: bool = False) -> list[Path]:
     from storage.errors import NotARecording
     from storage.names import recordings_in
-    from storage.shell.given_recording import check_recordings
+    from storage.shell.given_path import check_recordings
 
     check_recordings(path)
     found = recordings_in(path)

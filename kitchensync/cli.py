@@ -12,8 +12,16 @@ from storage.shell.lazy_group import Table
 
 COMMANDS: Table = {
     "record": ("capture.commands.record:record", "Record headsets and cameras until told to stop."),
-    "stop": ("capture.commands.record:stop", "Stop a running recording."),
+    "stop": ("capture.commands.steer:stop", "Stop a running recording."),
+    "mark": (
+        "capture.commands.steer:mark",
+        "Mark a moment of a running recording, or begin a privacy pause.",
+    ),
     "top": ("capture.commands.top:top", "Show how running recordings are."),
+    "card": (
+        "kitchensync.cards.card_command:card",
+        "Say what a recording is worth while the participant is here.",
+    ),
     "recover": ("capture.commands.record:recover", "Take up recordings whose recorder was killed."),
     "rig": ("capture.commands.rig:rig", "Write or check rig.toml, what is recorded with what."),
     "doctor": ("capture.commands.doctor:doctor", "Look over this computer or a headset before a session."),
@@ -53,10 +61,10 @@ COMMANDS: Table = {
     "align": ("sync.commands.sync:align", "Align two gyroscopes given as arrays."),
     "report": ("sync.commands.sync:report", "Write report.html, one page to judge a recording by."),
     "graph": (
-        "recipe_app.commands.group:graph",
+        "recipe_app.commands.graph.group:graph",
         "Check task graphs, draw orders and error scripts, judge recordings.",
     ),
-    "app": ("recipe_app.commands.group:app", "Serve the tablet's recipe app."),
+    "app": ("recipe_app.commands.app_command:app", "Serve the tablet's recipe app."),
     "adopt": ("recipe_app.commands.adopt:adopt", "Make a recording of videos that were filmed elsewhere."),
     "backup": ("recipe_app.commands.keep:backup", "Back up what the recipe app remembers, while it runs."),
     "restore": ("recipe_app.commands.keep:restore", "Restore a backup of the recipe app."),
@@ -66,13 +74,16 @@ COMMANDS: Table = {
         "Take in and give back folders of published annotations.",
     ),
     "annotate": (
-        "recipe_app.commands.annotate:annotate",
+        "recipe_app.commands.annotate.annotate:annotate",
         "Let people mark step times with other tools, and take them back.",
     ),
     "study": ("recipe_app.commands.study:study", "Plan who cooks what, where and when."),
-    "release": ("recipe_app.commands.release:release", "Make data sets of recordings, and check them."),
+    "release": (
+        "recipe_app.commands.release.release:release",
+        "Make data sets of recordings, and check them.",
+    ),
     "export": (
-        "recipe_app.commands.export:export",
+        "recipe_app.commands.export.export:export",
         "Write data sets and recordings in the forms that models read.",
     ),
     "measure": (
@@ -107,14 +118,19 @@ def main(context: click.Context) -> None:
     Example:
       kitchensync record take-1 --data data --hololens 192.168.1.20 --gopro http://172.27.111.51:8080
     """
-    context.obj = {"station": _station, "mounts": _check_mounts, "check_place": _check_place}
+    context.obj = {
+        "station": _station,
+        "mounts": _check_mounts,
+        "check_place": _check_place,
+        "shows_people": _shows_people,
+    }
 
 
-def _station(data: Path, rig: Path | None) -> Any:
+def _station(data: Path, *rigs: str) -> Any:
     """Join the recipe app with whoever runs the devices: neither imports the other."""
     from capture.station import station
 
-    return station(data, rig)
+    return station(data, *rigs)
 
 
 def _check_mounts(recording: Path) -> None:
@@ -129,3 +145,13 @@ def _check_place(out: Path) -> None:
     from storage.shell.outputs import check_place
 
     check_place(out)
+
+
+def _shows_people(film: Path) -> bool:
+    """Join the virtual kitchen with consent: tell whether people are in a film. Raises Withdrawn, HoldsPauses."""
+    from storage.permission import Purpose, ask_for_file
+    from storage.redact.to_destroy import check_no_pauses_in
+
+    manifest = ask_for_file(film.resolve(), Purpose.LOOK)
+    check_no_pauses_in(film)
+    return manifest is not None and manifest.get("virtual") is not True

@@ -20,6 +20,7 @@ from storage.errors import words_of
 from storage.shell.answer import SCHEMA, refuse, say
 from storage.shell.lazy_group import LazyGroup
 
+STOPPED = "stopped by Ctrl-C; what is whole stays, run the same command again to go on"
 PRIVATE = 0o077
 """The umask of every command and of what it starts: people are in these files, only their owner may read them."""
 
@@ -40,12 +41,14 @@ class Shell(LazyGroup):
             error.show()
             sys.exit(error.exit_code)
         except click.Abort:
-            _leave(words, "stopped by Ctrl-C; what is whole stays, run the same command again to go on", 1)
+            _leave(words, STOPPED, 1)
         except click.UsageError as error:
             _leave(words, f"{error.format_message().rstrip('.')}; {_help(error)}", error.exit_code)
         except click.ClickException as error:
             _leave(words, error.format_message(), error.exit_code)
         except Exception as error:
+            if _was_stopped(error):
+                _leave(words, STOPPED, 1)
             if (reason := foreseen(error)) is None:
                 raise
             _leave(words, reason, getattr(error, "exit_code", 1))
@@ -59,6 +62,15 @@ def _private_files() -> Iterator[None]:
         yield
     finally:
         os.umask(before)
+
+
+def _was_stopped(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is behind an error: pydantic, and Python while a class is made, raise their own of it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def foreseen(error: Exception) -> str | None:

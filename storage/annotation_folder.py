@@ -18,6 +18,7 @@ from typing import Any
 from storage.disk.durable import write_whole
 from storage.disk.self_check import CHECK, checked_json, is_sound
 from storage.errors import BadAnnotations
+from storage.manifest import note_change
 from storage.names import PART_SUFFIX
 
 FOLDER = "annotations"
@@ -27,7 +28,15 @@ FILMS = "films.json"
 PUSHED = "pushed.json"
 """Where tasks of the recording are: servers and projects."""
 ACCEPTED_SCHEMA, VERSION_SCHEMA, FILMS_SCHEMA = "accepted-steps/1", "marked-steps/1", "annotated-films/1"
-PUSHED_SCHEMA, ERRORS_SCHEMA, QUESTIONS_SCHEMA = "pushed-tasks/1", "judged-errors/1", "verified-questions/1"
+PUSHED_SCHEMA = "pushed-tasks/1"
+JUDGED = {
+    "errors": "judged-errors/1",
+    "questions": "verified-questions/1",
+    "evidence": "marked-evidence/1",
+    "decisions": "decisions-of-people/1",
+    "ratings": "ratings-of-people/1",
+}
+"""What people judge -> the schema of what is kept of it."""
 
 Content = dict[str, Any]
 
@@ -71,7 +80,7 @@ def accepted_steps(recording: Path) -> AcceptedSteps | None:
         return AcceptedSteps(
             int(content["version"]), str(content["author"]), fps, int(content["frames"]), steps
         )
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
         raise BadAnnotations(recording / FOLDER / ACCEPTED, f"lacks {error}") from error
 
 
@@ -93,6 +102,7 @@ def read_annotations(recording: Path, name: str, schema: str) -> Content | None:
 def write_annotations(recording: Path, name: str, content: Content) -> None:
     """Write a file of `annotations/`, whole and synced. Raises OSError."""
     write_whole(recording / FOLDER / name, [checked_json(content, indent=1)], PART_SUFFIX)
+    note_change(recording)
 
 
 @contextmanager
@@ -133,33 +143,18 @@ def add_version(recording: Path, content: Content) -> tuple[int, bool]:
         return number, True
 
 
-def add_errors_version(recording: Path, content: Content) -> int:
-    """Keep judged errors under the next number; return it. Raises OSError."""
-    return _add_numbered(recording, "errors", {"schema": ERRORS_SCHEMA, **content})
-
-
-def add_questions_version(recording: Path, content: Content) -> int:
-    """Keep verified questions under the next number; return it. Raises OSError."""
-    return _add_numbered(recording, "questions", {"schema": QUESTIONS_SCHEMA, **content})
-
-
-def add_opinions_version(recording: Path, kind: str, content: Content) -> int:
-    """Keep `decisions` or `ratings` of people under the next number; return it. Raises OSError."""
-    return _add_numbered(recording, kind, {"schema": f"{kind}-of-people/1", **content})
-
-
-def verified_questions(recording: Path) -> list[dict[str, Any]] | None:
-    """Return the newest verified questions; None where there are none. Raises BadAnnotations, OSError."""
-    newest = max(_numbers(recording, "questions"), default=0)
-    found = read_annotations(recording, f"questions-{newest}.json", QUESTIONS_SCHEMA)
-    return None if found is None else list(found["questions"])
-
-
-def _add_numbered(recording: Path, kind: str, content: Content) -> int:
+def add_judged(recording: Path, kind: str, content: Content) -> int:
+    """Keep what people judged, of a kind of `JUDGED`, under the next number; return it. Raises OSError."""
     with editing(recording):
         number = max(_numbers(recording, kind), default=0) + 1
-        write_annotations(recording, f"{kind}-{number}.json", content)
+        write_annotations(recording, f"{kind}-{number}.json", {"schema": JUDGED[kind], **content})
         return number
+
+
+def newest_judged(recording: Path, kind: str) -> Content | None:
+    """Return the newest that was kept of a kind; None where there is none. Raises BadAnnotations, OSError."""
+    newest = max(_numbers(recording, kind), default=0)
+    return read_annotations(recording, f"{kind}-{newest}.json", JUDGED[kind])
 
 
 def _numbers(recording: Path, kind: str) -> list[int]:

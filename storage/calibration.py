@@ -13,6 +13,7 @@ import numpy as np
 
 from sensors.files_on_disk import sync_path
 from storage.chunks.chunk import set_attribute
+from storage.chunks.chunk_reader import UNREADABLE
 from storage.errors import BadChunk
 
 SCHEMA = "calibration/1"
@@ -55,8 +56,8 @@ def read_calibration(path: Path) -> dict[str, ConstantTable]:
             if schema != SCHEMA:
                 raise BadChunk(path, f"schema is {schema!r}, not {SCHEMA!r}")
             return {name: _table(name, dataset) for name, dataset in file.items()}
-    except OSError as error:
-        raise BadChunk(path, f"does not open as HDF5 ({error})") from error
+    except UNREADABLE as error:
+        raise BadChunk(path, f"is no HDF5 file of constants ({error})") from error
 
 
 def _table(name: str, dataset: Any) -> ConstantTable:

@@ -1,5 +1,8 @@
 """Every error of the storage side, one base."""
 
+from __future__ import annotations
+
+import errno
 import os
 from pathlib import Path
 
@@ -121,6 +124,15 @@ class BadLabFile(StorageError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path}: {why}; mend that line")
+
+
+class BadCondition(StorageError):
+    """A condition on recordings that cannot be asked."""
+
+    exit_code = 2
+
+    def __init__(self, text: str, why: str) -> None:
+        super().__init__(f"{text!r} is no condition such as 'verdict!=FAIL'; {why}")
 
 
 class NotRedactable(StorageError):
@@ -307,3 +319,28 @@ def words_of(error: Exception) -> str:
         return " ".join(str(error).split())
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
     return f"{where}{(error.strerror or str(error)).lower()}; see to the disk, then run it again"
+
+
+OF_COMPUTER = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES),
+    *(errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EBUSY, errno.ENODEV, errno.ENXIO),
+    *(errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.ECONNRESET, errno.ECONNREFUSED),
+    *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH),
+}
+"""What a disk, a network store or memory says; a file that is gone or holds something else is a finding."""
+
+
+def is_trouble(error: BaseException) -> bool:
+    """Tell whether an error, or one that it came from, is of the computer."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError) or (isinstance(cause, OSError) and cause.errno in OF_COMPUTER):
+            return True
+        cause = cause.__cause__
+    return False
+
+
+def pass_on_trouble(error: BaseException) -> None:
+    """Raise an error again that is of the computer; a finding is left to who caught it."""
+    if is_trouble(error):
+        raise error

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sensors.untrusted_json import BadJson, parse_object
 from storage.disk.durable import LOCAL
 from storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
 from storage.errors import BadEventLog
@@ -21,6 +21,8 @@ SCHEMA = "event/1"
 FIRST = "0" * 64
 
 Event = dict[str, Any]
+FORMS: dict[str, type] = {"kind": str, "host_ns": int, "uncertainty_ns": int, "body": dict}
+"""What every event says, and as what."""
 
 
 class EventLog:
@@ -86,13 +88,15 @@ def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
     # A line without its end is being written, or was torn by a crash before anyone was told.
     for number, line in enumerate(whole_lines(path.read_bytes()), start=1):
         try:
-            event = json.loads(line)
-        except ValueError as error:
+            event = parse_object(line)
+        except BadJson as error:
             raise BadEventLog(path, number, str(error)) from error
         if is_sound(line) is False:
             raise BadEventLog(path, number, "its checksum does not fit")
-        if not isinstance(event, dict) or event.get("prev") != previous:
+        if event.get("prev") != previous:
             raise BadEventLog(path, number, "it does not follow the line before it")
+        if any(type(event.get(name)) is not form for name, form in FORMS.items()):
+            raise BadEventLog(path, number, "it does not say what an event says")
         previous = hashlib.sha256(line).hexdigest()
         yield {key: value for key, value in event.items() if key != CHECK}, previous
 

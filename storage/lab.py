@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import stat
 import tomllib
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from storage.errors import BadLabFile
+from storage.errors import BadLabFile, NoSuchGroup
 
 VARIABLE = "KITCHENSYNC_LAB"
 """Environment variable with the path of the file; else it lies in the folder of the recordings, or in one above."""
@@ -45,6 +47,19 @@ class Lab(BaseModel):
         description="Hours in which a participant can take a withdrawal on the tablet back; then it is carried out.",
     )
 
+    screen_clock: Literal["ends", "minute", "off"] = Field(
+        default="ends",
+        description="When the tablet shows the screen clock to a recording's cameras: at its ends, also each minute "
+        "(only where the steps are shown one by one), or never.",
+    )
+
+    site: str = Field(
+        default="",
+        max_length=80,
+        description="Name of this site, where recordings of several laboratories come together: `kitchensync list` "
+        "says it of every recording below.",
+    )
+
     group: str | None = Field(
         default=None,
         description="Group of this computer whose members may read recordings; without one only their owner may.",
@@ -68,7 +83,7 @@ def lab_of(recording: Path) -> Lab:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise BadLabFile(path, f"{where}: {first['msg']}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadLabFile(path, str(error)) from None
 
 
@@ -76,3 +91,41 @@ def _file(recording: Path) -> Path | None:
     if stated := os.environ.get(VARIABLE):
         return Path(stated)
     return next((folder / NAME for folder in recording.parents if (folder / NAME).is_file()), None)
+
+
+SHARED = 0o027
+"""The umask where a laboratory shares: its group may read, others may not."""
+
+
+def share(recording: Path) -> None:
+    """Let the laboratory's group read what this process, and what it starts, writes from now on.
+
+    Raises BadLabFile, NoSuchGroup.
+    """
+    if _group(recording) is not None:
+        os.umask(SHARED)
+
+
+def give_to_group(recording: Path) -> None:
+    """Give a new folder of a recording to the laboratory's group; what is made in it belongs to that too.
+
+    Raises BadLabFile, NoSuchGroup where there is none of that name or we are no member.
+    """
+    found = _group(recording)
+    if found is None:
+        return
+    try:
+        os.chown(recording, -1, found.gr_gid)
+    except PermissionError:
+        raise NoSuchGroup(found.gr_name, "you are no member of it") from None
+    recording.chmod(stat.S_IMODE(recording.stat().st_mode) | stat.S_ISGID)
+
+
+def _group(recording: Path) -> grp.struct_group | None:
+    name = lab_of(recording).group
+    if name is None:
+        return None
+    try:
+        return grp.getgrnam(name)
+    except KeyError:
+        raise NoSuchGroup(name, "this computer knows no group of that name") from None

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
+from sensors.untrusted_json import parse_object
+
 BY_DEVICE, LOST, STOPPED, FAILED = "ended_by_device", "lost", "stopped", "failed"
 """Reasons of an end. A lost stream was tried again until the recording was over."""
 
@@ -209,11 +211,12 @@ def read_note(payload: bytes | memoryview) -> Note:
 
     A fact that a newer version adds to a kind is passed over. Raises ValueError for what is no JSON object.
     """
-    said = json.loads(bytes(payload))
-    if not isinstance(said, dict):
-        raise ValueError("a note of the ledger is a JSON object")
+    said = parse_object(bytes(payload))
+    host_ns = said.get("host_ns") or 0
+    if not isinstance(host_ns, int):
+        raise ValueError("the time of a note is no whole number")
     note = _understood(said) or UnknownNote(said=said)
-    return written(note, str(said.get("stream", "")), int(said.get("host_ns") or 0))
+    return written(note, str(said.get("stream", "")), host_ns)
 
 
 def _understood(said: dict[str, Any]) -> Note | None:

@@ -12,15 +12,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from storage.annotation_folder import ACCEPTED, FOLDER
 from storage.errors import StorageError, words_of
 from storage.life import Life, life_of, usable_manifest
 from storage.manifest import Manifest
 from storage.names import is_recording
+from storage.permission import Purpose, why_not
 from storage.reading.alignments import alignment_files, read_alignment
-from storage.verify import FAIL, kept_verdict
+from storage.verify import FAIL, PASS, WARN, kept_verdict
 
 HIDDEN = (".", "_")
 """Folders of our own beside the recordings begin so."""
+Entry = os.DirEntry[str]
 WORST_FIRST = ("unreadable", "not_aligned", "check", "aligned")
 
 
@@ -32,19 +35,27 @@ def recordings_below(root: Path) -> Iterator[Path]:
     """
     if is_recording(root):
         yield root
-        return
-    for folder in _folders_in(root):
+    else:
+        yield from _among(folders_in(root))
+
+
+def _among(folders: list[Entry]) -> Iterator[Path]:
+    for entry in sorted(folders, key=lambda one: one.name):
+        path = Path(entry.path)
         try:
-            inside = None if is_recording(folder) else _folders_in(folder)
+            inside = None if is_recording(path) else folders_in(path)
         except OSError:
             inside = None
-        yield from [folder] if inside is None else recordings_below(folder)
+        if inside is None:
+            yield path
+        else:
+            yield from _among(inside)
 
 
-def _folders_in(folder: Path) -> list[Path]:
+def folders_in(folder: Path | str) -> list[Entry]:
+    """Return the folders in one that are not our own, in no order. Raises OSError."""
     with os.scandir(folder) as entries:
-        here = [one for one in entries if not one.name.startswith(HIDDEN)]
-    return sorted(Path(one.path) for one in here if one.is_dir(follow_symlinks=False))
+        return [one for one in entries if one.name[0] not in HIDDEN and one.is_dir(follow_symlinks=False)]
 
 
 def line_of(recording: Path, root: Path) -> dict[str, Any]:
@@ -59,7 +70,8 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
         said["life"] = str(life_of(recording))
         if said["life"] == Life.WITHDRAWN:
             return said
-        return said | _of_manifest(usable_manifest(recording)) | _kept(recording)
+        said |= _of_manifest(usable_manifest(recording)) | _kept(recording)
+        return said | {"releasable": said["releasable"] and said["verdict"] in (PASS, WARN)}
     except StorageError as error:
         return said | {"problem": words_of(error), "verdict": FAIL} | {"bytes": sum(_sizes(recording))}
     except OSError as error:  # of the computer: no verdict on the recording
@@ -69,13 +81,19 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
 def _of_manifest(manifest: Manifest) -> dict[str, Any]:
     started, stopped = manifest.get("started") or {}, manifest.get("stopped") or {}
     begin, end = started.get("host_ns"), stopped.get("host_ns")
-    recipe = manifest.get("recipe")
+    recipe, script = manifest.get("recipe"), manifest.get("script")
+    script = script if isinstance(script, dict) else {}
     return {
         "uuid": manifest.get("uuid"),
         "recipe": recipe.get("name") if isinstance(recipe, dict) else recipe,
+        "order": recipe.get("order") if isinstance(recipe, dict) else None,
+        "strategy": script.get("strategy"),
+        "display": script.get("display"),
         "person": manifest.get("pseudonym"),
         "place": manifest.get("place"),
         "consent": manifest.get("consent", "none"),
+        "consented": not why_not(manifest, Purpose.ANNOTATE),
+        "releasable": not why_not(manifest, Purpose.RELEASE_RAW),
         "started": utc_words(started.get("utc_ns")),
         "seconds": (end - begin) / 1e9 if isinstance(begin, int) and isinstance(end, int) else None,
     }
@@ -86,6 +104,7 @@ def _kept(recording: Path) -> dict[str, Any]:
     verdict = kept_verdict(recording) or {}
     session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
     about = {"verdict": verdict.get("status"), "alignment": _alignment(recording)}
+    about["annotated"] = (recording / FOLDER / ACCEPTED).is_file()
     return session | about | {"bytes": sum(_sizes(recording))}
 
 

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +83,17 @@ def edit_manifest(recording: Path) -> Iterator[Manifest]:
         write_json(recording / MANIFEST, manifest)
     finally:
         os.close(descriptor)
+
+
+def note_change(recording: Path) -> None:
+    """Let the file system say that a manifest changed, as writing it does; its content and date stay. Raises OSError.
+
+    Whoever writes below `sync/`, `annotations/` or into the list of copies calls it: the catalogue looks at nothing
+    but that file. One without a manifest is read each time.
+    """
+    with suppress(FileNotFoundError):
+        facts = (recording / MANIFEST).stat()
+        try:
+            os.utime(recording / MANIFEST, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        except PermissionError:  # somebody else's, whose group may write: they may only say that it is of now
+            os.utime(recording / MANIFEST)

@@ -28,7 +28,9 @@ def notes_in(paths: Iterable[Path]) -> dict[str, list[Note]]:
         with Chunk(path) as chunk:
             if damage := chunk.damage():
                 raise BadChunk(path, ", ".join(damage))
-            for payload in chunk.payloads():
-                note = read_note(payload)
-                notes[note.stream].append(note)
+            try:
+                for note in map(read_note, chunk.payloads()):
+                    notes[note.stream].append(note)
+            except ValueError as error:
+                raise BadChunk(path, f"a note of the ledger is none: {error}") from error
     return dict(notes)

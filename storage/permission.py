@@ -62,10 +62,33 @@ def ask(recording: Path, purpose: Purpose, *, without_consent: str = "", or_else
     return _overridden(recording, purpose, without_consent) if why else manifest
 
 
-def ask_for_file(path: Path, purpose: Purpose) -> None:
-    """Ask for the recording that a file lies in, if it lies in one. Raises what `ask` does."""
-    if recording := next((folder for folder in path.parents if (folder / MANIFEST).is_file()), None):
-        ask(recording, purpose)
+def ask_for_file(path: Path, purpose: Purpose) -> Manifest | None:
+    """Ask for the recording that a file lies in and return its manifest; None outside. Raises what `ask` does."""
+    recording = next((folder for folder in path.parents if (folder / MANIFEST).is_file()), None)
+    return ask(recording, purpose) if recording else None
+
+
+class StillPermitted:
+    """Tells whoever copies for long that the recording was withdrawn meanwhile; made before the gate is asked."""
+
+    def __init__(self, recording: Path) -> None:
+        """Remember the manifest as it is."""
+        self._recording, self._seen = recording, self._stamp(recording)
+
+    def check(self) -> None:
+        """Raise Withdrawn once it was; NotARecording."""
+        stamp = self._stamp(self._recording)
+        if stamp != self._seen:
+            usable_manifest(self._recording)
+            self._seen = stamp
+
+    @staticmethod
+    def _stamp(recording: Path) -> tuple[int, int] | None:
+        try:
+            status = (recording / MANIFEST).stat()
+        except OSError:
+            return None  # the gate says what is wrong
+        return status.st_ino, status.st_mtime_ns
 
 
 def _overridden(recording: Path, purpose: Purpose, reason: str) -> Manifest:

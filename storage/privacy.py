@@ -1,4 +1,4 @@
-"""When a recording was to hold nothing: the privacy pauses asked for at the tablet, on the capture clock."""
+"""When a recording was to hold nothing: the privacy pauses that were asked for, on the capture clock."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WRITERS = ("tablet", "tablet_late")
 """Logs of the tablet: while it recorded, and what arrived afterwards."""
+OPERATOR = "operator"
+"""The log of who runs the session: marks, and pauses asked for without a tablet."""
 PAUSE, RESUME = "pause", "resume"
 FOR_EVER = 2**62
 """When a pause ends that nobody ended."""
@@ -35,7 +37,8 @@ Pauses = tuple[tuple[int, int], ...]
 
 def pauses_of(recording: Path) -> Pauses:
     """Return the pauses of a recording, with the doubt about their touches. Raises BadEventLog: nobody knows then."""
-    return pauses_in(event for writer in WRITERS for event in events_of(recording, writer))
+    by_tablet = pauses_in(event for writer in WRITERS for event in events_of(recording, writer))
+    return tuple(sorted(by_tablet + pauses_in(events_of(recording, OPERATOR))))
 
 
 def pauses_in(events: Iterable[Event]) -> Pauses:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Mask
-from sensors.clock_probe import PROBE
-from sensors.gopro.names import card_name
+from sensors.host_clock import PROBE
+from storage.camera_clips import in_order
 from storage.chunks.stored_packets import StoredPackets
 from storage.copies.read_through import readable_folder
 from storage.errors import UnknownStream
@@ -225,7 +225,7 @@ class Recording:
         return camera_stream(self.gopro_files, name, take)
 
     def clock_exchanges(self, device: str) -> npt.NDArray[np.void]:
-        """Return a headset's clock exchanges, (n,) of `sensors.clock_probe.PROBE`, without unreadable ones."""
+        """Return a headset's clock exchanges, (n,) of `sensors.host_clock.PROBE`, without unreadable ones."""
         stream = self[f"{CLOCK_STREAMS}/{device}"]
         if not stream.folder.is_dir() or len(stream) == 0:
             return np.empty(0, PROBE)
@@ -297,12 +297,7 @@ class Recording:
 
 def camera_files(folder: Path) -> list[Path]:
     """Return a camera's files by number, then chapter: GX020001 goes on after GX010001, GX010002 is another clip."""
-
-    def place(path: Path) -> tuple[str, str, int, str]:
-        known = card_name(path.name)
-        return (known.number, known.letters, known.chapter, path.name) if known else ("", "", 0, path.name)
-
-    return sorted((path for path in folder.glob("*") if path.suffix.upper() == ".MP4"), key=place)
+    return in_order(path for path in folder.glob("*") if path.suffix.upper() == ".MP4")
 
 
 def open_recording(path: Path | str, *, with_pauses: bool = False) -> Recording:

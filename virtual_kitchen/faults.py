@@ -46,6 +46,7 @@ KINDS = {
     "slow_drip": "slow_drip:STREAM@T+D       packets due in [T, T+D) are sent a few bytes at a time",
     "depth_rate_drop": "depth_rate_drop:STREAM@T+D a depth stream slows down to 5 Hz (no hands seen); no loss",
     "app_restart": "app_restart:@T+D           all ports close at T and refuse for D s; a new world frame after",
+    "headset_swap": "headset_swap:@T+D          as app_restart, and its clock counts anew: was off, or is another",
     "hostile_half_header": "hostile_half_header:STREAM@T  five bytes of a header, then silence",
     "hostile_drip": "hostile_drip:STREAM@T      a packet comes at five bytes a second",
     "hostile_empty": "hostile_empty:STREAM@T     packets without payload, as fast as they go",
@@ -65,7 +66,7 @@ HOSTILE = tuple(name for name in KINDS if name.startswith("hostile_"))
 CUTS = ("drop_connection", "half_packet", "garbage_size", "kill_port", *HOSTILE)
 "Faults that end a connection."
 STORM = 30
-WHOLE = ("app_restart", "die")
+WHOLE = ("app_restart", "headset_swap", "die")
 "Faults of the headset as a whole."
 BUNCH_S = 0.5
 SLOW_HZ = 5.0

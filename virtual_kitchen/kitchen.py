@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.board_show import BoardShow
+from virtual_kitchen.world.boards import BoardShow
 from virtual_kitchen.world.clocks import CameraCrystal, TickCounter, camera_clock, headset_clock
 from virtual_kitchen.world.motion import HeadMotion
 from virtual_kitchen.world.scene import Scene
+from virtual_kitchen.world.screen import Screen
 
 NS_PER_S = 1_000_000_000
 
@@ -34,6 +35,10 @@ class Kitchen:
     world0_host_ns: int | None = None
     show: BoardShow | None = None
     """A calibration board, where a cook shows one instead of cooking."""
+    screen: Screen | None = None
+    """The tablet's glass, where it shows its clock to the cameras."""
+    gopro_size: tuple[int, int] = (640, 360)
+    """Width and height of what cameras film."""
     frame_counter: bool = False
     """Whether cameras draw into each picture which one it is."""
     _started: threading.Event = field(default_factory=threading.Event)

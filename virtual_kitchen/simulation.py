@@ -1,11 +1,13 @@
 """One run of the virtual kitchen: everything bound before anything listens, the truth at the end."""
 
+from __future__ import annotations
+
 import signal
 import sys
 import threading
 import time
 from _thread import start_new_thread
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +16,6 @@ from typing import Any
 
 import cv2
 
-from virtual_kitchen.ending import wait_for_clients
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.faults import DEVICE, Fault, FaultPlan
 from virtual_kitchen.gopro.board_roll import roll_of
@@ -28,12 +29,32 @@ from virtual_kitchen.headset.server import VirtualHeadset
 from virtual_kitchen.kitchen import NS_PER_S, Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world import rotations
-from virtual_kitchen.world.board_show import BoardShow
+from virtual_kitchen.world.boards import BoardShow
 from virtual_kitchen.world.frame_counter import ABOUT
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.replay import Replay, read_replay
+from virtual_kitchen.world.screen import Screen
 
+ALONE_S = 10.0
+"""So long nobody may have been connected: a busy computer takes its time between two things."""
+LATEST_S = 300.0
+"""So long a client is waited for that never leaves, or never fetches a file."""
 _TICK_S = 0.1
+
+
+def wait_for_clients(
+    seen_ns: Callable[[], int], has_all: Callable[[], bool], asked_to_stop: threading.Event
+) -> None:
+    """Return when clients have all and have left (last `seen_ns`, host_ns), on request, or when it is too late."""
+    begin_ns = time.monotonic_ns()
+    while (now_ns := time.monotonic_ns()) - begin_ns < LATEST_S * NS_PER_S:
+        alone_ns = now_ns - max(begin_ns, seen_ns())
+        if alone_ns >= ALONE_S * NS_PER_S and has_all():
+            return
+        if asked_to_stop.wait(_TICK_S):
+            return
+
+
 COOKING, BOARD = "cooking", "board"
 _DRAWN_AT = VideoFormat(1280, 720, 30)
 
@@ -53,11 +74,15 @@ class Options:
     gopro_port: int = 8080
     gopro_model: str = "hero12"
     gopro_chapter_seconds: float | None = None
+    gopro_size: tuple[int, int] = (640, 360)
     gyroscope_unit: str = "deg_per_s"
     start_utc_ns: int | None = None
     replay: str | None = None
+    shows_people: bool = False
+    "The replayed film is of a recording of people: what is made of it is no virtual kitchen's."
     scene: str = COOKING
     frame_counter: bool = False
+    screen_clock: float | None = None
     faults: FaultPlan = field(default_factory=FaultPlan)
 
 
@@ -88,6 +113,7 @@ def run(options: Options) -> None:
         faults=options.faults.camera,
         chapter_s=options.gopro_chapter_seconds,
     )
+    gopro.camera.shows_people = options.shows_people
     with _signals() as asked_to_stop:
         try:
             ports.bind()
@@ -111,11 +137,16 @@ def _check(options: Options) -> None:
     """Raise `KitchenError` for what does not go together."""
     repeats = options.rings or options.ring_store is not None or options.speed == 0
     is_filmed = options.replay is None or not options.replay.upper().endswith(".MP4")
-    if options.frame_counter and (repeats or options.scene == BOARD or not is_filmed):
-        raise KitchenError(
-            "--frame-counter needs a picture of its own for every frame: leave --rings, --ring-store, --speed 0, "
-            "--scene board and a replayed film away"
-        )
+    own_pictures = {
+        "--frame-counter": options.frame_counter,
+        "--screen-clock": options.screen_clock is not None,
+    }
+    for name, is_asked in own_pictures.items():
+        if is_asked and (repeats or options.scene == BOARD or not is_filmed):
+            raise KitchenError(
+                f"{name} needs a picture of its own for every frame: leave --rings, --ring-store, --speed 0, "
+                "--scene board and a replayed film away"
+            )
     if options.scene == COOKING:
         return
     for name, is_asked in (
@@ -148,12 +179,16 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
     replay = read_replay(options.replay, options.seed) if options.replay else None
     motion = replay.motion if replay else simulated_motion(options.seed)
     kitchen = Kitchen(options.seed, motion, Truth(options.out, options.seed), options.speed or 1.0)
+    kitchen.gopro_size = options.gopro_size
     if options.start_utc_ns is not None:
         kitchen.utc_minus_host_ns = options.start_utc_ns - time.monotonic_ns()
     assert kitchen.scene is not None
     if options.frame_counter:
         kitchen.frame_counter = True
         kitchen.truth.notes["frame_counter"] = ABOUT
+    if options.screen_clock is not None:
+        kitchen.screen = Screen(options.seed, options.screen_clock)
+        kitchen.truth.notes["screen_clock"] = kitchen.screen.truth()
     if options.scene == BOARD:
         kitchen.show = _shown_board(options.seed)
         kitchen.truth.notes["calibration"] = kitchen.show.truth()
@@ -204,7 +239,7 @@ def _tell_faults(headset: HeadsetState) -> None:
     for fault in faults:
         windows: dict[str, Any] = {}
         for edge, at_s in (("start", fault.start_s), ("end", last_s if fault.end_s is None else fault.end_s)):
-            windows[f"{edge}_ticks"] = headset.clock.ticks_at(at_s)
+            windows[f"{edge}_ticks"] = kitchen.headset_clock.ticks_at(at_s)
             windows[f"{edge}_host_ns"] = kitchen.host_ns_of(at_s)
         stream = fault.stream if isinstance(fault, Fault) else ""
         streams = [f"{DEVICE}/{stream}"] if stream else []

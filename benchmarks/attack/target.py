@@ -39,15 +39,16 @@ def app(data: Path) -> Iterator[tuple[str, str, int]]:
         process.wait()
 
 
-def let_in(url: str, invite: str) -> tuple[str, dict[str, str]]:
-    """Set the lab up; return the admin's name and the headers of a paired, signed-in tablet."""
+def let_in(url: str, invite: str) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Set the lab up; return the admin's name, and the headers of a paired, signed-in tablet and of the admin."""
     with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
         desk = Desk(client)
         admin = desk.ask("/api/v1/invite", {"code": invite, "password": PASSWORD})["pseudonym"]
         signed = {"pseudonym": admin, "password": PASSWORD, "program": True}
         desk.admin = desk.ask("/api/v1/desk/sign-in", signed)["token"]
         keys = desk.welcome("virtual-1")
-    return admin, {"authorization": f"Bearer {keys.device}", "x-kitchensync-login": keys.login}
+    tablet = {"authorization": f"Bearer {keys.device}", "x-kitchensync-login": keys.login}
+    return admin, tablet, {"x-kitchensync-login": desk.admin}
 
 
 def memory_of(process: psutil.Process) -> int:

@@ -46,6 +46,7 @@ BOTH = {
     "slow_drip": (["slow_drip:pv@5+2"], ["slow_drip:pv@3+12"]),
     "depth_rate_drop": (["depth_rate_drop:depth_ahat@1+11"], ["depth_rate_drop:depth_ahat@0+60"]),
     "app_restart": (["app_restart:@6+0.5"], ["app_restart:@5+6"]),
+    "headset_swap": (["headset_swap:@6+1"], ["headset_swap:@5+6"]),
     "die": (["die:@12"], ["die:@5"]),
     "gopro_ignore_range": (["gopro_ignore_range"], ["gopro_ignore_range", "gopro_cut:100000x2"]),
     "gopro_slow": (["gopro_slow:800000"], ["gopro_slow:100000"]),
@@ -58,6 +59,8 @@ BOTH = {
     "gopro_overheat": (["gopro_overheat@13"], ["gopro_overheat@5"]),
     "gopro_write_error": (["gopro_write_error@13"], ["gopro_write_error@5"]),
     "gopro_battery_dead": (["gopro_battery_dead@13"], ["gopro_battery_dead@5"]),
+    "gopro_swap": (["gopro_swap@8+2"], ["gopro_swap@4+7"]),
+    "gopro_new_card": (["gopro_new_card@4+2"], ["gopro_new_card@7+5"]),
 }
 
 

@@ -112,7 +112,8 @@ def _card(recording: Path) -> str:
 def _truth(out: Path, seconds: float) -> dict[str, Any]:
     """What the kitchen really sent of every stream: packets, losses at the source, coverage counted from stamps."""
     truth = json.loads((out / "truth.json").read_text(encoding="utf-8"))
-    ticks = {name: _ticks(out / "truth" / f"{name}.jsonl") for name in truth["streams"]}
+    ahead = [frame.get("clock_ahead_ticks", 0) for frame in truth.get("world_frames", [])]
+    ticks = {name: _ticks(out / "truth" / f"{name}.jsonl", sum(ahead)) for name in truth["streams"]}
     firsts = [values[0] for values in ticks.values() if values]
     if not firsts:
         return {}
@@ -126,10 +127,12 @@ def _truth(out: Path, seconds: float) -> dict[str, Any]:
     return found
 
 
-def _ticks(path: Path) -> list[int]:
+def _ticks(path: Path, ahead: int) -> list[int]:
+    """Read the stamps; `ahead` is how far the clock of a headset that came later is ahead of the first one's."""
     if not path.exists():
         return []
-    return [json.loads(line)["ticks"] for line in path.read_text(encoding="utf-8").splitlines()]
+    ticks = [json.loads(line)["ticks"] for line in path.read_text(encoding="utf-8").splitlines()]
+    return [tick - ahead if abs(tick - ahead - ticks[0]) < abs(tick - ticks[0]) else tick for tick in ticks]
 
 
 def _covered(ticks: list[int], name: str, start: int, end: int) -> float:

@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import given_path
-from storage.shell.given_recording import GivenRecording
+from storage.shell.given_path import GivenRecording, given_path
 from storage.shell.output_options import OutputFolder, output_file
 from storage.shell.progress import Bar
 
@@ -82,7 +81,10 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
     """
     from calibration.estimate.board import Board
     from calibration.jobs.lens import calibrate_lens
+    from storage.redact.to_destroy import check_no_pauses_in
 
+    for film in films:
+        check_no_pauses_in(film)
     chosen = Board.from_words(words)
     with Bar(unit="s looked through", shown=not as_json) as bar:
         found = calibrate_lens(films, chosen, model, data, _shown_by(bar))

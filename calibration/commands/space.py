@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import given_path
-from storage.shell.given_recording import GivenRecording
+from storage.shell.given_path import GivenRecording, given_path
 from storage.shell.output_options import output_file
 
 Command = Callable[..., Any]

@@ -25,7 +25,7 @@ WIDEST_BLUR_PX = 2.3
 WIDEST_WINDOW_PX = 5
 """Half a side of the window in which a corner is placed, at the size of the search: in a wider one the bent edges of
 a fisheye picture pull the corner off."""
-_WORDS = re.compile(r"(\d+)x(\d+):(\d+(?:\.\d+)?)mm/(\d+(?:\.\d+)?)mm(?::(\w+))?")
+_WORDS = re.compile(r"(\d{1,3})x(\d{1,3}):(\d{1,5}(?:\.\d{1,9})?)mm/(\d{1,5}(?:\.\d{1,9})?)mm(?::(\w+))?")
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from calibration.errors import Refused
 from calibration.estimate.board import Detector
-from calibration.estimate.choice import CandidateFrame
-from calibration.estimate.still import looks
+from calibration.estimate.choice import CandidateFrame, looks
 from sensors.gopro.media import GoProMedia, open_media
 
 Progress = Callable[[float], None]

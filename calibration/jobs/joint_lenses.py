@@ -14,9 +14,9 @@ from scipy.spatial.transform import Rotation
 
 from calibration.errors import Refused
 from calibration.estimate.board import Board, BoardSeen, Detector
+from calibration.estimate.choice import looks, way_px
 from calibration.estimate.intrinsics import Intrinsics
 from calibration.estimate.joint_cameras import BoardPair, RigPose, from_board, worst_axes
-from calibration.estimate.still import looks, way_px
 from calibration.jobs.mount import mount_by_motion
 from calibration.jobs.pictures import mount_picture, write_png
 from calibration.recorded import alignments, front_lens, started_at

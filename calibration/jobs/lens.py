@@ -16,6 +16,7 @@ from calibration.jobs.board_films import BoardFilm, grey_frames, look_through
 from calibration.jobs.pictures import coverage_picture, example_picture, write_png
 from calibration.results import folder_of, lens_words, save, unused
 from sensors.gopro.media import open_media
+from storage.copies.derived import will_write
 
 Progress = Callable[[str, float], None]
 """Called with a file's name and the seconds of it that are done."""
@@ -103,6 +104,7 @@ def _with_picture(refusal: Refused, films: Sequence[BoardFilm], detector: Detect
                 folder = folder_of(data, film.serial)
                 folder.mkdir(parents=True, exist_ok=True)
                 path = unused(folder / f"refused-{film.path.stem}-{at_s:.2f}s.png")
+                will_write(path)
                 write_png(path, example_picture(grey, refusal.reason[:130], detector.find(grey, "")))
                 return Refused(refusal.reason, str(path))
     return refusal

@@ -12,13 +12,38 @@ import numpy as np
 
 from calibration.geometry.clouds import moved
 from calibration.geometry.registration import colours
-from calibration.geometry.voxels import VOXEL_M, Voxels
+from calibration.geometry.voxels import VOXEL_M, Cloud, Voxels
 from calibration.recorded import TICKS_PER_S
 from calibration.space.depth_views import DepthSource, DepthView, Rows, depth_stream
 from calibration.space.depth_walk import DepthWalk, Progress
 from calibration.space.eyes import Eye, Shot, eye_of, usable_eyes
-from calibration.space.ply import write_cloud
 from storage.recording import Recording, open_recording
+from storage.shell.outputs import written
+
+_VERTEX = np.dtype([("place", "<f4", (3,)), ("colour", "u1", (3,)), ("seen", "<u4")])
+_HEADER = """ply
+format binary_little_endian 1.0
+comment metres, x right, y up, z towards the viewer at the start of the headset's app; seen: depth pixels in the cube
+element vertex {count}
+property float x
+property float y
+property float z
+property uchar red
+property uchar green
+property uchar blue
+property uint seen
+end_header
+"""
+
+
+def write_cloud(path: Path, cloud: Cloud, *, force: bool = False) -> None:
+    """Write a cloud whole. Raises CannotWrite."""
+    rows = np.empty(len(cloud.points), _VERTEX)
+    rows["place"], rows["colour"], rows["seen"] = cloud.points, cloud.colours, cloud.count
+    with written(path, force=force) as part, part.open("wb") as file:
+        file.write(_HEADER.format(count=len(rows)).encode("ascii"))
+        file.write(rows.view(np.uint8).data)
+
 
 SCHEMA = "cloud/1"
 COLOUR_WITHIN_S = 0.05

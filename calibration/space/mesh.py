@@ -3,13 +3,142 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from calibration.errors import Refused
+from calibration.geometry.look_up_table import LookUpTable
+from calibration.geometry.reference_frames import Transform, inverse
 from calibration.space.depth_views import DepthSource, depth_stream
 from calibration.space.depth_walk import DepthWalk, Progress
-from calibration.space.mesh_fusion import VOXEL_M, Fusion
+from sensors.array_types import Floats32, UInt16
 from storage.recording import open_recording
+from storage.shell.outputs import OutputRefused, written
+
+VOXEL_M = 0.02
+TRUNCATION_VOXELS = 3.0
+FARTHEST_M = 4.0
+BLOCK_VOXELS, FIRST_BLOCKS = 16, 4000
+LEAST_WEIGHT = 2.0
+_MM_PER_M = 1000.0
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Triangles in the world."""
+
+    points: npt.NDArray[np.float64]
+    "(n, 3) metres."
+    triangles: npt.NDArray[np.int32]
+    "(m, 3) rows of `points`."
+
+
+class PinholeDepth:
+    """Turns the radial depth of a look-up-table camera into the depth along z of its undistorted picture."""
+
+    def __init__(self, camera: LookUpTable) -> None:
+        self._camera = camera
+
+    @cached_property
+    def _maps(self) -> tuple[Floats32, Floats32]:
+        source = self._camera.source
+        return np.ascontiguousarray(source[..., 0]), np.ascontiguousarray(source[..., 1])
+
+    @cached_property
+    def _along_z(self) -> Floats32:
+        """Depth along z of one metre along each undistorted pixel's ray."""
+        fx, fy, cx, cy = self._camera.pinhole
+        u, v = np.meshgrid(np.arange(self._camera.width), np.arange(self._camera.height))
+        return (1 / np.sqrt(1 + ((u - cx) / fx) ** 2 + ((v - cy) / fy) ** 2)).astype(np.float32)
+
+    def z_m(self, depth_mm: UInt16) -> Floats32:
+        """Return metres along z (height, width) float32, 0 = nothing; the nearest pixel, so that edges stay edges."""
+        straight = cv2.remap(depth_mm, *self._maps, cv2.INTER_NEAREST, borderValue=0.0)
+        return np.asarray(straight, np.float32) * self._along_z / np.float32(_MM_PER_M)
+
+
+class Fusion:
+    """A volume that depth pictures are put into one after the other. Raises Refused without Open3D."""
+
+    def __init__(self, camera: LookUpTable, voxel_m: float = VOXEL_M) -> None:
+        self._open3d = open3d_or_refuse()
+        self._pinhole = PinholeDepth(camera)
+        core = self._open3d.core
+        fx, fy, cx, cy = camera.pinhole
+        self._optics = core.Tensor(np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]]))
+        # The older ScalableTSDFVolume stays empty in Open3D 0.20.
+        self._volume = self._open3d.t.geometry.VoxelBlockGrid(
+            attr_names=("tsdf", "weight"),
+            attr_dtypes=(core.float32, core.float32),
+            attr_channels=((1), (1)),
+            voxel_size=voxel_m,
+            block_resolution=BLOCK_VOXELS,
+            block_count=FIRST_BLOCKS,
+            device=core.Device("CPU:0"),
+        )
+        self.pictures = 0
+
+    def add(self, depth_mm: UInt16, world_from_camera: Transform) -> None:
+        """Put a depth picture (height, width) uint16, radial mm, 0 = invalid, into the volume."""
+        self.pictures += 1
+        core, z_m = self._open3d.core, self._pinhole.z_m(depth_mm)
+        if not np.any((z_m > 0) & (z_m < FARTHEST_M)):
+            return  # Open3D refuses a picture that touches nothing
+        depth = self._open3d.t.geometry.Image(core.Tensor(z_m[..., None]))
+        view = core.Tensor(inverse(world_from_camera))
+        limits = (1.0, FARTHEST_M, TRUNCATION_VOXELS)
+        blocks = self._volume.compute_unique_block_coordinates(depth, self._optics, view, *limits)
+        self._volume.integrate(blocks, depth, self._optics, view, *limits)
+
+    def _surface(self) -> Any:
+        return self._volume.extract_triangle_mesh(weight_threshold=LEAST_WEIGHT)
+
+    def mesh(self) -> Mesh:
+        """Return the surface so far: where at least two pictures agree."""
+        found = self._surface()
+        return Mesh(
+            found.vertex.positions.numpy().astype(np.float64), found.triangle.indices.numpy().astype(np.int32)
+        )
+
+    def write(self, path: Path, *, force: bool = False) -> tuple[int, int]:
+        """Write the surface so far as PLY, whole; return its points and triangles.
+
+        Raises Refused when there is none, CannotWrite.
+        """
+        surface = self._surface() if self._volume.hashmap().size() else None
+        if surface is None or not len(surface.triangle.indices):
+            raise Refused(f"no surface within {FARTHEST_M:g} m was seen by two of {self.pictures} pictures")
+        with written(path, force=force, ending=".ply") as part:
+            if not self._open3d.t.io.write_triangle_mesh(str(part), surface):
+                raise OutputRefused(path, "was not written", "make room or choose another place")
+        return len(surface.vertex.positions), len(surface.triangle.indices)
+
+    def save(self, path: Path) -> None:
+        """Keep the volume (`.npz`), to go on from later."""
+        self._volume.save(str(path))
+
+    def load(self, path: Path, pictures: int) -> None:
+        """Go on from what `save` kept after so many pictures."""
+        self._volume = self._open3d.t.geometry.VoxelBlockGrid.load(str(path))
+        self.pictures = pictures
+
+
+def open3d_or_refuse() -> Any:
+    """Import Open3D, or refuse with what to install."""
+    try:
+        import open3d
+    except (ImportError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise Refused(
+            f"fusing depth needs Open3D ({reason}): pip install 'kitchensync[calib]', and its system libraries"
+        ) from error
+    return open3d
+
 
 SCHEMA = "mesh/1"
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from calibration.geometry.cameras import inside
-from calibration.geometry.clouds import MM_PER_M, moved
-from calibration.geometry.depth_edges import depth_edges
+from calibration.geometry.clouds import MM_PER_M, depth_edges, moved
 from calibration.geometry.reference_frames import inverse
 from calibration.geometry.registration import Surface, surface_of
 from calibration.geometry.visibility import PointsSeen, meets, seen_by

@@ -7,21 +7,36 @@ small JPEGs, a few a second; the recording itself stays what counts.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from calibration.errors import CalibrationError
 from calibration.space.depth_views import CHOICE
 from calibration.space.drawn_time import DrawnTime, drawn_time
-from calibration.space.plugin_view import log_plugin
-from calibration.space.view_parts import ViewOptions, log_bodies, log_cloud, log_events, log_inertial, log_pv
+from calibration.space.view_parts import (
+    TIMELINE,
+    Say,
+    ViewOptions,
+    log_bodies,
+    log_cloud,
+    log_events,
+    log_inertial,
+    log_pv,
+)
 from calibration.space.view_parts import log_camera as log_camera_file
-from calibration.space.viewer import open_viewer
 from sensors.hololens.catalogue import STREAMS
 from sensors.hololens.headset_stream import SAMPLES
-from storage.recording import Recording, open_recording
+from storage.recording import Recording, StoredStream, open_recording
 from storage.shell.outputs import written
 
 APPLICATION = "kitchensync"
@@ -139,3 +154,95 @@ def _layout(time: DrawnTime) -> Any:
     above = rrb.Horizontal(rrb.Spatial3DView(origin="world", name="kitchen"), rrb.Vertical(*pictures))
     below = rrb.Horizontal(*inertial, rrb.TextLogView(origin="events", name="events"))
     return rrb.Blueprint(rrb.Vertical(above, below, row_shares=[3, 1]), collapse_panels=True)
+
+
+VIEWER_MEMORY = "2GB"
+"""What the viewer keeps: it lets go of the oldest beyond this."""
+VIEWER_STARTS_S = 60.0
+LOOPBACK = "127.0.0.1"
+
+
+def open_viewer(sink: Any, layout: Any) -> None:
+    """Open the viewer and let a recording stream talk to it; by itself it would listen on every interface.
+
+    Raises CalibrationError where there is no screen, or the viewer does not start.
+    """
+    if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
+        raise CalibrationError(
+            "there is no screen here; give --save FILE.rrd and open that where there is one"
+        )
+    with socket.socket() as free:
+        free.bind((LOOPBACK, 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-P", "-m", "rerun_cli", "--bind", LOOPBACK, "--port", str(port)]
+    command += ["--memory-limit", VIEWER_MEMORY, "--hide-welcome-screen"]
+    with tempfile.TemporaryFile("w+") as told:
+        viewer = subprocess.Popen(command, stdout=told, stderr=told, start_new_session=True)
+        until_s = time.monotonic() + VIEWER_STARTS_S
+        while not _answers(port):
+            if viewer.poll() is not None or time.monotonic() > until_s:
+                viewer.kill()
+                told.seek(0)
+                why = (told.read().strip().splitlines() or ["it says nothing"])[-1]
+                raise CalibrationError(f"the viewer does not start ({why}); try --save FILE.rrd")
+            time.sleep(0.1)
+    sink.connect_grpc(f"rerun+http://{LOOPBACK}:{port}/proxy", default_blueprint=layout)
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection((LOOPBACK, port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+MEDIA_TYPES = {"jpeg": "image/jpeg", "png": "image/png"}
+"""Codecs whose payloads a viewer shows as they are."""
+BLOCK_ROWS = 2_000
+
+
+def log_plugin(
+    stream: StoredStream, time: DrawnTime, shown: ViewOptions, rr: Any, sink: Any, say: Say
+) -> str | None:
+    """Hand over a plug-in's stream; return why nothing of it can be shown."""
+    at = time.session.of_host(stream.index["host_ns"].astype(np.int64))
+    if at is None:
+        return "no exchange of clocks tells when its packets arrived"
+    media_type = MEDIA_TYPES.get(str(stream.format.get("codec")))
+    if media_type is not None:
+        for row in shown.chosen(at, shown.pictures_per_s):
+            if stream.hidden[row]:
+                continue
+            sink.set_time(TIMELINE, duration=np.timedelta64(int(at[row]), "ns"))
+            sink.log(stream.name, rr.EncodedImage(contents=stream.payload(int(row)), media_type=media_type))
+            say(stream.name, float(at[row]) / 1e9)
+        return None
+    shown_any = False
+    for start in range(0, len(stream), BLOCK_ROWS):
+        rows: dict[str, list[int]] = defaultdict(list)
+        values: dict[str, list[float]] = defaultdict(list)
+        for row, value in stream.decoded(start, start + BLOCK_ROWS):
+            for field, number in numbers(value):
+                rows[field].append(row)
+                values[field].append(number)
+        for field, of_field in values.items():
+            column = rr.TimeColumn(TIMELINE, duration=at[rows[field]].astype("timedelta64[ns]"))
+            sink.send_columns(f"{stream.name}/{field}", [column], rr.Scalars.columns(scalars=of_field))
+            say(stream.name, float(at[rows[field][-1]]) / 1e9)
+            shown_any = True
+    return None if shown_any else "nobody here knows how to take its packets apart"
+
+
+def numbers(value: Any) -> Iterator[tuple[str, float]]:
+    """Yield (field, number) of a payload taken apart: records by their means, other numbers as they are."""
+    if isinstance(value, np.ndarray) and value.dtype.names and len(value):
+        yield from ((name, float(value[name].mean(dtype=np.float64))) for name in value.dtype.names)
+    elif isinstance(value, dict):
+        yield from ((str(key), float(one)) for key, one in value.items() if _is_number(one))
+    elif _is_number(value):
+        yield "value", float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number | np.bool_)

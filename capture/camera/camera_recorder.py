@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from capture.camera.files import fetch_files, new_files, write_media
+from capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
 from capture.camera.watch import CameraHealth, CameraWatch, concerns, kept
 from capture.zone import local_zone
 from sensors.errors import CameraError, CameraLost, SensorError
-from sensors.gopro.clock import ClockOffset, measure_clock, set_clock_now
+from sensors.gopro.names import proxy_name
 from sensors.gopro.open_camera import open_camera
-from sensors.gopro.settings import apply_settings, wanted_options
+from sensors.gopro.settings import ClockOffset, apply_settings, measure_clock, set_clock_now, wanted_options
 from sensors.host_clock import host_ns, utc_anchor
 
 __all__ = ["CameraHealth", "CameraRecorder"]
@@ -30,6 +30,8 @@ LOST_LIMIT_S = 20.0
 """So long the end waits for a camera that is gone; then its files are left for later."""
 RETRY_S = 1.0
 NO_FILE = "no file of this take is on its card; look again with `kitchensync gopro fetch --pending`"
+
+CARD_TAKEN = "{} of its {} clips: not on the card that is in it now; `kitchensync gopro import` brings them"
 
 
 class CameraRecorder(threading.Thread):
@@ -93,7 +95,8 @@ class CameraRecorder(threading.Thread):
             notes += applied.problems
             self._media |= {"settings": applied.settings, "settings_absent": applied.absent}
         notes += concerns(self._camera.state())
-        self._media["clock"] = {"start": _as_dict(measure_clock(self._camera)), "stop": None}
+        if "clock" not in self._media:
+            self._media["clock"] = {"start": _as_dict(measure_clock(self._camera)), "stop": None}
         return notes
 
     def _note(self, notes: list[str], step: Callable[[], Any]) -> Any:
@@ -120,9 +123,11 @@ class CameraRecorder(threading.Thread):
             self._open_shutter()
             self._watch(watch)
             self._close_shutter()
+            self._fetch_small()
             self._fetch()
+            self._forget_small()
             self.state.state = self._media["state"] = "done" if self._files else "pending"
-            self.state.problem = watch.verdict() or self.state.problem
+            self.state.problem = "; ".join(filter(None, (watch.verdict(), self.state.problem)))
         except (CameraLost, TimeoutError) as error:
             self.state.state = self._media["state"] = "pending"
             self.state.problem = f"{error}; its files stay on the card: `kitchensync gopro fetch --pending`"
@@ -150,6 +155,8 @@ class CameraRecorder(threading.Thread):
         while not self._ending.wait(WATCH_S):
             try:
                 watch.answered(self._camera.state())
+                if watch.is_swapped:
+                    self._go_on(watch)
                 if time.monotonic() - woken_s >= KEEP_ALIVE_S:
                     woken_s = time.monotonic()
                     self._camera.keep_alive()
@@ -157,6 +164,26 @@ class CameraRecorder(threading.Thread):
                 watch.lost(str(error), host_ns())
         self._media["ended_host_ns"] = host_ns()
         watch.ended(self._media["ended_host_ns"])
+
+    def _go_on(self, watch: CameraWatch) -> None:
+        """Film again with another battery or card: one more clip of the same recording."""
+        serial = self._camera.info().serial
+        other = {"serial": serial} if serial != self._media["serial"] else {}
+        if other:
+            self._set_up()
+        self._note([], self._camera.external_control)
+        self._look_at_card()
+        opened = self._camera.shutter(True)
+        watch.went_on(opened.observed_host_ns, serial if other else "")
+        self._media.setdefault("shutters_on_again", []).append(opened._asdict() | other)
+        self._save()
+
+    def _look_at_card(self) -> None:
+        """Note what is on the card now: on another one nothing but what is filmed from now on is of this take."""
+        listed = self._camera.media()
+        made = new_files(listed, self._before, self._media | {"ended_host_ns": host_ns()})
+        self._before = {(file.folder, file.name) for file in listed if file not in made}
+        self._media["before"] = sorted(map(list, self._before))
 
     def _close_shutter(self) -> None:
         self.state.state = "stopping"
@@ -178,11 +205,26 @@ class CameraRecorder(threading.Thread):
                     raise
                 time.sleep(RETRY_S)
 
+    def _fetch_small(self) -> None:
+        """Fetch the camera's own small copies first: by them a recording is judged before its films are here."""
+        self.state.state = "fetching small copies"
+        new = new_files(self._patiently(self._camera.media), self._before, self._media)
+        got = fetch_proxies(self._camera, self._folder, new)
+        self._media["small"] = [file.name for file in new if proxy_name(file.name) in got]
+        self._save()
+
+    def _forget_small(self) -> None:
+        """Remove the small copies whose films are here; the pictures beside them stay."""
+        for name in self._media.pop("small"):
+            (self._folder / "proxies" / str(proxy_name(name))).unlink(missing_ok=True)
+
     def _fetch(self) -> None:
         self.state.state = "fetching"
         listed = self._patiently(self._camera.media)
         new = new_files(listed, self._before, self._media)
-        self.state.problem = "" if new else NO_FILE
+        begun = 1 + len(self._media.get("shutters_on_again", []))
+        away = begun - len({(file.folder, file.recording_number) for file in new})
+        self.state.problem = CARD_TAKEN.format(away, begun) if new and away > 0 else "" if new else NO_FILE
         self.state.promised_bytes = sum(file.bytes for file in new)
         fetch_files(self._camera, self._folder, new, self._files, self._progress)
         self.state.fetched_bytes = self.state.promised_bytes

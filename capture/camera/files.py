@@ -8,8 +8,7 @@ from typing import Any
 
 from sensors.errors import SensorError
 from sensors.gopro.camera import GoProHttp, MediaFile
-from sensors.gopro.download import download
-from sensors.gopro.proxies import fetch_small
+from sensors.gopro.download import download, fetch_small
 from storage.manifest import write_json
 from storage.media_blocks import BlockChecksums
 from storage.names import MEDIA
@@ -26,7 +25,7 @@ def new_files(
     """Files that the take made: new ones, and where several recordings are new, those begun while it ran.
 
     `media` is the take's media.json: shutter times, and the camera's clock against ours. Without them the first
-    new recording is taken.
+    new recordings are taken, as many as the shutter was opened.
     """
     new = [file for file in listed if (file.folder, file.name) not in before]
     numbers = list(dict.fromkeys((file.folder, file.recording_number) for file in new))
@@ -34,7 +33,8 @@ def new_files(
         return new
     window = _window_local_s(media)
     if window is None:
-        return [file for file in new if (file.folder, file.recording_number) == numbers[0]]
+        wanted = numbers[: 1 + len(media.get("shutters_on_again", []))]
+        return [file for file in new if (file.folder, file.recording_number) in wanted]
     chosen = []
     for key in numbers:
         group = [file for file in new if (file.folder, file.recording_number) == key]
@@ -74,7 +74,7 @@ def fetch_files(
             entry = {"file": file.name}
             entries.append(entry)
         # As the card tells now: a camera that lost power repairs its last file when it is switched on again.
-        entry |= {"folder": file.folder, "bytes": file.bytes}
+        entry |= {"folder": file.folder, "bytes": file.bytes, "created_s": file.created}
         before = done
         shown = (lambda here, _, before=before: progress(before + here)) if progress is not None else None
         blocks = BlockChecksums()

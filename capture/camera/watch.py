@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sensors.gopro.camera_types import CameraState as Answer
+from storage.swaps import DEVICE_SWAP
 
 STUCK_S = 8.0
+AWAY_S = 1.25
+"""A camera is asked each second, and again at once where it does not answer: after this it was away."""
 LOW_BATTERY_PERCENT = 10
 LOW_CARD_S = 120
 KEPT_STATUS = (6, 8, 10, 13, 33, 35, 39, 54, 70, 85, 111, 112)
@@ -50,10 +53,18 @@ class CameraWatch:
     _recorded_s: int = -1
     _lost_since_ns: int | None = None
     ended_by_itself: str = ""
+    _answered_ns: int = 0
+    _ended_ns: int = 0
+    _was_unfit: bool = False
+    _other: str = ""
+    is_swapped: bool = False
+    "It is fit to film again, after it was away or had no card: the shutter is to be opened."
 
     def answered(self, answer: Answer) -> None:
         """Take in a state."""
         shown = self.shown
+        self._look_for_a_swap(answer)
+        self._answered_ns = answer.host_ns
         self.ended(answer.host_ns)
         shown.battery_percent, shown.recorded_s = answer.battery_percent, answer.recorded_s
         left_s = answer.video_seconds_left
@@ -61,6 +72,24 @@ class CameraWatch:
         free_kb = answer.number(54)
         shown.card_gb_left = None if free_kb is None else round(free_kb * 1024 / 1e9, 1)
         shown.problem = self._judge(answer)
+
+    def _look_for_a_swap(self, answer: Answer) -> None:
+        """Notice a camera that does not film any more, and was away or unfit: its battery or card was changed."""
+        if answer.encoding:
+            return
+        last_ns = self._answered_ns or answer.host_ns
+        was_away = self._lost_since_ns is not None or answer.host_ns - last_ns > AWAY_S * 1e9
+        self._ended_ns = self._ended_ns or last_ns
+        self._was_unfit |= was_away or bool(answer.complaints())
+        self._lost_since_ns = None  # it is not the network that is to blame
+        self.is_swapped = self._was_unfit and answer.ready and not answer.complaints()
+
+    def went_on(self, host_ns: int, other: str = "") -> None:
+        """Note that it films again, or the `other` of that serial number: what lies between is a gap."""
+        gap = {"start_host_ns": self._ended_ns, "end_host_ns": host_ns, "cause": DEVICE_SWAP}
+        self.shown.gaps.append(gap)
+        self._other = other
+        self._ended_ns, self._was_unfit, self.is_swapped, self.ended_by_itself = 0, False, False, ""
 
     def lost(self, why: str, host_ns: int) -> None:
         """Note that the camera does not answer."""
@@ -80,8 +109,18 @@ class CameraWatch:
         """Say at the end what was wrong on the way."""
         if self.ended_by_itself:
             return self.ended_by_itself
-        away_s = sum(gap["end_host_ns"] - gap["start_host_ns"] for gap in self.shown.gaps) / 1e9
+        away_s, swapped_s = self._gaps_s("network"), self._gaps_s(DEVICE_SWAP)
+        if swapped_s:
+            what = (
+                f"camera {self._other} took its place" if self._other else "its battery or card was changed"
+            )
+            return f"{what}: {swapped_s:.0f} s are not filmed"
         return f"the camera did not answer for {away_s:.0f} s; its recording went on" if away_s else ""
+
+    def _gaps_s(self, cause: str) -> float:
+        """Return how long it was missing for a cause."""
+        gaps = (gap for gap in self.shown.gaps if gap["cause"] == cause)
+        return float(sum(gap["end_host_ns"] - gap["start_host_ns"] for gap in gaps)) / 1e9
 
     def _judge(self, answer: Answer) -> str:
         if not answer.encoding and not self.ended_by_itself:

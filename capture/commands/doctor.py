@@ -9,11 +9,16 @@ from typing import Literal
 
 import click
 
-from storage.shell.given_path import given_path
+from storage.shell.given_path import GivenRecording, given_path
 
 
 @click.command()
 @click.argument("host", required=False)
+@click.option(
+    "--rig",
+    type=given_path(exists=True, dir_okay=False),
+    help="Rig file: this computer and every device in it are looked over.",
+)
 @click.option("--data", type=given_path(), default=Path(), help="Folder of the recordings.")
 @click.option(
     "--minutes",
@@ -32,33 +37,52 @@ from storage.shell.given_path import given_path
 @click.option(
     "--streams", metavar="A,B,...", help="The streams you mean to record; default: the default set."
 )
+@click.option(
+    "--acceptance",
+    metavar="RECORDING",
+    type=GivenRecording(usable=True),
+    help="Hold a recording of 20 minutes, made for it and synchronized, against what is promised.",
+)
 @click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
 @click.option("--strict", is_flag=True, help="Give exit code 1 for warnings too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(
     host: str | None,
+    rig: Path | None,
     data: Path,
     minutes: float,
     link: Literal["wifi", "wired"],
     streams: str | None,
+    acceptance: Path | None,
     accept_version: str | None,
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Look over this computer, or with HOST a headset, before a session.
+    """Look over this computer, with HOST a headset, with --rig all that is recorded with, before a session.
 
-    Exit code 1 when something would spoil it.
+    Exit code 1 when something would spoil it. With --acceptance it is one page, which names nobody: what a lab's own
+    devices measured, beside what is promised.
 
     \b
     Example:
       kitchensync doctor 192.168.1.20 --link wifi
+      kitchensync doctor --acceptance data/acceptance-1 > acceptance.txt
     """
+    from capture.doctor.acceptance import examine_acceptance
     from capture.doctor.checks import BAD, GOOD, examine_computer
+    from capture.doctor.devices import examine_devices
     from capture.doctor.headset import examine_headset
+    from capture.rig.rig_file import order_of
     from sensors.hololens.catalogue import DEFAULT_SET, headset_stream
     from sensors.hololens.profile import Profile
 
-    if host is None:
+    if sum(one is not None for one in (host, rig, acceptance)) > 1:
+        raise click.UsageError("give one of HOST, --rig and --acceptance")
+    if acceptance is not None:
+        report = examine_acceptance(acceptance)
+    elif rig is not None:
+        report = examine_devices(order_of(rig), data, minutes, rig.name)
+    elif host is None:
         report = examine_computer(data, minutes, link)
     else:
         wanted = [headset_stream(name).name for name in streams.split(",")] if streams else list(DEFAULT_SET)

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.given_recording import GivenRecording
+from storage.shell.given_path import GivenRecording, given_path
 from storage.shell.lazy_group import LazyGroup, Table
 from storage.shell.named_url import NAMED_URL
 from storage.shell.output_options import output_file
@@ -58,11 +57,8 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
     """
     from sensors.gopro.join import join
     from sensors.gopro.take import open_take
-    from storage.permission import Purpose, ask_for_file
-    from storage.redact.left import check_no_pauses_in
+    from storage.redact.to_destroy import check_no_pauses_in
 
-    for file in files:
-        ask_for_file(file, Purpose.LOOK)
     take = open_take(*files)
     for chapter in take.chapters:
         check_no_pauses_in(chapter.path)
@@ -103,7 +99,7 @@ def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, 
       kitchensync gopro fetch data --pending
     """
     from capture.camera.fetch import fetch_take, takes_in
-    from storage.shell.byte_meter import ByteMeter
+    from storage.shell.progress import ByteMeter
 
     known = dict(addresses)
     chosen = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]

@@ -75,7 +75,7 @@ def remember(name: str, address: str, username: str, certificate: Path, password
     Example:
       kitchensync gopro remember kitchen --address 192.168.1.40 --certificate cohn.crt
     """
-    from sensors.gopro.credentials import write_credentials
+    from sensors.gopro.entry import write_credentials
 
     path = write_credentials(
         name, address=address, username=username, password=password, certificate=certificate.read_text()

@@ -84,12 +84,11 @@ def plan_media(
     Example:
       kitchensync plan-media --minutes 20 --recordings 12
     """
-    from capture.commands.rig import record_options
     from capture.doctor.media_plan import Supplies, media_plan
-    from capture.rig.rig_file import order_from
+    from capture.rig.rig_file import no_options, order_from
 
     given = {"rig": rig} if rig else NO_RIG
-    options = record_options() | given | {"link": link, "data": data or Path(), "start_timeout": 0.0}
+    options = no_options() | given | {"link": link, "data": data or Path(), "start_timeout": 0.0}
     plan = media_plan(order_from("plan", options), minutes, recordings, Supplies(**supplies))
     if data is None:
         return Answer(plan, _show)
@@ -100,7 +99,7 @@ def plan_media(
 
 
 def _show(plan: dict[str, Any]) -> None:
-    from storage.shell.table import show_table, size_words
+    from storage.shell.answer import show_table, size_words
 
     columns = ("device", "each", "all", "batteries", "swaps", "inside one", "cards", "hours to fetch")
     rows = [

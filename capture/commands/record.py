@@ -1,4 +1,4 @@
-"""The commands of `capture`: record and stop."""
+"""The commands `record` and `recover`."""
 
 from __future__ import annotations
 
@@ -55,6 +55,12 @@ from storage.shell.output_options import OutputFolder
 @click.option("--consent", default="none", help="Reference of the consent, kept with the data.")
 @click.option("--participant", default="", help="Pseudonym of the person who cooks.")
 @click.option("--place", default="", help="Name of the kitchen.")
+@click.option(
+    "--override",
+    default="",
+    metavar="REASON",
+    help="Begin though streams or cameras are missing after --start-timeout; the reason is kept.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def record(recording: str, as_json: bool, **options: Any) -> None:
     """Record the devices under the name ID until the time, Ctrl-C, `stop`, or their own end.
@@ -95,20 +101,6 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
         raise result.waiting
     if checked["status"] == "FAIL":
         sys.exit(1)
-
-
-@click.command()
-@click.argument("recording", metavar="[ID]", required=False)
-def stop(recording: str | None) -> None:
-    """Stop the recording ID, or the only one that runs.
-
-    \b
-    Example:
-      kitchensync stop take-1
-    """
-    from capture.session.control import stop as ask_stop
-
-    click.echo(f"{ask_stop(recording)} is being stopped")
 
 
 @click.command()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -36,21 +35,10 @@ def init(path: Path, force: bool, hololens: str, gopro: str) -> None:
     Example:
       kitchensync rig init rig.toml --hololens 192.168.1.20
     """
-    from capture.rig.template import template
+    from capture.rig.rig_file import template
 
     write_output(path, template(hololens, gopro).encode(), force=force)
     click.echo(f"wrote {path}; change what differs, then: kitchensync rig check {path}")
-
-
-def record_options() -> dict[str, Any]:
-    """Return the options of `record` as if none were given."""
-    from capture.commands.record import record
-
-    options: dict[str, Any] = {}
-    for parameter in record.params:
-        is_many = isinstance(parameter, click.Option) and parameter.multiple
-        options[str(parameter.name)] = () if is_many else None
-    return options
 
 
 @rig.command()
@@ -63,11 +51,11 @@ def check(path: Path, as_json: bool) -> None:
     Example:
       kitchensync rig check rig.toml
     """
-    from capture.rig.rig_file import order_from
+    from capture.rig.rig_file import order_of
     from sensors.hololens.catalogue import headset_stream
     from sensors.hololens.profile import Profile
 
-    order = order_from("check", record_options() | {"rig": path, "data": path.parent, "start_timeout": 0.0})
+    order = order_of(path)
     streams = {
         f"{headset.name}/{short}": headset_stream(short).describe(Profile(**headset.profile))
         for headset in order.headsets

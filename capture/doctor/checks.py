@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,10 @@ class Report:
     def add(self, what: str, status: str, seen: str, advice: str = "") -> None:
         """Note one finding; advice only where there is something to do."""
         self.findings.append(CheckResult(what, status, seen, advice if status != GOOD else ""))
+
+    def take(self, device: str, other: Report) -> None:
+        """Take over what was found at a device, under its name."""
+        self.findings += [replace(one, what=f"{device}: {one.what}") for one in other.findings]
 
     @property
     def status(self) -> str:

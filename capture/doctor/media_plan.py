@@ -9,7 +9,7 @@ from typing import Any
 from capture.order import RecordingRequest
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.profile import Profile
-from storage.chunks.chunk_format import INDEX, POSE_FLOATS
+from storage.chunks.layout import INDEX, POSE_FLOATS
 
 POSE_BYTES = 4 * POSE_FLOATS
 

@@ -15,9 +15,9 @@ import numpy as np
 from storage.chunks.chunk import Packet
 from storage.errors import BadEventLog
 from storage.manifest import edit_manifest, read_manifest
-from storage.privacy import WRITERS, Pauses, overlaps, pauses_of
+from storage.privacy import OPERATOR, WRITERS, Pauses, overlaps, pauses_of
 from storage.redact.redactions import withhold
-from storage.redact.seen import is_seen
+from storage.redact.to_destroy import is_seen
 
 BEFORE_NS, AFTER_NS = 250_000_000, 1_000_000_000
 """What arrives so soon after a pause may have been taken in it. So soon before it a batch may reach into it, and the
@@ -25,7 +25,7 @@ chunk that ends with it would be destroyed whole at the closing."""
 
 
 class Withheld:
-    """The pauses of a running recording, by the tablet's log as it grows."""
+    """The pauses of a running recording, by the logs as they grow."""
 
     def __init__(self, recording: Path, streams: Iterable[str]) -> None:
         """Look what of these streams is seen or heard."""
@@ -40,7 +40,7 @@ class Withheld:
 
     def look(self) -> bool:
         """Read the log again where it grew; tell whether a pause began or ended."""
-        sizes = [self._size(writer) for writer in WRITERS]
+        sizes = [self._size(writer) for writer in (*WRITERS, OPERATOR)]
         if sizes == self._sizes:
             return False
         before = self._pauses

@@ -75,6 +75,7 @@ class RecordingMonitor:
             "host_ns": now_ns,
             "news_s": round((now_ns - state["host_ns"]) / 1e9, 3),
             "waiting_for": state["waiting"],
+            "ledger_closed": state["ledger_closed"],
             "findings": [one.as_dict() for one in found],
             "streams": {
                 stream: self._stream(endpoint, stream, facts, state)

@@ -20,6 +20,8 @@ class Outcome:
     restarts: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     first_packets: bool = False
+    missing: dict[str, str] = field(default_factory=dict)
+    """Streams that gave nothing when it began all the same, and why."""
     aside: dict[str, str] = field(default_factory=dict)
     """Streams that could not be stored, and why: their packets are still in the queue."""
 

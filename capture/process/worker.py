@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from capture.errors import ProcessKeepsDying
-from capture.process.memory import MEMORY_KEPT
-from capture.process.worker_process import END_NOW, GO, SPARE
+from capture.process.worker_process import END_NOW, GO, MEMORY_KEPT, SPARE
 
 MAX_DEATHS = 5
 """Deaths of one process within DEATHS_WINDOW_S after which the recording is ended."""

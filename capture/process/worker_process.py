@@ -5,17 +5,18 @@ python -P -m MODULE PLAN NAME [--spare] [--end]
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from capture.plan import Plan, load_plan
 from capture.process.log import RecordingLog, tell
-from capture.process.orphan import end_with_parent, watch_supervisor
 from storage.names import LOGS
 from storage.shell.end_signals import ask_at_signals
 
@@ -59,3 +60,37 @@ def run_process(make: Callable[[Plan, str], Process]) -> None:
     process.run()
     tell("ends")
     log.close()
+
+
+LOOK_S = 0.5
+GRACE_S = 5.0
+EXIT_CODE = 3
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+"""Loaded here: between fork and exec of a process with threads a system call is all that may be done."""
+
+
+def end_with_parent() -> None:
+    """Ask the kernel for SIGTERM at the moment our parent dies; elsewhere than on Linux nothing happens."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def watch_supervisor(pid: int, end: Callable[[], None]) -> None:
+    """Ask the end when the supervisor is gone, and leave for good when that takes longer than GRACE_S."""
+
+    def watch() -> None:
+        waiter = threading.Event()
+        while os.getppid() == pid:
+            waiter.wait(LOOK_S)
+        threading.Thread(target=end, name="last request", daemon=True).start()  # whatever that waits for
+        waiter.wait(GRACE_S)
+        os._exit(EXIT_CODE)  # a thread may hang on a queue that is gone as well
+
+    threading.Thread(target=watch, name="supervisor watch", daemon=True).start()
+
+
+MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
+"""For glibc: keep the memory of packets for the next ones. To be given fresh pages for every picture of a raw depth
+camera costs more than to copy it."""

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from sensors.clock_probe import encode
 from sensors.errors import SensorError
 from sensors.hololens.remote import ClockExchange, RemoteControl
+from sensors.host_clock import encode
 
 PERIOD_S = 1.0
 """From the beginning of one round to that of the next: the clock's bound is proven for one exchange a second."""

@@ -13,8 +13,7 @@ from typing import Any
 import redis
 
 from capture.errors import QueueUnavailable
-from capture.process.memory import MEMORY_KEPT
-from capture.process.orphan import end_with_parent
+from capture.process.worker_process import MEMORY_KEPT, end_with_parent
 from capture.queue import stream_queue as queue
 
 MEMORY_MB = 1024

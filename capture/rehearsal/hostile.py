@@ -1,7 +1,8 @@
 """Devices and requests that mean harm beside a recording: how each ended, how long it took, how much memory.
 
-What is attacked is our own program: a second `record` with a hostile headset, the camera's client with hostile
-cameras, and the control socket of the recording itself. `hostile.json` in the scenario's folder keeps what was seen.
+What is attacked is our own program: a second `record` with a hostile headset, our clients with hostile cameras and
+with headsets' answers on 3809, the control socket of the recording itself. `hostile.json` in the scenario's folder
+keeps what was seen.
 """
 
 from __future__ import annotations
@@ -109,14 +110,23 @@ def _memory_of(pid: int) -> int:
     return total * os.sysconf("SC_PAGE_SIZE")
 
 
-def attack_camera(folder: Path, environment: dict[str, str]) -> Seen:
-    """Ask every hostile camera for its state and a file, in a process of its own. Raises RehearsalFailed."""
-    cameras = [sys.executable, "-P", "-m", "virtual_kitchen.gopro.hostile", free_host()]
-    served = subprocess.Popen(cameras, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def attack_clients(device: str, folder: Path, environment: dict[str, str]) -> Seen:
+    """Ask every hostile camera, or headset, in a process of its own, as a recorder does. Raises RehearsalFailed.
+
+    A camera is asked for its state and a file, a headset what is asked on 3809 and for constants.
+    """
+    folders = {"camera": "gopro", "headset": "headset"}
+    place = free_host() if device == "camera" else free_host().rpartition(".")[0]
+    served = subprocess.Popen(
+        [sys.executable, "-P", "-m", f"virtual_kitchen.{folders[device]}.hostile", place],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     with served:
         assert served.stdout is not None
         urls = served.stdout.readline()
-        asking = [sys.executable, "-P", "-m", "capture.rehearsal.camera_client", str(folder)]
+        asking = [sys.executable, "-P", "-m", "capture.rehearsal.device_client", device, str(folder)]
         try:
             done = subprocess.run(
                 asking, input=urls, capture_output=True, text=True, check=False, timeout=LIMIT_S,
@@ -124,10 +134,10 @@ def attack_camera(folder: Path, environment: dict[str, str]) -> Seen:
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise RehearsalFailed(
-                folder.name, f"a hostile camera held its client over {LIMIT_S:g} s"
+                folder.name, f"a hostile {device} held its client over {LIMIT_S:g} s"
             ) from error
     if done.returncode:
-        raise RehearsalFailed(folder.name, f"the camera's client crashed: {done.stderr.strip()[-300:]}")
+        raise RehearsalFailed(folder.name, f"the {device}'s client crashed: {done.stderr.strip()[-300:]}")
     seen: Seen = json.loads(done.stdout)
     return seen
 
@@ -180,10 +190,22 @@ def attack(what: str, folder: Path, seed: int, environment: dict[str, str], endp
     if what == "headset":
         seen = attack_headset(folder, seed, environment)
     elif what == "camera":
-        seen = attack_camera(folder, environment)
+        seen = attack_clients("camera", folder, environment)
+    elif what == "remote":
+        seen = attack_clients("headset", folder, environment)
     else:
         seen = attack_control(endpoint)
     (folder / SEEN).write_text(json.dumps(seen, indent=1))
+
+
+def seen_in(folder: Path) -> dict[str, str]:
+    """Return how each kind ended in a scenario that was played: in a word of ours, or refused in words."""
+    said = json.loads((folder / SEEN).read_text())
+    return {
+        kind: facts["ended"] if facts["ended"].isalpha() else "refused"
+        for kind, facts in said.items()
+        if "limit_bytes" not in facts or facts["ended"].isupper()
+    }
 
 
 def wrong_in(folder: Path) -> Iterator[str]:

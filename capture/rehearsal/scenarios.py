@@ -51,6 +51,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "store_swapped": (),
     "hostile_headset": (),
     "hostile_camera": (),
+    "hostile_remote": (),
     "hostile_control": (),
 }
 """Fault -> the causes in the ledger that may explain a packet which it costs."""
@@ -119,6 +120,7 @@ KINDS = {
         Kind("camera_dies", in_simulator="gopro_battery_dead", camera=True, stops_first=True),
         Kind("hostile_headset", hostile="headset"),
         Kind("hostile_camera", hostile="camera"),
+        Kind("hostile_remote", hostile="remote"),
         Kind("hostile_control", hostile="control"),
         Kind("long_stop", longest_s=60.0, shortest_s=20.0),
     )

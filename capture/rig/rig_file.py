@@ -3,23 +3,97 @@
 from __future__ import annotations
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from capture.errors import BadRig
 from capture.order import RecordingRequest
 from capture.plan import HeadsetPlan, SensorPlan
 from capture.queue.address import check_address
-from capture.rig.schema import RigFile, SensorTable, first_problem
 from sensors.errors import SensorError
 from sensors.gopro.open_camera import SCHEMES
-from sensors.hololens.catalogue import DEFAULT_SET, forbidden_together, headset_stream
+from sensors.gopro.settings import GoProSettings
+from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, forbidden_together, headset_stream
 from sensors.hololens.profile import HeadsetSettings, Profile
 from sensors.plugin import load_sensor
 from storage.names import check_recording_id
+
+TABLES = {
+    "hololens": 'write [hololens] and below it lines such as hololens = "ADDRESS"',
+    "gopro": 'write [gopro] and below it lines such as gopro = "ADDRESS"',
+    "sensor": 'write [sensor.NAME] and below it kind = "..." and what the sensor wants',
+}
+
+
+class HeadsetTable(HeadsetSettings):
+    """One headset: where it is, and what differs from the settings that hold for all."""
+
+    address: str
+
+
+class SensorTable(BaseModel):
+    """One plug-in sensor: the name under which a package announces it, and whatever it wants."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    kind: str
+
+
+def _table(value: Any) -> Any:
+    return {"address": value} if isinstance(value, str) else value
+
+
+Headset = Annotated[HeadsetTable, BeforeValidator(_table, json_schema_input_type=str | HeadsetTable)]
+
+
+class RigFile(HeadsetSettings):
+    """What is recorded with what: kitchensync record ID --data DIR --rig rig.toml."""
+
+    streams: list[str] | None = None
+    "Which streams are recorded; without this line the usual ones."
+    gyroscope_unit: Literal["auto", "deg_per_s", "rad_per_s"] = "auto"
+    "What the headset's gyroscope sends; auto finds out at alignment."
+    linger_ms: Annotated[int, Field(ge=0, le=20)] = 20
+    "How long packets gather before they travel into the queue together; 0: each by itself."
+    hololens: dict[str, Headset] = Field(default_factory=dict)
+    "Headsets: NAME = ADDRESS, or a table [hololens.NAME]; the name is the first part of the streams' names."
+    gopro: dict[str, str] = Field(default_factory=dict)
+    "Cameras: NAME = ADDRESS."
+    camera: GoProSettings = GoProSettings()
+    "What every camera is set to before a recording."
+    sensor: dict[str, SensorTable] = Field(default_factory=dict)
+    "Plug-in sensors by name."
+
+
+def first_problem(error: ValidationError) -> str:
+    """Say in one line which key is wrong and what it may be; unknown keys come first, all of a table together."""
+    problems = error.errors()
+    unknown = [problem["loc"] for problem in problems if problem["type"] == "extra_forbidden"]
+    if unknown:
+        names = sorted(_key(loc) for loc in unknown if loc[:-1] == unknown[0][:-1])
+        return f"unknown setting {', '.join(names)}; known: {', '.join(sorted(_known(unknown[0])))}"
+    first = problems[0]
+    key, kind, table = _key(first["loc"]), first["type"], str(first["loc"][0])
+    if table in TABLES and kind in ("dict_type", "model_type", "string_type", "missing"):
+        return f"{key} {'is missing' if kind == 'missing' else 'is of the wrong kind'}; {TABLES[table]}"
+    should = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return f"{key} {should}, not {first['input']!r}"
+
+
+def _key(loc: tuple[int | str, ...]) -> str:
+    return ".".join(map(str, loc))
+
+
+def _known(loc: tuple[int | str, ...]) -> set[str]:
+    """Return the names that the table of an unknown key does know."""
+    tables: dict[Any, type[BaseModel]] = {"hololens": HeadsetTable, "camera": GoProSettings}
+    model = tables[loc[0]] if len(loc) > 1 else RigFile
+    return set(model.model_fields)
 
 
 def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:
@@ -61,7 +135,18 @@ def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:
         stores=list(options["nas"]),
         gyroscope_unit=rig.gyroscope_unit,
         linger_ms=rig.linger_ms,
+        override=" ".join((options["override"] or "").split()),
     )
+
+
+def no_options() -> dict[str, Any]:
+    """Return the options of `record` as if none were given."""
+    return defaultdict(lambda: None, hololens=(), gopro=(), nas=())
+
+
+def order_of(path: Path) -> RecordingRequest:
+    """Return what a rig file would have recorded where nothing else is said. Raises BadRig, SensorError."""
+    return order_from("check", no_options() | {"rig": path, "data": path.parent, "start_timeout": 0.0})
 
 
 def read_rig(path: Path) -> RigFile:
@@ -70,7 +155,7 @@ def read_rig(path: Path) -> RigFile:
         return RigFile(**tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         raise BadRig(f"{path}: {first_problem(error)}") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadRig(f"{path}: cannot be read ({error})") from error
 
 
@@ -159,3 +244,15 @@ def _chosen(device: str, streams: list[str] | None, devices: int) -> list[str]:
                 raise BadRig(str(error)) from error
             chosen.append(short)
     return chosen
+
+
+def template(hololens: str, gopro: str) -> str:
+    """Return a commented rig file for one headset and one camera."""
+    words = resources.files("capture.rig").joinpath("rig.toml.in").read_text(encoding="utf-8")
+    return words.format(
+        default=", ".join(DEFAULT_SET),
+        all=", ".join(STREAMS),
+        streams="[" + ", ".join(f'"{name}"' for name in DEFAULT_SET) + "]",
+        hololens=hololens,
+        gopro=gopro,
+    )

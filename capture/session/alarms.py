@@ -1,13 +1,26 @@
-"""What the operator is told of that does not come: streams, and processes that do not answer. Pure."""
+"""What the supervisor watches for: a queue held up, packets that cannot be stored, streams that do not come."""
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import redis
+
+from capture.errors import QueueUnavailable
+from capture.plan import Plan
+from capture.process.health import HealthBoard
+from capture.process.log import warn
+from capture.process.outcome import NO_SPACE
 from capture.produce.stream_watch import RATE_LOW, SLOW_BY_ITSELF, STREAMING
+from capture.queue import stream_queue as queue
 from storage.ledger import LOST
+from storage.names import MANIFEST
 
 QUIET_NS = 5_000_000_000
 """So long nothing may come before it is said."""
@@ -64,3 +77,116 @@ def _said(streams: Mapping[str, Mapping[str, Any]], quiet: Mapping[str, int], wo
         )
         for (device, why), names in groups.items()
     ]
+
+
+PERIOD_S = 1.0
+ANSWER_S = 2.0
+LATE_S = 3.0
+"""A server that has not answered for so long is held up, whatever by."""
+
+
+class QueueWatch(threading.Thread):
+    """Watches one queue server until `stop`."""
+
+    def __init__(self, url: str) -> None:
+        """Ask nothing yet."""
+        super().__init__(name="queue watch", daemon=True)
+        self._client = redis.Redis.from_url(url, socket_timeout=ANSWER_S)
+        self._ending = threading.Event()
+        self._heard_s = time.monotonic()
+        self._held_s = 0.0
+
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds it has not answered, 0 while that is no delay."""
+        late_s = time.monotonic() - self._heard_s
+        return late_s if late_s > LATE_S and self.is_alive() else 0.0
+
+    @property
+    def held_s(self) -> float:
+        """How many seconds it has been held up so far, all in all."""
+        return self._held_s + self.silent_s
+
+    def run(self) -> None:
+        """Ask until stopped."""
+        while not self._ending.wait(PERIOD_S):
+            try:
+                self._client.ping()
+            except redis.RedisError:
+                continue  # a server that refuses to write still answers; this one does not
+            self._held_s += self.silent_s
+            self._heard_s = time.monotonic()
+        self._client.close()
+
+    def stop(self) -> None:
+        """End; a question on its way is waited for by nobody."""
+        self._ending.set()
+
+
+FULL = 0.8
+"""Share of the queue's memory at which a recording ends whose packets cannot be stored."""
+LOOK_S = 1.0
+
+
+class StorageTrouble:
+    """Looks at what the drainers say, and whether the recording's folder is there."""
+
+    def __init__(self, plan: Plan, board: HealthBoard) -> None:
+        """Look at nothing yet."""
+        self._plan, self._board = plan, board
+        self._manifest = Path(plan.path) / MANIFEST
+        self._asked_s = 0.0
+        self.is_gone = self._was_there = False
+        self._hopeless_since_s: float | None = None
+
+    def look(self) -> None:
+        """Look again: has somebody renamed, moved or unmounted the recording under our hands?"""
+        is_there = os.path.exists(self._manifest)
+        self._was_there = self._was_there or is_there
+        is_gone = self._was_there and not is_there
+        if is_gone and not self.is_gone:
+            warn("the recording's folder is gone", path=self._plan.path)
+        self.is_gone = is_gone
+        is_hopeless = is_gone or self.lacks_space()
+        self._hopeless_since_s = (self._hopeless_since_s or time.monotonic()) if is_hopeless else None
+
+    def hopeless_s(self) -> float:
+        """Return for how many seconds no stream at all could be stored, by the last looks."""
+        return 0.0 if self._hopeless_since_s is None else time.monotonic() - self._hopeless_since_s
+
+    def lacks_space(self) -> bool:
+        """Tell whether a drainer or the queue finds no room on its disk."""
+        return any(state.get("problem") == NO_SPACE for state in self._board.states.values())
+
+    def aside(self) -> dict[str, str]:
+        """Return the streams that drainers have set aside, and why."""
+        said = [state.get("aside", {}) for state in self._board.states.values()]
+        return {stream: str(why) for aside in said for stream, why in aside.items()}
+
+    def words(self) -> list[str]:
+        """Say all of it in words, but for the full disk, which is shown otherwise."""
+        words = [f"{self._plan.path} is gone: put it back; until then all packets stay in the queue"]
+        words = words if self.is_gone else []
+        words += [
+            f"{stream} cannot be stored ({why}); its packets stay in the queue, the other streams go on"
+            for stream, why in sorted(self.aside().items())
+        ]
+        told: set[Any] = {state.get("problem") for state in self._board.states.values()} - {
+            None,
+            "",
+            NO_SPACE,
+        }
+        waiting = sorted(map(str, told))
+        return words + [f"a drainer cannot go on: {why}; its packets stay in the queue" for why in waiting]
+
+    def fills_queue(self) -> bool:
+        """Tell whether packets that cannot be stored have nearly filled the queue: then everybody's would be lost."""
+        now_s = time.monotonic()
+        if not (self.is_gone or self.aside()) or now_s - self._asked_s < LOOK_S:
+            return False
+        self._asked_s = now_s
+        try:
+            with queue.reached(self._plan.queue_url) as client:
+                return queue.share_of_memory(client) > FULL
+        except QueueUnavailable:
+            return False  # it is being started again

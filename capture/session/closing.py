@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -76,9 +77,16 @@ def close_recording(
         return waiting
     if server is None:
         clear_queue(plan)
+    return []
+
+
+def finish_recording(plan: Plan, problems: Sequence[str] = ()) -> None:
+    """Add what befell the films that came after the closing, and destroy what the lab does not keep."""
+    if problems:
+        with edit_manifest(Path(plan.path)) as manifest:
+            manifest["problems"] = list(dict.fromkeys([*manifest.get("problems", []), *problems]))
     if plan.pause == "drop":
         destroy_where_dropped(Path(plan.path))
-    return []
 
 
 def _is_kept(server: QueueServer | None) -> bool:

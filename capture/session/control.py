@@ -1,4 +1,4 @@
-"""Requests to a running recording from another process of the same user: stop, and how it is.
+"""Requests to a running recording from another process of the same user: steer it, and ask how it is.
 
 The socket and a key lie in the recording's private runtime folder. Every request is signed with the key and carries
 the time and a number used once: without the key nobody is answered, and what was overheard works no second time.
@@ -11,36 +11,50 @@ import hmac
 import json
 import os
 import secrets
+import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import zmq
 
-from capture.errors import NotRunning
-from capture.plan import runtime_root
+from capture.errors import CaptureError, NotRunning
+from capture.plan import is_running, runtime_root
 from sensors.host_clock import host_ns
 from sensors.untrusted_json import parse_object
+from storage.errors import StorageError
 
 ANSWER_MS = 3000
 FRESH_NS = 5_000_000_000
 """A request that is older or younger than this is no request."""
+LOOK_S = 0.2
 KEY = "control.key"
 MOST_BYTES, MOST_AT_ONCE = 4096, 20
 """Of one request, and of all between two looks at the recording: whoever floods is answered more slowly."""
 
-COMMANDS = ("stop", "abort", "state")
+COMMANDS = ("stop", "abort", "state", "mark", "pause", "resume", "swap", "swapped", "leave_films")
+"""All from `mark` to `swapped` are kept as the operator's events; `leave_films` ends the wait for cameras."""
+LONGEST_TEXT = 300
 
 
-def _signature(key: bytes, command: str, at_ns: int, nonce: str) -> str:
-    return hmac.new(key, json.dumps([command, at_ns, nonce]).encode(), hashlib.sha256).hexdigest()
+class Request(NamedTuple):
+    """What was asked, with words where they belong to it, and when (host_ns)."""
+
+    command: str
+    text: str
+    host_ns: int
 
 
-def signed(key: bytes, command: str) -> bytes:
+def _signature(key: bytes, request: Request, nonce: str) -> str:
+    return hmac.new(key, json.dumps([*request, nonce]).encode(), hashlib.sha256).hexdigest()
+
+
+def signed(key: bytes, command: str, text: str = "") -> bytes:
     """Write a request that is valid once, for a few seconds."""
-    at_ns, nonce = host_ns(), secrets.token_hex(16)
-    fields = {"command": command, "host_ns": at_ns, "nonce": nonce}
-    return json.dumps({**fields, "signature": _signature(key, command, at_ns, nonce)}).encode()
+    request, nonce = Request(command, text, host_ns()), secrets.token_hex(16)
+    fields = request._asdict() | {"nonce": nonce, "signature": _signature(key, request, nonce)}
+    return json.dumps(fields).encode()
 
 
 class ControlServer:
@@ -61,42 +75,59 @@ class ControlServer:
         self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
         self._socket.bind(endpoint)
 
-    def requests(self, state: Callable[[], dict[str, Any]]) -> list[str]:
-        """Answer what was asked since the last call with the state; return the requests that were understood."""
+    def requests(
+        self, state: Callable[[], dict[str, Any]], heed: Callable[[Request], None] = lambda _: None
+    ) -> list[str]:
+        """Answer what was asked since the last call with the state; return the requests that were understood.
+
+        Each is heeded before it is answered: who is answered knows that it is done.
+        """
         understood: list[str] = []
         for _ in range(MOST_AT_ONCE):
             if not self._socket.poll(0):
                 break
             parts = self._socket.recv_multipart()
-            command = self._checked(parts[0]) if len(parts) == 1 else None
-            if command is None:
+            request = self._checked(parts[0]) if len(parts) == 1 else None
+            if request is None:
                 self._socket.send(json.dumps({"ok": False, "error": "refused"}).encode())
                 continue
-            understood.append(command)
-            self._socket.send(json.dumps({"ok": True, **state()}).encode())
+            understood.append(request.command)
+            self._socket.send(json.dumps(_answer(request, heed, state)).encode())
         return understood
 
-    def _checked(self, message: bytes) -> str | None:
-        """Return the command of a request that is signed, fresh and new."""
+    def _checked(self, message: bytes) -> Request | None:
+        """Return a request that is signed, fresh and new."""
         try:
-            request = parse_object(message, most_bytes=MOST_BYTES)
-            command, at_ns, nonce = str(request["command"]), int(request["host_ns"]), str(request["nonce"])
-            given = str(request["signature"]).encode()
+            said = parse_object(message, most_bytes=MOST_BYTES)
+            request = Request(str(said["command"]), str(said["text"]), int(said["host_ns"]))
+            nonce, given = str(said["nonce"]), str(said["signature"]).encode()
         except (ValueError, KeyError, TypeError):
             return None
         now = host_ns()
         self._used = {used: at for used, at in self._used.items() if now - at <= 2 * FRESH_NS}
-        right = hmac.compare_digest(given, _signature(self._key, command, at_ns, nonce).encode())
-        if not right or abs(now - at_ns) > FRESH_NS or nonce in self._used or command not in COMMANDS:
+        right = hmac.compare_digest(given, _signature(self._key, request, nonce).encode())
+        if not right or abs(now - request.host_ns) > FRESH_NS or nonce in self._used:
+            return None
+        if request.command not in COMMANDS or len(request.text) > LONGEST_TEXT:
             return None
         self._used[nonce] = now
-        return command
+        return request
 
     def close(self) -> None:
         """Close the endpoint; the key is of no use any more."""
         self._socket.close()
         self._context.term()
         self._key_file.unlink(missing_ok=True)
+
+
+def _answer(
+    request: Request, heed: Callable[[Request], None], state: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    try:
+        heed(request)
+    except (CaptureError, OSError, StorageError) as error:
+        return {"ok": False, "error": f"it could not be kept ({error})"}
+    return {"ok": True, **state()}
 
 
 def running() -> list[tuple[str, Path]]:
@@ -109,8 +140,8 @@ def running() -> list[tuple[str, Path]]:
     return found
 
 
-def ask(endpoint: Path, request: str, *, limit_ms: int = ANSWER_MS) -> dict[str, Any] | None:
-    """Send one request; return the answer, or None when nobody answers in time or the key is not ours."""
+def ask(endpoint: Path, request: str, text: str = "", *, limit_ms: int = ANSWER_MS) -> dict[str, Any] | None:
+    """Send one request; return the answer, or None when nobody does it in time or the key is not ours."""
     try:
         key = endpoint.with_name(KEY).read_bytes()
     except OSError:
@@ -118,15 +149,30 @@ def ask(endpoint: Path, request: str, *, limit_ms: int = ANSWER_MS) -> dict[str,
     with zmq.Context() as context, context.socket(zmq.REQ) as socket:
         socket.setsockopt(zmq.LINGER, 0)
         socket.connect(f"ipc://{endpoint}")
-        socket.send(signed(key, request))
+        socket.send(signed(key, request, text))
         answer = parse_object(socket.recv()) if socket.poll(limit_ms) else {}
     return answer if answer.get("ok") else None
 
 
-def stop(recording: str | None) -> str:
-    """Ask a recording to stop; without an id the only one that runs. Raises NotRunning."""
+def find(recording: str | None) -> tuple[str, Path]:
+    """Return id and control socket of a recording; without an id of the only one that runs. Raises NotRunning."""
     found = running()
     wanted = [(name, endpoint) for name, endpoint in found if recording in (None, name)]
-    if len(wanted) != 1 or ask(wanted[0][1], "stop") is None:
+    if len(wanted) != 1:
         raise NotRunning(recording, [name for name, _ in found])
-    return wanted[0][0]
+    return wanted[0]
+
+
+def wait_for_ledger(endpoint: Path, *, limit_s: float = inf) -> dict[str, Any] | None:
+    """Wait until every packet of a recording that ends is accounted for; return what it told last.
+
+    Films may still be on their way then. Ends when the recorder has gone, or after `limit_s`.
+    """
+    told: dict[str, Any] | None = None
+    end_s = time.monotonic() + limit_s
+    while is_running(endpoint.parent) and time.monotonic() < end_s:
+        told = ask(endpoint, "state", limit_ms=1000) or told
+        if told is not None and told["ledger_closed"]:
+            break
+        time.sleep(LOOK_S)
+    return told

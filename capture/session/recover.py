@@ -12,17 +12,16 @@ from pathlib import Path
 
 from capture.errors import RecordingGone, StillEnding, StillWaiting
 from capture.lock import held
-from capture.plan import GROUP, QUEUE, RUNNING, Plan, own_queue_url, runtime_folder
+from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, load_plan, own_queue_url, runtime_folder
 from capture.process.heartbeat import last_beat
 from capture.queue import stream_queue as queue
 from capture.queue.server import QueueServer
-from capture.session.closing import ENDED, clear_queue, close_recording, queued_packets
-from capture.session.orphans import orphan_in, work_folders
+from capture.session.closing import ENDED, clear_queue, close_recording, finish_recording, queued_packets
 from capture.session.supervisor import Supervisor
 from sensors.host_clock import UtcAnchor
-from storage.errors import ManifestLost
+from storage.errors import ManifestLost, NotARecording
 from storage.manifest import Manifest, read_manifest
-from storage.names import LOGS, MANIFEST, PART_SUFFIX, holds_recorded_files
+from storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK, holds_recorded_files
 
 ORPHANS_END_S = 15.0
 """Processes of a killed supervisor end by themselves within some seconds."""
@@ -154,6 +153,7 @@ def _drain(work: Path, plan: Plan, hold: int, server: QueueServer | None, manife
         waiting = close_recording(plan, outcome, server, ended=ended)
     if waiting:
         raise StillWaiting(plan.recording, waiting, work)
+    finish_recording(plan)
 
 
 def _said_of(manifest: Manifest) -> list[str]:
@@ -165,3 +165,48 @@ def _said_of(manifest: Manifest) -> list[str]:
         f"{facts['packets']} packets of {stream} waited in the queue ({facts['why']}) until they were recovered"
         for stream, facts in waiting.items()
     ]
+
+
+def work_folders(data: Path) -> Iterator[Path]:
+    """Yield the work folder of every recording below `data` that was not settled."""
+    for file in sorted((data.resolve() / WORK).glob("*/plan.json")):
+        yield file.parent
+
+
+def orphan_in(work: Path) -> Plan | None:
+    """Return the plan of the recording that a work folder belongs to, with the path where the recording is now.
+
+    None when it is being made, or has just ended. Raises BadPlan. The data folder may lie elsewhere than when it was
+    recorded (a disk that is mounted under another name), and the recording may have another name below it.
+    """
+    try:
+        plan = load_plan(work / "plan.json")
+    except FileNotFoundError:
+        return None  # its recorder has ended just now
+    path = _where(work.parent.parent, plan)
+    if is_running(Path(plan.runtime)) or is_running(runtime_folder(path)):
+        return None
+    return replace(plan, path=str(path))
+
+
+def _where(data: Path, plan: Plan) -> Path:
+    """Find a recording: under its own name, else by its uuid; what cannot be found is where it was."""
+    usual = data / plan.recording
+    try:
+        if read_manifest(usual).get("uuid", plan.uuid) == plan.uuid:
+            return usual
+    except NotARecording:
+        if (usual / MANIFEST).exists():
+            return usual
+    for folder, below, files in os.walk(data):
+        if MANIFEST in files and _uuid_of(Path(folder)) == plan.uuid:
+            return Path(folder)
+        below[:] = [] if MANIFEST in files else [name for name in sorted(below) if name != WORK]
+    return usual
+
+
+def _uuid_of(recording: Path) -> str | None:
+    try:
+        return read_manifest(recording).get("uuid")
+    except NotARecording:
+        return None

@@ -26,19 +26,28 @@ from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
 from capture.process.outcome import Outcome
 from capture.queue.dry_run import check_server
 from capture.queue.server import QueueServer
-from capture.session.closing import CLOSING, CLOSING_BYTES, Waiting, clear_queue, close_recording
+from capture.session.closing import (
+    CLOSING,
+    CLOSING_BYTES,
+    Waiting,
+    clear_queue,
+    close_recording,
+    finish_recording,
+)
+from capture.session.devices_taken import addresses_of, check_free, take
 from capture.session.first_manifest import first_manifest
+from capture.session.no_sleep import kept_awake
 from capture.session.recover import recover_all
 from capture.session.reserve import set_aside
 from capture.session.supervisor import Supervisor
+from sensors.errors import SensorError
 from sensors.hololens.remote import RemoteControl, is_virtual, require_version
 from storage.disk.durable import make_durable_folders
 from storage.errors import RecordingExists
-from storage.lab import lab_of
+from storage.lab import give_to_group, lab_of, share
 from storage.manifest import edit_manifest, read_manifest, write_json
 from storage.move.mover_process import MoverProcess
 from storage.names import LOGS, MANIFEST, WORK, check_recording_id
-from storage.sharing import give_to_group, share
 from storage.shell.end_signals import ending_at_signals
 
 NEEDED_BYTES = 512 << 20
@@ -66,16 +75,20 @@ def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Resul
     recovered = [
         f"{path.name} was left open by a killed recorder and is recovered" for path in earlier.paths
     ] + earlier.left
+    plan = _plan(order, path)
+    check_free(addresses_of(order), Path(plan.runtime))
     devices, warnings = _check_headsets(order)
     warnings += recovered
-    cameras = [
-        CameraRecorder(name, url, path / name, order.camera_settings) for name, url in order.cameras.items()
-    ]
-    devices |= {camera.device: camera.prepare() for camera in cameras}
+    cameras, absent = _prepared(order, path, devices)
     warnings += [f"{camera.device}: {note}" for camera in cameras for note in devices[camera.device]["notes"]]
-    plan = _plan(order, path)
+    plan = replace(plan, cameras={one.device: order.cameras[one.device] for one in cameras})
     waiting: list[Waiting] = []
-    with _private_folders(order, plan) as work, _queue(order, plan, work.hold) as server:
+    with (
+        _private_folders(order, plan) as work,
+        kept_awake(order.recording) as asleep,
+        _queue(order, plan, work.hold) as server,
+    ):
+        warnings += [asleep] if asleep else []
         plan = replace(plan, queue_url=server.url if server else str(order.redis_url))
         plan.save(Path(plan.work) / "plan.json")  # first: what `recover` finds a killed recording by
         make_durable_folders(path, order.data)
@@ -83,14 +96,28 @@ def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Resul
         try:
             (path / "events").mkdir()
             (path / LOGS).mkdir()
-            write_json(path / MANIFEST, first_manifest(order, plan, devices))
+            manifest = first_manifest(order, plan, devices)
+            if order.override:
+                manifest["override"] = {"reason": order.override, "missing": absent}
+            write_json(path / MANIFEST, manifest)
             work.is_needed = True  # from here on packets may wait in it
             set_aside(Path(plan.work) / CLOSING, CLOSING_BYTES)
             with _mover(order, path) as mover:
-                supervisor = Supervisor(plan, server, cameras, hold=work.hold, mover=mover)
-                outcome = _run(supervisor, order, show)
-                waiting = close_recording(plan, outcome, server)
+                supervisor = Supervisor(
+                    plan,
+                    server,
+                    cameras,
+                    hold=work.hold,
+                    mover=mover,
+                    close=lambda outcome: _close(plan, outcome, server),
+                    override=bool(order.override),
+                )
+                outcome, problems = _run(supervisor, order, show)
+                waiting = supervisor.closed()
                 work.is_needed = bool(waiting)
+                if not waiting:
+                    finish_recording(plan, problems)
+                outcome.problems += problems
         except (StreamsMissing, ProcessKeepsDying):
             _take_back(path)
             if server is None:
@@ -101,6 +128,32 @@ def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Resul
             raise FolderNotWritable(path, f"{error.strerror or error}; what is sealed is kept") from error
     left = StillWaiting(plan.recording, waiting, Path(plan.work)) if waiting else None
     return Result(path, outcome, warnings, left)
+
+
+def _prepared(
+    order: RecordingRequest, path: Path, devices: dict[str, Any]
+) -> tuple[list[CameraRecorder], dict[str, str]]:
+    """Set up the cameras and add them to `devices`; with an override one that is missing is left out, and named."""
+    cameras, absent = [], {}
+    for name, url in order.cameras.items():
+        camera = CameraRecorder(name, url, path / name, order.camera_settings)
+        try:
+            devices[name] = camera.prepare()
+        except SensorError as error:
+            if not order.override:
+                raise
+            absent[name] = str(error)
+        else:
+            cameras.append(camera)
+    return cameras, absent
+
+
+def _close(plan: Plan, outcome: Outcome, server: QueueServer | None) -> list[Waiting]:
+    """Close the ledger; what was missing when it was begun all the same is kept."""
+    if outcome.missing:
+        with edit_manifest(Path(plan.path)) as manifest:
+            manifest["override"]["missing"] |= outcome.missing
+    return close_recording(plan, outcome, server)
 
 
 @contextlib.contextmanager
@@ -218,6 +271,7 @@ def _private_folders(order: RecordingRequest, plan: Plan) -> Iterator[WorkFolder
         with held(runtime / RUNNING), held(work / GROUP) as hold:
             folder = WorkFolder(hold)
             try:
+                take(addresses_of(order), order.recording, runtime)
                 yield folder
             finally:
                 if not folder.is_needed:  # while it is ours: nobody takes up what is being removed
@@ -242,14 +296,15 @@ def _queue(order: RecordingRequest, plan: Plan, hold: int) -> Iterator[QueueServ
         server.stop()
 
 
-def _run(supervisor: Supervisor, order: RecordingRequest, show: Callable[[Supervisor], None]) -> Outcome:
+def _run(
+    supervisor: Supervisor, order: RecordingRequest, show: Callable[[Supervisor], None]
+) -> tuple[Outcome, list[str]]:
+    """Run it to its end; return how it went, and what befell the cameras."""
     try:
         with ending_at_signals(lambda: supervisor.ask_stop("signal")):
             supervisor.run(order.seconds, order.start_timeout_s, show)
     finally:
         supervisor.close()
-    outcome = supervisor.outcome
-    outcome.problems += [
+    return supervisor.outcome, [
         f"{camera.device}: {camera.state.problem}" for camera in supervisor.cameras if camera.state.problem
     ]
-    return outcome

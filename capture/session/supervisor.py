@@ -9,25 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from capture.camera.camera_recorder import CameraRecorder
-from capture.errors import ProcessKeepsDying, QueueSilent, QueueUnavailable, StreamsMissing
+from capture.errors import NotRunning, ProcessKeepsDying, QueueSilent, QueueUnavailable, StreamsMissing
 from capture.plan import Plan
 from capture.process.health import HealthBoard
 from capture.process.heartbeat import Heartbeat
 from capture.process.log import RecordingLog, tell, warn
 from capture.process.outcome import NO_SPACE, Outcome
 from capture.queue.server import QueueServer
-from capture.session.alarms import lost_streams, mute_processes, quiet_streams
+from capture.session.alarms import QueueWatch, StorageTrouble, lost_streams, mute_processes, quiet_streams
 from capture.session.children import LAST_WORD_S, ChildProcesses, DrainProgress
-from capture.session.control import ControlServer
-from capture.session.queue_watch import QueueWatch
+from capture.session.closing import Waiting
+from capture.session.control import ControlServer, Request
 from capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
-from capture.session.storage_trouble import StorageTrouble
 from capture.session.told_state import told_state
 from sensors.host_clock import host_ns
 from storage.disk.space_guard import STOP, DiskGuard, Outlook
+from storage.events import EventLog
 from storage.ledger import BY_DEVICE
 from storage.move.mover_process import MoverProcess
 from storage.names import LOGS
+from storage.privacy import OPERATOR, PAUSE, RESUME
+from storage.swaps import SWAP, SWAPPED
 
 LOOP_MS = 100
 PRODUCER_END_S = 40.0
@@ -35,6 +37,8 @@ DRAIN_LIMIT_S = 120.0
 """So long nothing more may be stored before what is left is given up; at half of it what hangs is killed."""
 NO_SPACE_LIMIT_S = 15.0
 LOW_SPACE_BYTES = 200 << 20
+KEPT = ("mark", PAUSE, RESUME, SWAP, SWAPPED)
+"""Requests that are kept as events."""
 
 
 class Supervisor:
@@ -48,8 +52,14 @@ class Supervisor:
         *,
         hold: int | None = None,
         mover: MoverProcess | None = None,
+        close: Callable[[Outcome], list[Waiting]] = lambda _: [],
+        override: bool = False,
     ) -> None:
-        """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `Worker`."""
+        """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `Worker`.
+
+        `close` closes the ledger once everything is stored, and says what still waits. With `override` it begins
+        though streams are missing.
+        """
         self.plan = plan
         self._mover = mover
         self.server = server
@@ -65,6 +75,9 @@ class Supervisor:
         "What the end of the recording waits for, with seconds."
         self._queue_watch = QueueWatch(plan.queue_url)
         self._stop_asked = ""
+        self._close = close
+        self._override = override
+        self._left: list[Waiting] | None = None
         self._forced = False
         self._reserve = Path(plan.work) / RESERVE
         self._trouble = StorageTrouble(plan, self.board)
@@ -74,6 +87,13 @@ class Supervisor:
         """Ask the end of the recording; a second time it ends without waiting for a slow camera."""
         self._forced = bool(self._stop_asked)
         self._stop_asked = self._stop_asked or why
+
+    def closed(self) -> list[Waiting]:
+        """Close the ledger where that is not done; return what the queue still holds."""
+        if self._left is None:
+            self.outcome.aside = self._trouble.aside()
+            self._left = self._close(self.outcome)
+        return self._left
 
     def streams(self) -> dict[str, dict[str, Any]]:
         """Return the newest state of every sensor stream, received and stored."""
@@ -132,7 +152,7 @@ class Supervisor:
         finally:
             self._kill_all()
 
-    def _guarded(self, step: Callable[[], None]) -> None:
+    def _guarded(self, step: Callable[[], object]) -> None:
         """Do a step; a process that does not stay up ends the recording, in order, and is named."""
         try:
             step()
@@ -151,6 +171,10 @@ class Supervisor:
             }
             if not missing:
                 self.outcome.first_packets = True
+                return
+            if self._override and time.monotonic() > end_s and len(missing) < len(self.streams()):
+                self.outcome.first_packets = True
+                self.outcome.missing = missing
                 return
             silent_s = self._queue_watch.silent_s
             if silent_s > limit_s:
@@ -197,7 +221,19 @@ class Supervisor:
             code = self.server.process.returncode if self.server.process else None
             self.outcome.restarted("queue server", code)
             self.server.start()
-        return self._control.requests(self._state)
+        return self._control.requests(self._state, self._heed)
+
+    def _heed(self, request: Request) -> None:
+        """Keep what the operator says of the recording. Raises NotRunning when it has been stopped, OSError."""
+        if request.command == "leave_films":
+            self._forced = bool(self._stop_asked)
+        if request.command not in KEPT:
+            return
+        if self._stop_asked:
+            raise NotRunning(self.plan.recording, [])
+        EventLog(Path(self.plan.path), OPERATOR).append(
+            request.command, host_ns=request.host_ns, uncertainty_ns=0, body={"text": request.text}
+        )
 
     def _state(self) -> dict[str, Any]:
         """Return what other processes of this user may ask for: facts, not judged."""
@@ -206,6 +242,7 @@ class Supervisor:
         return told_state(self.plan, *parts) | {
             "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
             "stop_asked": self._stop_asked,
+            "ledger_closed": self._left is not None,
             "problems": self.problems(),
             "befallen": self._befallen(),
             "waiting": self.waiting,
@@ -239,8 +276,10 @@ class Supervisor:
         for camera in self.cameras:
             camera.end()
         self._end_producers(show)
-        self._end_drainers(show)
+        is_stored = self._end_drainers(show)
         self.outcome.problems += lost_streams(self.streams(), ended_ns)
+        if is_stored:
+            self.closed()  # before films come, which may take long: what was received is accounted for now
         while (alive := [one.device for one in self.cameras if one.is_alive()]) and not self._forced:
             self.waiting = f"waiting for {', '.join(alive)}; Ctrl-C again leaves the files on the card"
             self._hear()
@@ -263,8 +302,11 @@ class Supervisor:
                 for worker in self.children.producers:
                     worker.kill()
 
-    def _end_drainers(self, show: Callable[[Supervisor], None]) -> None:
-        """Let the drainers empty the queue; one that dies while doing so, or hangs, is started again."""
+    def _end_drainers(self, show: Callable[[Supervisor], None]) -> bool:
+        """Let the drainers empty the queue; one that dies while doing so, or hangs, is started again.
+
+        False when they could not in time, and may still be at it.
+        """
         progress = DrainProgress()
         while self.children.end_drainers():
             self._hear()
@@ -279,7 +321,8 @@ class Supervisor:
                     worker.kill()
             if self._trouble.hopeless_s() > NO_SPACE_LIMIT_S or idle_s > DRAIN_LIMIT_S:
                 warn("not everything in the queue could be stored", idle_s=idle_s)
-                return
+                return False
+        return True
 
     def _kill_all(self) -> None:
         """Leave no process behind, whatever happened; producers may still close the headset's camera."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from recipe_app.annotation.forms.elan import TIMES, write_elan
+from recipe_app.annotation.forms.frame_times import region_of
 from recipe_app.annotation.forms.label_config import audio_config, timeline_config
-from recipe_app.annotation.forms.tasks import Task, task_of
+from recipe_app.annotation.forms.marked_steps import TIMELINE, Spans
 from recipe_app.annotation.forms.timed_marks import Marked, TimedMark
-from recipe_app.annotation.labels import labels_of, version_of
-from recipe_app.annotation.touches import touched_spans
+from recipe_app.annotation.labels import labels_of, touched_spans, version_of
 from recipe_app.releases.entries import counts
 from recipe_app.releases.own import NotReleasable, OwnRecording
 from sensors.files_on_disk import file_sha256
@@ -172,3 +172,39 @@ def _errors(own: OwnRecording) -> str:
     made = [error for error in own.state["errors"].values() if counts(error)]
     labels = labels_of(own.state["recording"])
     return "\n".join(f"{labels[e['node']]}: {e['text'] or e['description']}" for e in made) or "none"
+
+
+FORMS = ("timeline", "audio")
+MODEL = "step-events/1"
+"""Who made the proposals: touches of the tablet."""
+
+Task = dict[str, Any]
+
+
+def task_of(data: dict[str, Any], touched: Spans, fps: Fraction, form: str) -> Task:
+    """Return a task as a server takes it; `data` holds `frames`, which no region passes."""
+    frames = int(data["frames"])
+    result = [
+        {"id": f"touch-{label.partition(' ')[0]}-{number}"}
+        | (
+            _timeline(label, start_s, end_s, fps, frames)
+            if form == "timeline"
+            else _audio(label, start_s, end_s, float(frames / fps))
+        )
+        for label, spans in touched.items()
+        for number, (start_s, end_s) in enumerate(spans, 1)
+    ]
+    proposal = [{"model_version": MODEL, "score": 1.0, "result": result}] if result else []
+    return {"data": data, "predictions": proposal}
+
+
+def _timeline(label: str, start_s: float, end_s: float, fps: Fraction, frames: int) -> dict[str, Any]:
+    start, end = (min(frame, frames) for frame in region_of(start_s, end_s, fps))
+    value = {"ranges": [{"start": start, "end": end}], TIMELINE: [label]}
+    return {"from_name": "step", "to_name": "video", "type": TIMELINE, "origin": "prediction", "value": value}
+
+
+def _audio(label: str, start_s: float, end_s: float, length_s: float) -> dict[str, Any]:
+    value = {"start": start_s, "end": min(end_s, length_s), "channel": 0, "labels": [label]}
+    control = {"from_name": "action", "to_name": "audio", "type": "labels"}
+    return {**control, "original_length": length_s, "value": value}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from recipe_app.annotation.forms.label_config import parse_labels
 from recipe_app.annotation.forms.server_export import MOST_BYTES, Task, tasks_of
 from recipe_app.errors import RecipeError
 from sensors.untrusted_json import BadJson, parse_json
+from storage.shell.endpoint import note_sent
 from storage.shell.loopback import is_loopback_address
 
 TIMEOUT_S = 60
@@ -88,7 +90,10 @@ class Server:
         return tasks_of(ours, f"project {project}")
 
     def add_task(self, project: int, task: dict[str, Any]) -> None:
-        """Add a task with its proposals. Raises ServerRefused."""
+        """Add a task with its proposals; what leaves this computer is noted before. Raises ServerRefused, OSError."""
+        note_sent(
+            urlsplit(self.url).hostname or "", json.dumps([task]).encode(), "a task of an annotation server"
+        )
         self._ask("POST", f"/api/projects/{project}/import", [task])
 
     def _projects(self) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,10 @@ import json
 import re
 from typing import Any
 
+from recipe_app.annotation.forms.marked_steps import Spans
 from recipe_app.graphs.model import Step
+from recipe_app.releases.entries import entries_of
+from recipe_app.releases.own import OwnRecording
 
 Frozen = dict[str, Any]
 _NO_LETTERS = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")
@@ -33,3 +36,13 @@ def version_of(frozen: Frozen) -> str:
     content = json.dumps([frozen["steps"], sorted(frozen["edges"])], sort_keys=True)
     graph = frozen.get("graph_hash") or hashlib.sha256(content.encode()).hexdigest()
     return f"{re.sub('[^A-Za-z0-9._-]', '_', frozen['name'])}-{graph[:12]}"
+
+
+def touched_spans(own: OwnRecording) -> Spans:
+    """Return label -> [from, to) in seconds of the film of every step that was touched as done."""
+    labels = labels_of(own.state["recording"])
+    found: Spans = {}
+    for told in entries_of(own.state, own.place, lambda _: 0):
+        if told.entry.end_s >= 0:
+            found.setdefault(labels[told.node], []).append((told.entry.start_s, told.entry.end_s))
+    return found

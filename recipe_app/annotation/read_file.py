@@ -12,8 +12,7 @@ from recipe_app.annotation.forms.label_config import parse_labels
 from recipe_app.annotation.forms.marked_steps import TIMELINE, MarkedFilm, Steps, read_steps
 from recipe_app.annotation.forms.narration import read_narration
 from recipe_app.annotation.forms.server_export import MOST_BYTES, Task, parse_export
-from recipe_app.annotation.forms.timed_marks import Marked, steps_of
-from recipe_app.annotation.forms.via import parse_via
+from recipe_app.annotation.forms.timed_marks import Marked, parse_via, steps_of
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.strict_json import Reader
 

@@ -42,7 +42,10 @@ def adopt(
     Example: kitchensync adopt lab2-017 kitchen.mp4 --data recordings --consent form-12
     """
     from recipe_app.exchange.adopt import adopt as make
+    from storage.redact.to_destroy import check_no_pauses_in
 
+    for file in files:
+        check_no_pauses_in(file)
     with byte_bar() as tell:
         made = make(data, recording, files, consent=consent, participant=participant, tell=tell)
     said: dict[str, Any] = {"recording": recording, "status": "PASS", **made}

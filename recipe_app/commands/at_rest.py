@@ -64,7 +64,7 @@ class MemoryBeside:
         """Note what a withdrawal is about before anything is destroyed."""
         if self.tools is None:
             return ToDestroy()
-        return app_withdrawals.note(self.data / APP_FOLDER, self.tools.records, folders, person)
+        return app_withdrawals.note(self.data / APP_FOLDER, self.tools.records, folders, person, key=self.key)
 
     def destroy(self, what: ToDestroy, person: str) -> list[WithdrawnPlace]:
         """Destroy it in database, backups and tablets."""

@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.given_source import GivenSource
+from recipe_app.commands.options import GivenSource
 from storage.shell.answer import Answer
-from storage.shell.given_path import given_path
-from storage.shell.outputs import write_output
-from storage.shell.without_consent import reason_given
+from storage.shell.given_path import given_path, reason_given
+from storage.shell.outputs import written
 
 if TYPE_CHECKING:
     from recipe_app.releases.given_data import GivenData
-    from recipe_app.releases.tables.split_lists import Split
+    from recipe_app.releases.tables.localization import Split
 
+CORRECTED = click.option(
+    "--corrected",
+    is_flag=True,
+    help="Write it right where the published form has a known fault [default: WARN].",
+)
 STRICT = click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 FPS = click.option(
     "--fps",
@@ -90,7 +94,7 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
 def read_split(path: Path, found: GivenData) -> Split:
     """Read a file of parts that divides recordings. Raises BadGraph, UsageError."""
     from recipe_app.graphs.formats.graph_files import read_text
-    from recipe_app.releases.tables.split_lists import parse_split
+    from recipe_app.releases.tables.localization import parse_split
 
     known = [one.recording_id for one in found.data.annotations.recordings]
     split = parse_split(read_text(path), path.name, known)
@@ -100,8 +104,11 @@ def read_split(path: Path, found: GivenData) -> Split:
 
 
 def write_list(out: Path, made: list[dict[str, Any]], *, force: bool) -> None:
-    """Write a list as JSON. Raises CannotWrite."""
-    write_output(out, (json.dumps(made, indent=1, ensure_ascii=False) + "\n").encode(), force=force)
+    """Write a list as JSON, one element a line. Raises CannotWrite."""
+    with written(out, force=force) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        for number, one in enumerate(made):
+            file.write((",\n" if number else "[\n") + json.dumps(one, ensure_ascii=False))
+        file.write("\n]\n" if made else "[]\n")
 
 
 def answer(said: dict[str, Any], warnings: list[str], words: str, *, strict: bool) -> Answer:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from recipe_app.commands.export_source import STRICT, answer, write_list
+from recipe_app.commands.options import SHOW_REQUESTS, asked, named_server, shown
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
+from storage.shell.output_options import output_file
+
+if TYPE_CHECKING:
+    from recipe_app.releases.measures.questioning import StopRule
 
 SUMMARY = click.option("--summary", is_flag=True, help="Print the means instead, one JSON object.")
 
 
 @click.group()
 def measure() -> None:
-    """Score what models answered, by published equations; without a model, a film or a network.
+    """Score what models answered, by published equations; only `answers` asks a model.
 
     \b
     Example:
@@ -39,11 +45,15 @@ def spans(cases: Path, summary: bool) -> Answer:
     Example:
       kitchensync measure spans cases.json --summary
     """
-    from recipe_app.releases.measures.span_agreement import answered
+    from recipe_app.releases.measures.span_agreement import answered, overlapping
     from recipe_app.releases.measures.span_agreement import summary as means
 
     found = answered(_read(cases), cases.name)
-    return _answer({"schema": "measure-spans/1", "models": means(found)} if summary else found)
+    count = overlapping(found)
+    warnings = (
+        [f"{count} lists have spans that overlap: the printed equation counts those twice"] if count else []
+    )
+    return _answer({"schema": "measure-spans/1", "models": means(found)} if summary else found, warnings)
 
 
 @measure.command()
@@ -55,24 +65,103 @@ def spans(cases: Path, summary: bool) -> Answer:
     show_default=True,
     help="An answer whose probability is nearer than this to one half counts as none.",
 )
+@click.option(
+    "--stop",
+    callback=lambda _context, _parameter, text: _stop_rule(text),
+    metavar="DELTA,EPSILON",
+    help="Add `iterations`: after how many turns (10 at most) the dialog ends, the probability having changed by "
+    "less than DELTA twice, or being below EPSILON or above 1 - EPSILON.",
+)
+@click.option(
+    "--corrected", is_flag=True, help="Measure as the paper says [default: as the published code, WARN]."
+)
 @SUMMARY
 @answers("measure-coherence/1", is_bare=True)
-def coherence(dialogs: Path, unsure: float, summary: bool) -> Answer:
+def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bool, summary: bool) -> Answer:
     """Measure dialogs that decide whether a step was done without a mistake; print them again with their measures.
 
     DIALOGS is a list of {label: 1 for a mistake, turns: [{p_yes, p_no, prev_p_yes, prev_p_no, answer, vqa}..],
     success: [p..]}, all probabilities from 0 to 1. As the published code has it; with --summary the means, with
-    consistency and verifiability.
+    consistency, verifiability and the threshold of the best decisions. A turn's `candidates`, a list of {prev_p_yes,
+    prev_p_no}, are questions that could be asked: `best_questions` says which is best.
 
     \b
     Example:
       kitchensync measure coherence dialogs.json --summary
     """
-    from recipe_app.releases.measures.coherence import answered
+    from recipe_app.releases.measures.coherence import answered, differ_from_paper
     from recipe_app.releases.measures.coherence import summary as means
 
-    found = answered(_read(dialogs), dialogs.name, unsure)
-    return _answer({"schema": "measure-coherence/1", **means(found)} if summary else found)
+    found = answered(_read(dialogs), dialogs.name, unsure, corrected=corrected, stop=stop)
+    count = 0 if corrected else differ_from_paper(found, unsure)
+    why = "an unsure turn counts 0 and is the largest, as in the published code; --corrected leaves it out"
+    warnings = [f"in {count} dialogs {why}"] if count else []
+    said = {"schema": "measure-coherence/1", **means(found, corrected=corrected)} if summary else found
+    return _answer(said, warnings)
+
+
+def _stop_rule(text: str | None) -> StopRule | None:
+    from recipe_app.releases.measures.questioning import StopRule
+
+    if text is None:
+        return None
+    try:
+        delta, epsilon = map(float, text.split(","))
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text!r}: not two numbers such as 0.05,0.1", param_hint="--stop"
+        ) from error
+    return StopRule(delta, epsilon)
+
+
+@measure.command(name="answers")
+@click.argument("cases", type=given_path(exists=True, dir_okay=False))
+@output_file(
+    "out", "--out", required=True, metavar="FILE.json", help="List to write: the cases, each with `judge`."
+)
+@click.option("--scale", type=click.Choice(["binary", "ternary"]), default="ternary", show_default=True)
+@SHOW_REQUESTS
+@STRICT
+@answers("measure-answers/1")
+def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: bool, strict: bool) -> Answer:
+    """Have a model judge what models answered: 0 wrong, 1 right, or 0 wrong, 1 partly, 2 right.
+
+    CASES is a list of {question, answers: [..], prediction}. An OpenAI-compatible server judges:
+    KITCHENSYNC_JUDGE_URL, KITCHENSYNC_JUDGE_MODEL and, if it wants a key, KITCHENSYNC_JUDGE_KEY_FILE or
+    KITCHENSYNC_JUDGE_KEY_ENV. A verdict that is not one number of the scale in its place is refused and counted, and
+    the case has none; the score, in percent, is over the others. What came back stands in FILE.answers.jsonl.
+
+    \b
+    Example:
+      kitchensync measure answers cases.json --scale binary --out judged.json
+    """
+    from recipe_app.releases.model_answers import ModelRequest
+    from recipe_app.releases.promqa.answer_judge import cases_of, judge_prompt, judged, score
+    from storage.permission import Purpose, ask_for_file
+    from storage.shell.outputs import check_output
+
+    check_output(out, force=force)  # before a model is asked: answers cost money
+    ask_for_file(cases, Purpose.THIRD_PARTY_PROCESSING)
+    found, server = cases_of(_read(cases), cases.name), named_server("judge")
+    requests = [ModelRequest(str(number), judge_prompt(case, scale)) for number, case in enumerate(found)]
+    if show_requests:
+        write_list(out, shown(server, requests), force=force)
+        sent = {"would_send": {"host": server.host, "requests": len(requests)}, "file": str(out)}
+        return answer(sent, [], f"{len(requests)} requests would be sent, in {out}", strict=strict)
+    replies = asked(server, requests, out, "answers")
+    rows = [judged(case, replies.texts[str(number)], scale) for number, case in enumerate(found)]
+    write_list(out, rows, force=force)
+    verdicts = [row["judge"]["verdict"] for row in rows if row["judge"]["verdict"] is not None]
+    refused = sum("refused" in row["judge"] for row in rows)
+    said: dict[str, Any] = {
+        "scale": scale,
+        **replies.counts(refused),
+        "score": score(verdicts, scale),
+        "file": str(out),
+    }
+    return answer(
+        said, replies.warnings("answers", refused), f"{len(verdicts)} verdicts in {out}", strict=strict
+    )
 
 
 def _read(path: Path) -> bytes:
@@ -85,5 +174,6 @@ def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _answer(said: Any) -> Answer:
-    return Answer(said, lambda found: click.echo(json.dumps(found, indent=1, ensure_ascii=False)))
+def _answer(said: Any, warnings: list[str]) -> Answer:
+    lines = [f"WARN: {line}" for line in warnings]
+    return Answer(said, lambda found: click.echo(json.dumps(found, indent=1, ensure_ascii=False)), lines)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from storage.shell.given_path import given_path
+from storage.shell.given_path import GivenRecording, given_path
 from storage.shell.output_options import OutputFolder
+from storage.shell.progress import Bar
+
+if TYPE_CHECKING:
+    from recipe_app.releases.model_answers import Answers, ModelRequest
+    from storage.shell.endpoint import Endpoint
 
 FILE = click.argument("file", type=given_path(exists=True))
 SEED = click.option(
@@ -21,3 +28,57 @@ DATA = click.option(
     help="As for `app`.",
 )
 DATABASE = click.option("--database", metavar="URL", help="As for `app`: postgresql://...")
+
+
+class GivenSource(GivenRecording):
+    """Recordings, or a folder in the published form."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises NotARecording."""
+        from recipe_app.releases.data_set_folder import is_published
+
+        path = Path(value)
+        return path.resolve() if is_published(path) else super().convert(value, param, ctx)
+
+
+TIMEOUT_S, TRIES = 120.0, 4
+SHOW_REQUESTS = click.option(
+    "--show-requests",
+    is_flag=True,
+    help="Write what would be sent, and to which host, as the list; send nothing.",
+)
+
+
+def named_server(purpose: str) -> Endpoint:
+    """Return the server of a purpose. Raises UsageError where none is named, or its key cannot be used."""
+    from storage.shell.endpoint import endpoint_of, names_of
+
+    url, model, *_ = names_of(purpose)
+    try:
+        found = endpoint_of(purpose, os.environ, timeout_s=TIMEOUT_S, tries=TRIES)
+    except (OSError, ValueError) as error:
+        raise click.UsageError(str(error)) from error
+    if found is None:
+        raise click.UsageError(f"no model to ask: set {url} and {model}")
+    return found
+
+
+def asked(server: Endpoint, requests: list[ModelRequest], out: Path, what: str) -> Answers:
+    """Ask all; the answers are kept beside `out` as they come. Raises CannotWrite, OSError."""
+    from recipe_app.releases.model_answers import ENDING, ask_all
+
+    with Bar(unit=what) as bar:
+        return ask_all(
+            server,
+            requests,
+            out.with_name(out.name + ENDING),
+            what,
+            lambda n: bar.show(n, len(requests), what),
+        )
+
+
+def shown(server: Endpoint, requests: list[ModelRequest]) -> list[dict[str, Any]]:
+    """Return what would be sent."""
+    from recipe_app.releases.model_answers import to_send
+
+    return to_send(server, requests)

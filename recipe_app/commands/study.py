@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from dataclasses import asdict, replace
+from dataclasses import replace
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,7 @@ from storage.shell.output_options import OutputPath, output_file
 from storage.shell.outputs import check_output, write_output
 
 if TYPE_CHECKING:
-    from recipe_app.study.already_cooked import CookedRecording
-    from recipe_app.study.plan_file import PlanEntry
-    from recipe_app.study.wanted import OrdersLeft, Study
+    from recipe_app.study.wanted import Study
 
 
 @click.group()
@@ -45,6 +43,12 @@ def study() -> None:
     type=given_path(exists=True, file_okay=False),
     help="Folder of recordings, however deep: what was recorded counts, what was lost or withdrawn is planned anew.",
 )
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="First day of new sessions: today's, when planned again in the middle.",
+)
 @click.option("--ics", type=OutputPath(), help="Calendar file to write.")
 @click.option("--weeks", type=OutputPath(), help="Page to print, a table a week.")
 @click.option(
@@ -62,6 +66,7 @@ def plan(
     force: bool,
     keep: Path | None,
     data: Path | None,
+    since: datetime | None,
     ics: Path | None,
     weeks: Path | None,
     seconds: float,
@@ -75,33 +80,21 @@ def plan(
     """
     from recipe_app.study.already_cooked import cooked_below
     from recipe_app.study.calendar_file import calendar, weeks_page
-    from recipe_app.study.plan_file import entries_of, graphs_of, read_locked, unmet
-    from recipe_app.study.solve import plan_study
+    from recipe_app.study.make_plan import make_plan
+    from recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
     from recipe_app.study.study_file import read_study
 
     for place in (ics, weeks):
         if place is not None:
             check_output(place, force=force)
     wanted, recipes = read_study(file)
+    if since is not None:
+        wanted = replace(wanted, not_before=datetime.combine(since.date(), time(0), wanted.zone))
     cooked, left_out = cooked_below(data) if data else ([], {})
     locked = read_locked(keep) if keep else []
-    used = _used(cooked, locked)
-    wanted = replace(
-        wanted,
-        settled=(*(one.session for one in cooked), *(one.settled for one in locked)),
-        orders=_orders(graphs_of(wanted, recipes), used),
-    )
-    made = plan_study(wanted, limit_s=seconds)
-    new = entries_of(made, wanted, recipes, used, seed=seed)
-    entries = sorted([*locked, *new], key=lambda one: (one.start, one.kitchen))
-    said = {
-        "goals": [asdict(goal) for goal in wanted.goals],
-        "sessions": [one.model_dump(mode="json") for one in entries],
-        "unmet": unmet(made, wanted, entries),
-        "proven": made.is_proven,
-        "recorded": len(cooked),
-        "left_out": left_out,
-    }
+    said = make_plan(wanted, graphs_of(wanted, recipes), cooked, locked, seed=seed, limit_s=seconds)
+    said |= {"left_out": left_out, "study": file.read_text(encoding="utf-8")}
+    entries = [PlanEntry.model_validate(one) for one in said["sessions"]]
     text = json.dumps({"schema": "study-plan/1", **said}, indent=1, ensure_ascii=False)
     write_output(out, f"{text}\n".encode(), force=force)
     if ics is not None:
@@ -125,35 +118,59 @@ def plan(
     show_default=True,
     help="What makes a row: recipe, strategy, kitchen, person, display, part, separated by commas.",
 )
+@click.option(
+    "--plan",
+    "planned",
+    type=given_path(exists=True, dir_okay=False),
+    metavar="PLAN.json",
+    help="Plan whose sessions to come count as planned.",
+)
 @output_file("table", "--csv", metavar="FILE.csv", help="Table to write.")
 @click.option("--svg", type=OutputPath(), help="Picture to write: a bar for each row.")
+@click.option("--burn-down", type=OutputPath(), help="Picture to write: what is left, day by day.")
 @answers("study-coverage/1")
 def show_coverage(
-    file: Path, data: Path, by: str, table: Path | None, force: bool, svg: Path | None
+    file: Path,
+    data: Path,
+    by: str,
+    planned: Path | None,
+    table: Path | None,
+    force: bool,
+    svg: Path | None,
+    burn_down: Path | None,
 ) -> Answer:
-    """Count what of a study is wanted, recorded, verified, aligned, annotated, consented to, and may be released.
+    """Count what of a study is wanted, planned, recorded, verified, aligned, annotated, consented to, releasable.
 
     \b
     Example:
       kitchensync study coverage study.toml --data recordings --by recipe,strategy,part
     """
-    from recipe_app.study.progress import DIMENSIONS, STAGES, as_csv, as_picture, coverage
+    from recipe_app.study import progress
+    from recipe_app.study.already_cooked import cooked_below
+    from recipe_app.study.plan_file import read_plan
     from recipe_app.study.study_file import read_study
 
     names = [name.strip() for name in by.split(",")]
-    if not names or not set(names) <= set(DIMENSIONS):
-        raise click.BadParameter(f"{by!r}: not some of {', '.join(DIMENSIONS)}", param_hint="--by")
-    if svg is not None:
-        check_output(svg, force=force)
-    rows, left_out = coverage(read_study(file)[0], data, names)
+    if not names or not set(names) <= set(progress.DIMENSIONS):
+        raise click.BadParameter(f"{by!r}: not some of {', '.join(progress.DIMENSIONS)}", param_hint="--by")
+    for place in (svg, burn_down):
+        if place is not None:
+            check_output(place, force=force)
+    wanted, now = read_study(file)[0], datetime.now(UTC)
+    cooked, left_out = cooked_below(data)
+    coming = progress.to_come(read_plan(planned) if planned else [], cooked, now)
+    rows = progress.coverage(wanted, cooked, coming, names).rows
     if table is not None:
-        write_output(table, as_csv(rows, names).encode(), force=force)
+        write_output(table, progress.as_csv(rows, names).encode(), force=force)
     if svg is not None:
-        write_output(svg, as_picture(rows).encode(), force=force)
+        write_output(svg, progress.as_picture(rows).encode(), force=force)
+    if burn_down is not None:
+        days = progress.burn_down(wanted, cooked, coming, now)
+        write_output(burn_down, progress.burn_down_picture(days).encode(), force=force)
     said = {
         "by": names,
         "rows": [
-            dict(zip(names, row, strict=True)) | {stage: getattr(counts, stage) for stage in STAGES}
+            dict(zip(names, row, strict=True)) | {stage: getattr(counts, stage) for stage in progress.STAGES}
             for row, counts in rows.items()
         ],
         "left_out": left_out,
@@ -175,34 +192,6 @@ def _row_name(row: dict[str, Any], by: list[str]) -> str:
     return " · ".join(row[name] for name in by if row[name])
 
 
-def _used(cooked: list[CookedRecording], locked: list[PlanEntry]) -> dict[str, list[tuple[int, ...]]]:
-    """Return the orders that recipes were cooked in, or will be."""
-    used: dict[str, list[tuple[int, ...]]] = defaultdict(list)
-    for one in cooked:
-        if one.session.strategy == "normal":
-            used[one.session.recipe].append(one.order)
-    for entry in locked:
-        if entry.strategy == "normal" and entry.order:
-            used[entry.recipe].append(entry.order)
-    return used
-
-
-def _orders(graphs: dict[str, Any], used: dict[str, list[tuple[int, ...]]]) -> dict[str, OrdersLeft]:
-    from recipe_app.errors import TooManyStates
-    from recipe_app.graphs.order.orders import count_orders, is_valid_order
-    from recipe_app.study.wanted import OrdersLeft
-
-    found = {}
-    for name, graph in graphs.items():
-        try:
-            total = count_orders(graph)
-        except TooManyStates:
-            continue
-        valid = {order for order in used.get(name, ()) if is_valid_order(graph, order)}
-        found[name] = OrdersLeft(total, total - len(valid))
-    return found
-
-
 def _show(said: dict[str, Any], wanted: Study, out: Path) -> None:
     goals = sum(goal.count for goal in wanted.goals)
     missing = sum(one["missing"] for one in said["unmet"])
@@ -211,5 +200,7 @@ def _show(said: dict[str, Any], wanted: Study, out: Path) -> None:
         click.echo(f"  {one['missing']} missing: {one['goal']}: {one['reason']}")
     for path, reason in said["left_out"].items():
         click.echo(f"  does not count: {path}: {reason}")
+    for note in said["notes"]:
+        click.echo(f"  {note}")
     if missing and not said["proven"]:
         click.echo("  no proof that more cannot be planned; --seconds gives it more time")

@@ -10,9 +10,8 @@ import click
 
 from recipe_app.commands.options import DATABASE
 from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.given_recording import GivenRecording
-from storage.withdraw.policy import Policy
+from storage.shell.given_path import GivenRecording, given_path
+from storage.withdraw.withdrawal import Policy
 
 
 @click.command()
@@ -35,10 +34,11 @@ def withdraw(
 ) -> Answer:
     """Destroy recordings and their copies, since the participant took the consent back.
 
-    Copies are those that `move`, `record --nas` and `upload` made. The recipe app over the same data folder forgets
-    them: touches, voice notes, plans; its backups are made anew. `recording.json` stays as a tombstone: ids, and
-    names, sizes and hashes of what was destroyed; every later command refuses the recording. A store that is away is
-    open, and done when the same command runs again.
+    Copies are those that `move`, `record --nas` and `upload` made, recordings beside it that hold the same film
+    (adopted, replayed, copied by hand), and the files on the camera's card. The recipe app over the same data folder
+    forgets them: touches, voice notes, plans; its backups are made anew. `recording.json` stays as a tombstone: ids,
+    and names, sizes and hashes of what was destroyed; every later command refuses the recording. A store or a camera
+    that is away is open, and done when the same command runs again.
 
     \b
     Example:
@@ -47,7 +47,7 @@ def withdraw(
     """
     from recipe_app.commands.at_rest import memory_beside
     from storage.names import recordings_in
-    from storage.withdraw.withdrawal import recordings_of, require_closed
+    from storage.withdraw.withdrawal import recordings_of, require_closed, with_made_of
     from storage.withdraw.withdrawal import withdraw as withdraw_one
 
     if bool(paths) == bool(person) or bool(person) != bool(data):
@@ -61,13 +61,14 @@ def withdraw(
         if person:
             known = {one.resolve() for one in found}
             found += [one for app in apps for one in app.recordings_of(person) if one not in known]
+        found, places = with_made_of(found)
         for one in found:
             require_closed(one)  # before anything is noted
         noted = [
             (app, app.note([one.name for one in found if one.resolve().parent == app.data], person or ""))
             for app in apps
         ]
-        places = [place for recording in found for place in withdraw_one(recording, Policy(policy))]
+        places += [place for recording in found for place in withdraw_one(recording, Policy(policy))]
         places += [place for app, what in noted for place in app.destroy(what, person or "")]
     left = [f"{one.place}: {one.open}" for one in places if one.open]
     said = {

@@ -9,14 +9,16 @@ from functools import partial
 
 from recipe_app.cooking.capture_link import Capture, RecordingWatch
 from recipe_app.cooking.judging import Judge
+from recipe_app.exchange.desk_batches import DeskBatches
 from recipe_app.exchange.folders import Folders
 from recipe_app.exchange.intake import Intake
+from recipe_app.films.film_jobs import FilmJobs
+from recipe_app.films.picture_process import LivePictures
+from recipe_app.hints.hint_batches import HintBatches
 from recipe_app.people.accounts import Accounts
 from recipe_app.people.attempts import Bucket
 from recipe_app.people.quotas import Quotas
 from recipe_app.people.visitors import Visitors
-from recipe_app.review.film_jobs import FilmJobs
-from recipe_app.review.picture_process import LivePictures
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.shelf import Shelf
 
@@ -38,6 +40,12 @@ class Collaborators:
     "Who makes small films for the browser."
     pictures: LivePictures = field(default_factory=LivePictures)
     "Who keeps the newest pictures of what is being recorded."
+    hints: HintBatches = field(default_factory=HintBatches)
+    "Who asks a model for hints."
+    batches: DeskBatches = field(default_factory=partial(DeskBatches, lambda: False))
+    "Who does what the desk asks for with many recordings."
+    cards: DeskBatches = field(default_factory=partial(DeskBatches, lambda: False))
+    "Who makes the cards of what was recorded, while other kitchens record too."
     film_key: bytes = field(default_factory=partial(secrets.token_bytes, 32))
     "What seals the addresses of films; another one each time the app starts."
     capture: Capture | None = None
@@ -80,9 +88,16 @@ def collaborators(
         shelf=shelf,
         bucket=Bucket(60, records.now_ns),
         judge=Judge(records),
+        batches=DeskBatches(partial(_is_recording, folders, capture or watch)),
         capture=capture,
         watch=watch,
         hosts=hosts,
         demo=demo,
         ca_file=ca_file,
     )
+
+
+def _is_recording(folders: Folders, watch: RecordingWatch | None) -> bool:
+    """Tell whether something is being recorded into the data folder by a recorder that is not known to be gone."""
+    live = [name for name in folders.running() if folders.state(name) == "recording"]
+    return any(watch is None or watch.report(name).get("alarm") != "stopped" for name in live)

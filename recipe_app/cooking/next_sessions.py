@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,9 +14,9 @@ from sqlalchemy import Connection, func, select
 
 from recipe_app.errors import BadOperation, NotFound, NotNow
 from recipe_app.exchange.stated_facts import latest
-from recipe_app.store import tables
+from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
-from recipe_app.study.plan_file import PlanEntry, PlanGoal
+from recipe_app.study.plan_file import PlanEntry
 
 PLAN, TAKEN = "study_plan", "session"
 SUBJECT = "plan"
@@ -37,11 +39,23 @@ def name_of(entry: PlanEntry) -> str:
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:24]
 
 
-def keep_plan(records: AppRecords, sessions: list[Any], goals: list[Any], *, actor: str) -> int:
-    """Keep a plan, in the place of the one before; return its number of sessions. Raises BadOperation."""
+def kept_plan(records: AppRecords) -> tuple[int, dict[str, Any]]:
+    """Return the number of the plan that holds, 0 before the first, and the plan."""
+    op = tables.op
+    asked = select(op.c.n, op.c.body).where(op.c.kind == PLAN, oplog.IS_KEPT).order_by(op.c.n.desc()).limit(1)
+    with records.database.reading() as connection:
+        row = connection.execute(asked).first()
+    return (row.n, json.loads(row.body)) if row else (0, {"sessions": [], "goals": []})
+
+
+def keep_plan(records: AppRecords, plan: Mapping[str, Any], *, seen: int | None, actor: str) -> int:
+    """Keep a plan, in the place of the one before; return its number of sessions.
+
+    `seen` is the number of the plan that it was made from; None replaces whatever is there. Raises BadOperation,
+    NotNow where somebody else kept one since.
+    """
     try:
-        entries = [PlanEntry.model_validate(one) for one in sessions]
-        wanted = [PlanGoal.model_validate(one) for one in goals]
+        entries = [PlanEntry.model_validate(one) for one in plan["sessions"]]
     except ValidationError as error:
         first = error.errors()[0]
         raise BadOperation(
@@ -49,50 +63,25 @@ def keep_plan(records: AppRecords, sessions: list[Any], goals: list[Any], *, act
             where=".".join(map(str, first["loc"])),
             why=first["msg"],
         ) from error
-    body = {
-        "sessions": [entry.model_dump(mode="json") for entry in entries],
-        "goals": [goal.model_dump() for goal in wanted],
-    }
-    records.note(PLAN, SUBJECT, body, actor=actor)
+    body = {part: plan.get(part, []) for part in ("goals", "unmet", "notes")}
+    body |= {"sessions": [one.model_dump(mode="json") for one in entries], "study": plan.get("study", "")}
+    op = tables.op
+    with records.changing() as connection:
+        last = connection.execute(select(func.max(op.c.n)).where(op.c.kind == PLAN, oplog.IS_KEPT)).scalar()
+        if seen is not None and seen != (last or 0):
+            raise NotNow(
+                "somebody else changed the plan since this page was loaded; yours was not kept, and stands here: "
+                "open the page again beside it and bring both together"
+            )
+        records.note_within(connection, PLAN, SUBJECT, body, actor=actor)
     return len(entries)
 
 
 def sessions_of(records: AppRecords) -> list[NextSession]:
     """Return all sessions of the plan, in order of time."""
-    kept = latest(records, PLAN).get(SUBJECT, {"sessions": []})
+    kept = kept_plan(records)[1]
     entries = sorted((PlanEntry.model_validate(one) for one in kept["sessions"]), key=lambda one: one.start)
     return [NextSession(name_of(entry), entry) for entry in entries]
-
-
-@dataclass(slots=True)
-class PlanCell:
-    """Of one recipe and strategy: how many are wanted, planned and still to come, cooked to the end, withdrawn."""
-
-    wanted: int = 0
-    planned: int = 0
-    cooked: int = 0
-    withdrawn: int = 0
-
-
-def cells_of(records: AppRecords) -> dict[tuple[str, str], PlanCell]:
-    """Count what the plan is for against the app's recordings, recipe and strategy by recipe and strategy."""
-    cells: dict[tuple[str, str], PlanCell] = {}
-    for goal in latest(records, PLAN).get(SUBJECT, {}).get("goals", []):
-        cells.setdefault((goal["recipe"], goal["strategy"]), PlanCell()).wanted += goal["count"]
-    gone = taken(records)
-    for one in sessions_of(records):
-        cell = cells.setdefault((one.entry.recipe, one.entry.strategy), PlanCell())
-        cell.planned += one.session not in gone
-    row = tables.recording.c
-    asked = select(row.recipe, row.strategy, row.phase, func.count()).group_by(
-        row.recipe, row.strategy, row.phase
-    )
-    with records.database.reading() as connection:
-        for recipe, strategy, phase, count in connection.execute(asked):
-            if (found := cells.get((recipe, strategy))) is not None:
-                found.cooked += count * (phase == "done")
-                found.withdrawn += count * (phase == "withdrawn")
-    return cells
 
 
 def taken(records: AppRecords) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 from typing import Any, Literal
 
-from recipe_app.cooking.checklist import CHECKLIST_VERSION, is_through, still_open
+from recipe_app.cooking.cards import unread_card
+from recipe_app.cooking.checklist import CHECKLIST_VERSION, CONSENT_VERSION, is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.cooking.consent_form import CONSENT_VERSION
 from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import NotNow
 from recipe_app.operations.events import folder_of
@@ -17,20 +17,28 @@ Action = Literal["start", "stop", "abort"]
 
 
 def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, reason: str) -> dict[str, Any]:
-    """Start, stop or abort; return the folder and the reasons of a refusal, none when it is done. Raises NotNow."""
+    """Start, stop or abort; return the folder and the reasons of a refusal, none when it is done. Raises NotNow.
+
+    With a `reason` a start is one though expected streams are missing.
+    """
     if tools.capture is None:
         raise NotNow("no rig belongs to this app; start it with --rig rig.toml to record from here")
     if action == "start":
         if not tools.starting.acquire(blocking=False):
             raise NotNow("the devices are being started already; wait until that is done")
         try:
-            return _start(tools, recording, folder_of(tools.records.ops(recording)), actor)
+            return _start(tools, recording, folder_of(tools.records.ops(recording)), actor, reason)
         finally:
             tools.starting.release()
     folder = folder_of(tools.records.ops(recording))
     if folder is None:
         raise NotNow("nothing is being recorded here")
-    reasons = tools.capture.stop(folder) if action == "stop" else tools.capture.abort(folder, reason=reason)
+    person = tools.records.row(tables.person, actor)
+    by = person["pseudonym"] if person else ""
+    if action == "stop":
+        reasons = tools.capture.stop(folder, by=by)
+    else:
+        reasons = tools.capture.abort(folder, reason=reason, by=by)
     if action == "stop" and reasons and tools.folders.state(folder) == "stopped":
         reasons = []  # it ended before: by itself, at its keyboard, or when it was asked the first time
     said = {"action": action, "folder": folder, "reasons": reasons, "why": reason}
@@ -39,13 +47,20 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
     return {"folder": folder, "reasons": reasons}
 
 
-def _start(tools: Collaborators, recording: str, folder: str | None, actor: str) -> dict[str, Any]:
+def _start(
+    tools: Collaborators, recording: str, folder: str | None, actor: str, override: str
+) -> dict[str, Any]:
     assert tools.capture is not None
     state = tools.records.state(recording)
     _require_checklist(state)
     if folder is not None:
         raise NotNow("this recording has its folder {folder} already", folder=folder)
     row = tools.records.row(tables.recording, recording)
+    if row and (unread := unread_card(tools, row["kitchen"])) is not None:
+        raise NotNow(
+            "the card of {name}, the last recording of this kitchen, has not been read; the desk's Room shows it",
+            name=unread["folder"],
+        )
     person = tools.records.row(tables.person, row["person"]) if row else None
     kitchen = tools.records.row(tables.kitchen, row["kitchen"]) if row else None
     name = _folder_name(tools, state["recording"]["name"], recording)
@@ -54,9 +69,10 @@ def _start(tools: Collaborators, recording: str, folder: str | None, actor: str)
         participant=person["pseudonym"] if person else "",
         consent=f"{recording}/{CONSENT_VERSION}",
         place=kitchen["name"] if kitchen else "",
+        override=override,
     )
     if reasons:
-        said = {"action": "start", "folder": None, "reasons": reasons}
+        said = {"action": "start", "folder": None, "reasons": reasons, "why": override}
         tools.records.note("capture", recording, said, actor=actor)
         return {"folder": None, "reasons": reasons}
     tools.records.give_folder(recording, name, actor=actor)

@@ -1,4 +1,4 @@
-"""What a person reads or watches before their first session of a recipe, and before the first one with a skill."""
+"""What a person reads or watches before the first session of a recipe, and what a strategy asks of them."""
 
 from __future__ import annotations
 
@@ -55,3 +55,19 @@ def _seen(records: AppRecords, person: str) -> set[str]:
             for row in connection.execute(asked)
             for version in json.loads(row.body).get("training", [])
         }
+
+
+INSTRUCTIONS_VERSION = "2026-11"
+STRATEGIES = ("normal", "impromptu", "disordered", "induced")
+INSTRUCTIONS = "instructions"
+"""The operation that states a lab's own text; its subject is `<language> <strategy>`."""
+
+
+def instructions(records: AppRecords) -> dict[str, Any]:
+    """Return the version and a lab's own texts by language and strategy; an empty one gives way to ours."""
+    texts: dict[str, dict[str, str]] = {}
+    written = [body for body in latest(records, INSTRUCTIONS).values() if body["text"]]
+    for body in written:
+        texts.setdefault(body["language"], {})[body["strategy"]] = body["text"]
+    version = max((body["version"] for body in written), default=INSTRUCTIONS_VERSION)
+    return {"version": version, "texts": texts}

@@ -16,8 +16,7 @@ from recipe_app.store import tables
 from recipe_app.store.destruction import ToDestroy
 from storage.errors import StorageError
 from storage.names import MANIFEST
-from storage.withdraw.policy import Policy
-from storage.withdraw.withdrawal import WithdrawnPlace, require_closed, withdraw
+from storage.withdraw.withdrawal import Policy, WithdrawnPlace, require_closed, with_made_of, withdraw
 
 log = logging.getLogger(__name__)
 HOUR_NS = 3_600_000_000_000
@@ -44,7 +43,8 @@ def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) ->
         if there is not None and (there / MANIFEST).is_file():
             require_closed(there)
             app_withdrawals.note_found(own, what)
-            places += withdraw(there, Policy(lab.withdrawal))
+            found, others = with_made_of([there])
+            places += [*others, *(one for path in found for one in withdraw(path, Policy(lab.withdrawal)))]
         else:
             app_withdrawals.note_found(own, what)
         places += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)

@@ -14,20 +14,19 @@ from typing import Any
 from recipe_app.errors import BadSetup, RecipeError
 from sensors.errors import SensorError
 from sensors.gopro.card import copy_verified
+from sensors.gopro.media import MOST_PIXELS, OF_ONE_FILE
 from sensors.host_clock import utc_anchor
 from sensors.process_apart import Bounds, ToldApart, Unread, ask_once
 from storage.errors import RecordingExists
+from storage.lab import give_to_group, share
 from storage.manifest import SCHEMA, write_json
 from storage.media_blocks import block_checksums
 from storage.names import MANIFEST, MEDIA, check_recording_id
-from storage.sharing import give_to_group, share
 
 DEVICE = "video"
 """The folder of the videos, and the name of what filmed them."""
 KIND = "video"
 LOOK = Bounds(60.0, 2 << 30)
-_VIDEOS = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav"}
-"""A list of other files is no video."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -101,10 +100,12 @@ def tell_facts(path: str) -> ToldApart:
     import av
 
     try:
-        with av.open(path, options=_VIDEOS) as container:
+        with av.open(path, options=OF_ONE_FILE) as container:
             video = next(iter(container.streams.video), None)
             if video is None:
                 return ToldApart("holds no video")
+            if video.codec_context.width * video.codec_context.height > MOST_PIXELS:
+                return ToldApart(f"its pictures have more than {MOST_PIXELS // 1_000_000} megapixels")
             duration_s = float(container.duration or 0) / av.time_base
             size = [video.codec_context.width, video.codec_context.height]
             rate = float(video.average_rate or 0)

@@ -6,6 +6,8 @@ so that an interrupted withdrawal is finished and a backup of before is restored
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import time
 from collections.abc import Iterator
@@ -20,12 +22,16 @@ from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.backup import back_up, check
 from recipe_app.store.destruction import ToDestroy, destroy, found_of, naming, scrub
-from storage.disk.line_log import append_line, read_sound_lines
+from storage.disk.self_check import append_line, read_sound_lines
 from storage.withdraw.withdrawal import WithdrawnPlace
 
 WITHDRAWALS, BACKUPS = "withdrawals.jsonl", "backups.jsonl"
 SCHEMA, CLEANED = "app-withdrawal/1", "app-withdrawal-cleaned/1"
 DOWNLOADED = "downloaded"
+OF_THE_SERVER = (
+    "not reached from here: ask who runs it to recycle its write-ahead log and to drop older backups"
+)
+DUMPED = "dumped"
 FORGOTTEN = "forgotten"
 """The kind of operation with which a tablet says what it took out of its own memory."""
 
@@ -37,17 +43,36 @@ def folders_of(records: AppRecords, person: str) -> list[str]:
     return sorted({row["folder"] for row in rows if row["folder"]})
 
 
-def note(own: Path, records: AppRecords, folders: list[str], person: str) -> ToDestroy:
-    """Find what a withdrawal is about, and note it in the app's folder."""
-    what = found_of(records, folders, person)
-    if what.recordings or what.people:
-        note_found(own, what)
-    return what
+def note(own: Path, records: AppRecords, folders: list[str], person: str, *, key: bytes) -> ToDestroy:
+    """Find what a withdrawal is about, and note it in the app's folder; return it with what was noted before."""
+    found = found_of(records, folders, person)
+    names = [_marked(key, name) for name in (*folders, person, *_cooks(records, found)) if name]
+    noted = [line for line in _noted(own) if {*line.get("of", ())} & {*names}]
+    if found.recordings or found.people:
+        note_found(own, found, of=names)
+    return ToDestroy(*((*getattr(found, part), *_all(noted, part)) for part in ("recordings", "people")))
 
 
-def note_found(own: Path, what: ToDestroy) -> None:
+def _cooks(records: AppRecords, what: ToDestroy) -> list[str]:
+    """Return the pseudonyms of who cooked these recordings."""
+    rows = records.rows(tables.recording, tables.recording.c.id.in_(what.recordings), limit=1 << 20)
+    people = records.rows(tables.person, tables.person.c.id.in_({row["person"] for row in rows}))
+    return [row["pseudonym"] for row in people]
+
+
+def _marked(key: bytes, name: str) -> str:
+    """Return what tells a name again to whoever has the installation's secret, and to nobody else."""
+    return hmac.new(key, name.encode(), hashlib.sha256).hexdigest()
+
+
+def note_found(own: Path, what: ToDestroy, of: list[str] | None = None) -> None:
     """Note what will be destroyed, whatever happens from here on."""
-    append_line(own / WITHDRAWALS, {"schema": SCHEMA, "utc_ns": time.time_ns(), **asdict(what)})
+    said = {"schema": SCHEMA, "utc_ns": time.time_ns(), **asdict(what)}
+    append_line(own / WITHDRAWALS, said | ({"of": of} if of else {}))
+
+
+def _noted(own: Path) -> list[dict[str, Any]]:
+    return [line for line in read_sound_lines(own / WITHDRAWALS) if line["schema"] == SCHEMA]
 
 
 def note_done(own: Path, places: list[WithdrawnPlace]) -> None:
@@ -87,10 +112,16 @@ def places_of(
         left = left or f"{kept} entries of others still name this person; look at the log of the desk"
     shown = str(place) if isinstance(place, Path) else "the app's database"
     yield WithdrawnPlace(shown, found, "destroyed" if found else "nothing", left)
+    if not isinstance(place, Path) and (what.recordings or what.people):
+        yield WithdrawnPlace(
+            "the database server's own log, replicas and backups", 0, "nothing", OF_THE_SERVER
+        )
     for path in dict.fromkeys(Path(line["file"]) for line in read_sound_lines(own / BACKUPS)):
         yield _backup(path, place, own / "recipes", key)
     for name in _downloads(records, what):
         yield WithdrawnPlace(f"download at the desk by {name}", 0, "nothing", "ask for its deletion")
+    for name in _dumps(records, what):
+        yield WithdrawnPlace(f"dumps saved on tablet {name}", 0, "nothing", "find the files and remove them")
     for name in _tablets(records, what):
         yield WithdrawnPlace(f"tablet {name}", 0, "nothing", "forgets it at its next connection")
 
@@ -140,9 +171,33 @@ def to_forget(records: AppRecords, device: str) -> list[str]:
     op = tables.op
     with records.database.reading() as connection:
         gone = set(connection.execute(select(op.c.subject).where(op.c.kind == oplog.DESTROYED)).scalars())
-        said = select(op.c.body).where(op.c.kind == FORGOTTEN, op.c.subject == device, oplog.IS_KEPT)
-        bodies = [json.loads(body) for body in connection.execute(said).scalars()]
-    return sorted(gone - {one for body in bodies for one in body["recordings"]})
+    return sorted(gone - {one for body in _bodies(records, FORGOTTEN, device) for one in body["recordings"]})
+
+
+def note_dump(records: AppRecords, device: str, recordings: list[str]) -> None:
+    """Keep in mind that a tablet kept a dump of recordings, as a file or as codes; each is noted once."""
+    known = {one for body in _bodies(records, DUMPED, device) for one in body["recordings"]}
+    if new := sorted({*recordings} - known):
+        records.note(DUMPED, device, {"recordings": new}, actor="")
+
+
+def _dumps(records: AppRecords, what: ToDestroy) -> list[str]:
+    """Return the names of the tablets that kept a dump of one of these recordings."""
+    rows = records.rows(tables.device, order=tables.device.c.name)
+    held = {row["id"]: _bodies(records, DUMPED, row["id"]) for row in rows}
+    return [
+        row["name"]
+        for row in rows
+        if any({*what.recordings} & {*body["recordings"]} for body in held[row["id"]])
+    ]
+
+
+def _bodies(records: AppRecords, kind: str, subject: str) -> list[dict[str, Any]]:
+    asked = select(tables.op.c.body).where(
+        tables.op.c.kind == kind, tables.op.c.subject == subject, oplog.IS_KEPT
+    )
+    with records.database.reading() as connection:
+        return [json.loads(body) for body in connection.execute(asked).scalars()]
 
 
 def _tablets(records: AppRecords, what: ToDestroy) -> list[str]:

@@ -21,8 +21,8 @@ from pydantic import ValidationError
 from sqlalchemy import insert, select
 
 from recipe_app.errors import BadOperation, NotFound
-from recipe_app.exchange.intake import Intake
-from recipe_app.exchange.rights import Sender
+from recipe_app.exchange.app_withdrawals import note_dump
+from recipe_app.exchange.intake import Intake, Sender
 from recipe_app.operations.kinds import ClientClock, Operation
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
@@ -224,6 +224,8 @@ def take_in(
             outcome.sounds += _keep_sound(records, intake, device, sound)
         except (BadOperation, NotFound) as error:  # one that cannot be taken in holds up no other
             outcome.refused.append(say(error))
+    held = {one.recording for one in dump.operations} | {str(sound["recording"]) for sound in dump.sounds}
+    note_dump(records, dump.device, sorted(held))
     if outcome.new or outcome.sounds:
         said = {"dump": dump.sha256, "new": outcome.new, "sounds": outcome.sounds}
         records.note("dump", dump.device, said, actor=actor)

@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from recipe_app.errors import RecipeError
+from recipe_app.graphs.formats.by_name import remembering_layout
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
-from recipe_app.graphs.formats.same_layout import remembering_layout
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, match_texts
 from recipe_app.store.app_records import AppRecords
-from recipe_app.store.shelf import Shelf
-from recipe_app.store.versions import shelve
+from recipe_app.store.shelf import Shelf, shelve
 
 
 class CollectionGraphs:

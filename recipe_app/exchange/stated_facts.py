@@ -19,6 +19,7 @@ from recipe_app.store.app_records import AppRecords
 RECIPE, PERSON = "recipe_facts", "person_facts"
 OF_RECIPES = ("heating", "skills", "tools")
 AGES = ("18-24", "25-34", "35-44", "45-54", "55-64", "65+")
+BANDS = ("age", "cooks", "gender", "hand")
 UNSAID = "not said"
 
 
@@ -49,7 +50,7 @@ def stated_of(
     if any(one in of_people for one in asked):
         bands = {
             key: dict(sorted(Counter(of_people.get(one, {}).get(key) or UNSAID for one in asked).items()))
-            for key in ("age", "cooks")
+            for key in BANDS
         }
         lines.append({"kind": "participants", "persons": len(asked), **bands})
     return lines

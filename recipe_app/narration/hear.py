@@ -14,13 +14,16 @@ LONGEST_S = 90.0
 _TURN = threading.Lock()
 
 
-def hear(file: Path, steps: list[str]) -> dict[str, Any]:
-    """Return what was said (`text`, nothing where nothing was understood) and `why` it could not be recognized."""
+def hear(file: Path, steps: list[str], *, asks_server: bool = False) -> dict[str, Any]:
+    """Return what was said (`text`, nothing where nothing was understood) and `why` it could not be recognized.
+
+    `asks_server` where the server that the environment names may be asked.
+    """
     with _TURN:
         try:
             ran = subprocess.run(
                 [sys.executable, "-P", "-m", PROGRAM, str(file)],
-                input=json.dumps({"steps": steps}),
+                input=json.dumps({"steps": steps, "asks_server": asks_server}),
                 capture_output=True,
                 text=True,
                 timeout=LONGEST_S,
@@ -31,4 +34,4 @@ def hear(file: Path, steps: list[str]) -> dict[str, Any]:
     if ran.returncode:
         return {"text": "", "why": (ran.stderr.strip().splitlines() or ["the recognizer ended"])[-1][:200]}
     said: dict[str, Any] = json.loads(ran.stdout)
-    return said | {"why": ""}
+    return said

@@ -25,6 +25,8 @@ BEFORE = (
     "through",
 )
 """Words that begin a part of a sentence that may be left out."""
+STARTING = ("i", "now", "then")
+"""Words that a phrase may begin with."""
 FILLING = ("a", "an", "the", "one", "some", "of")
 """Words that may be left out anywhere."""
 UNITS = {
@@ -67,7 +69,7 @@ ONES = (
 )
 TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 
-_WORD = re.compile(r"\d+/\d+|\d+|°[cf]|%|[a-z]+(?:'[a-z]+)?", re.IGNORECASE)
+_WORD = re.compile(r"\d+/\d+|\d+|°[cf]|%|[^\W\d_]+(?:'[^\W\d_]+)?", re.IGNORECASE)
 _PREFIX = re.compile(r"^([A-Za-z]+)-(?=\1)", re.IGNORECASE)
 """Published steps begin with their action twice: Peel-Peel."""
 
@@ -112,7 +114,7 @@ def spoken_words(text: str) -> list[str]:
 
 
 def _spoken(word: str) -> str:
-    if word.isdigit():
+    if word.isdecimal():
         return number_in_words(int(word)) if len(word) < 7 else ""
     return FRACTIONS.get(word) or UNITS.get(word) or ("" if "/" in word else word)
 
@@ -124,12 +126,13 @@ def grammar_of(steps: Iterable[str], is_known: Callable[[str], bool]) -> SpokenG
     for words in dict.fromkeys(tuple(spoken_words(step)) for step in steps):
         known = [word for word in words if is_known(word)]
         unknown |= dict.fromkeys(word for word in words if word not in known)
-        if known:
+        if set(known) - {*FILLING}:
             rules.append(_rule(known))
     if not rules:
         return SpokenGrammar("", tuple(unknown))
     said = " | ".join(dict.fromkeys(rules))
-    text = f"#JSGF V1.0;\ngrammar steps;\npublic <phrase> = [ i | now | then ] ( {said} );\n"
+    first = " | ".join(word for word in STARTING if is_known(word))
+    text = f"#JSGF V1.0;\ngrammar steps;\npublic <phrase> = {f'[ {first} ] ' if first else ''}( {said} );\n"
     return SpokenGrammar(text, tuple(unknown))
 
 
@@ -149,6 +152,8 @@ def parse(text: str, steps: Iterable[str]) -> Parsed:
     if ANY_VERB.search(" ".join(words)) is None:
         return Parsed("", "")
     verb = action_of(" ".join(words)).lower()
+    if verb not in words:  # it is part of a longer one
+        return Parsed(verb, "")
     vocabulary = {word for step in steps for word in spoken_words(step)[1:]}
     skipped = {*FILLING, *ONES, *TENS, "hundred", "thousand", *UNITS.values()}
     nouns: list[str] = []

@@ -118,11 +118,15 @@ class EditError(Strict):
 
 
 class HintUse(_AtStep):
-    """A hint was offered for the first time, made an error, changed or not, or came with the balanced set."""
+    """A hint was first offered, made an error, changed or not, came with the balanced set, or was put away.
+
+    `source` is the id of a hint that a model proposed and a person took; nothing for those of the rules.
+    """
 
     category: Short
     wording: Line
-    use: Literal["shown", "applied", "edited", "suggested"]
+    use: Literal["shown", "applied", "edited", "suggested", "dismissed"]
+    source: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
 
 
 Scope = Literal["annotate", "release_raw", "release_faces_hidden", "third_party_processing"]
@@ -191,6 +195,13 @@ class Awake(Strict):
     held: bool
 
 
+class ScreenClock(Strict):
+    """The screen clock was shown: its random number, and the rate at which the glass was refreshed."""
+
+    number: Annotated[int, Field(ge=1, le=4095)]
+    refresh_hz: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)]
+
+
 class End(Strict):
     """Cooking ended; `rest` says why steps were not begun, nothing where none was left."""
 
@@ -225,6 +236,7 @@ KINDS: dict[str, type[Strict]] = {
     "mark": Text,
     "timer": Timer,
     "awake": Awake,
+    "screen_clock": ScreenClock,
     "end": End,
     "add_error": NewError,
     "note": Text,
@@ -256,6 +268,7 @@ Kind = Literal[
     "mark",
     "timer",
     "awake",
+    "screen_clock",
     "end",
     "add_error",
     "note",

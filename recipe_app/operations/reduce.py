@@ -45,6 +45,13 @@ def reduce_log(ops: Iterable[Op]) -> State:
     return state
 
 
+def standing(ops: Iterable[Op]) -> list[Op]:
+    """Return the operations that count: each once, without those that an undo took back."""
+    kept = _once(ops)
+    void = _void(kept)
+    return [op for op in kept if op["op_id"] not in void]
+
+
 def _empty() -> State:
     return {
         "recording": None,
@@ -62,6 +69,7 @@ def _empty() -> State:
         "timers": {},
         "hints": {},
         "awake": None,
+        "screen_clock": None,
         "rest": None,
         "holder": None,
         "pauses": [],
@@ -242,6 +250,7 @@ _HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "timer": _timer,
     "hint": _hint,
     "awake": _put("awake"),
+    "screen_clock": _put("screen_clock"),
     "end": _end,
     "finish": _phase("done"),
     "claim": _claim,

@@ -82,6 +82,34 @@ def began(state: State) -> int:
     return min((run[end] for run in runs for end in ("start", "end") if run[end]), default=0)
 
 
+def timeline(state: State) -> dict[str, Any]:
+    """Return what a line of time shows, seconds since the first touch of a step: runs and errors, to the last of all.
+
+    A run that was not done ends where it stopped; one whose begin or end is not known is as long as a moment.
+    """
+    first = began(state)
+    errors: dict[int, list[float]] = {}
+    for error in state["errors"].values():
+        if error["at"] and not error["removed"] and error["node"] is not None:
+            errors.setdefault(error["node"], []).append(max(0.0, (error["at"] - first) / 1e9))
+    rows = []
+    for place, node in enumerate(state["recording"]["order"] if first else []):
+        runs = [_ends(run) for run in state["steps"].get(str(node), {"runs": []})["runs"]]
+        lasted = [((start - first) / 1e9, (end - first) / 1e9) for start, end in runs]
+        text = state["recording"]["steps"][str(node)]["text"]
+        rows.append(
+            {"node": node, "place": place, "text": text, "runs": lasted, "errors": errors.get(node, [])}
+        )
+    known = [end for row in rows for _, end in row["runs"]] + [at for row in rows for at in row["errors"]]
+    whole_s = max(known, default=0.0)
+    return {"whole_s": whole_s, "rows": rows, "ticks": [whole_s * part / 4 for part in range(5)]}
+
+
+def _ends(run: dict[str, Any]) -> tuple[int, int]:
+    known = [run[name] for name in ("start", "end", "stopped") if run.get(name)]
+    return min(known), max(known)
+
+
 def spans(state: State) -> dict[int, list[tuple[float | None, float | None]]]:
     """Return when each step was begun and done, seconds since the first touch of a step; None is not known."""
     runs = {int(node): step["runs"] for node, step in state["steps"].items() if step["runs"]}

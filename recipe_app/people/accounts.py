@@ -182,12 +182,12 @@ class Accounts:
         """
         key = f"{kind} {person} {origin or device}"
         with self.records.database.writing() as connection:  # before the hash: others may be tried meanwhile
-            attempts.count(connection, key, utc_ns=self.records.utc_ns())
+            left = attempts.count(connection, key, utc_ns=self.records.utc_ns())
             stored = connection.execute(_secret_of(person, kind)).scalar()
         row = self.records.row(tables.person, person)
         if not secrets.matches(stored, secret) or row is None or not row["active"]:
             if kind == "pin":
-                raise NotAllowed("the PIN is not right")
+                raise NotAllowed("the PIN is not right; tries left: {left}", left=left)
             raise NotAllowed("the name or password is not right")
         with self.records.changing() as connection:
             attempts.succeeded(connection, key)

@@ -24,10 +24,11 @@ AT_ONCE = 4
 TURN_S = 10.0
 
 
-def count(connection: Connection, key: str, *, utc_ns: int) -> None:
-    """Count a try as a failure before its secret is looked at; refuse it while the wait lasts. Raises TooOften.
+def count(connection: Connection, key: str, *, utc_ns: int) -> int:
+    """Count a try as a failure before its secret is looked at; return how many are left. Raises TooOften.
 
-    From the fifth on there is a wait. The transaction writes: of many tries at once each finds those before it.
+    While a wait lasts it is refused; from the fifth on there is one. The transaction writes: of many tries at once
+    each finds those before it.
     """
     mine = attempt.c.key == fast_hash(key)
     blocked = connection.execute(select(attempt.c.blocked_until_utc_ns).where(mine)).scalar()
@@ -40,6 +41,7 @@ def count(connection: Connection, key: str, *, utc_ns: int) -> None:
     values = {"failures": failures, "blocked_until_utc_ns": utc_ns + int(wait_s * 1_000_000_000)}
     if connection.execute(update(attempt).where(mine).values(values)).rowcount == 0:
         connection.execute(insert(attempt).values(key=fast_hash(key), **values))
+    return max(TRIES - failures, 0)
 
 
 def succeeded(connection: Connection, key: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from recipe_app.errors import RecipeError
+from recipe_app.releases.given_data import GivenData
 from recipe_app.releases.numbering import Numbering
 from storage.errors import NotPermitted, StorageError
 from storage.manifest import read_manifest
@@ -41,6 +42,23 @@ def ask_for_all(ids: Iterable[str], numbering: Numbering, data: Path) -> list[st
         except NotPermitted as error:
             lacking.append(f"{one}: {error}")
     return lacking
+
+
+def may_be_processed(found: GivenData) -> tuple[frozenset[str], list[str]]:
+    """Return the recordings of which texts may be sent to services of others, and a line for each other one.
+
+    A data set in the published form is public already. Raises Withdrawn.
+    """
+    ids = frozenset(one.recording_id for one in found.data.annotations.recordings)
+    if found.folder is not None:
+        return ids, []
+    lacking = {}
+    for one, ready in found.own.items():
+        try:
+            ask(ready.path, Purpose.THIRD_PARTY_PROCESSING, without_consent=found.without_consent)
+        except NotPermitted as error:
+            lacking[one] = f"not sent: {error}"
+    return ids - lacking.keys(), list(lacking.values())
 
 
 def _by_uuid(data: Path) -> dict[str, Path]:

@@ -19,6 +19,8 @@ BESIDE = "kitchensync.jsonl"
 FINE_GRAINED = "annotation_json/fine_grained.json"
 """Narrations: the published form has no place for them."""
 LINKS = "metadata/download_links.json"
+GOPRO = "captain_cook_4d/gopro/resolution_{}/{}_{}"
+"""Films of a height, of a recording, its height behind its name; without ending."""
 VIDEO_COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")
 
 

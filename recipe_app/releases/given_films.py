@@ -13,8 +13,8 @@ import numpy as np
 
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.annotations import VIDEOS
+from recipe_app.releases.data_set import GOPRO
 from recipe_app.releases.given_data import GivenData
-from recipe_app.releases.release_media import GOPRO
 from recipe_app.releases.tables.frame_rows import FilmOf
 from sensors.array_types import Mask
 from storage.errors import BadName

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from recipe_app.releases.headset_arrays import (
+from recipe_app.releases.headset_frames import (
     Arrays,
+    Beside,
     Fill,
+    HeadsetFrames,
     NothingThere,
     beside_of,
     frames_of,
@@ -24,7 +26,6 @@ from recipe_app.releases.headset_arrays import (
     records,
     samples,
 )
-from recipe_app.releases.headset_frames import Beside, HeadsetFrames
 from sensors.array_types import Int64
 from sensors.hololens.catalogue import STREAMS
 from sensors.hololens.headset_stream import DEPTH, RECORDS, SAMPLES, HeadsetStream

@@ -15,6 +15,7 @@ from recipe_app.errors import RecipeError
 from recipe_app.operations.reduce import State, reduce_log
 from sensors.gopro.names import group_takes
 from storage.annotation_folder import AcceptedSteps, accepted_steps
+from storage.camera_clips import clips_of, read_media
 from storage.events import events_of
 from storage.exports.film_frames import FilmFrames, film_frames
 from storage.manifest import Manifest
@@ -85,7 +86,8 @@ class OwnRecording:
     def others(self) -> list[str]:
         """What the published form has no place for: further takes, cameras and headsets, by name."""
         files, devices = self.recording.gopro_files, self.recording.manifest["devices"]
-        takes = [take.paths[0] for take in group_takes(files.get(self.camera, []))[1:]]
+        shown = {chapter.path for chapter in self.take.chapters} if self.camera else set()
+        takes = [one.paths[0] for one in group_takes(files.get(self.camera, [])) if one.paths[0] not in shown]
         cameras = [name for name in files if files[name] and name != self.camera]
         headsets = [name for name, device in devices.items() if device["kind"] == "hololens"]
         headsets = [name for name in headsets if name != self.recording.main_headset]
@@ -98,8 +100,14 @@ class OwnRecording:
 
     @cached_property
     def take(self) -> Take:
-        """The camera's film, its chapters as one."""
-        return self.recording.camera(f"{self.camera}/video").take
+        """The camera's film: the clips that our shutter began, else the first one, all their chapters as one."""
+        from sensors.gopro.take import Take, open_take
+
+        files = self.recording.gopro_files.get(self.camera, [])
+        clips = clips_of(read_media(self.recording.path, self.camera), files)
+        begun = [(clip.opened_host_ns, clip.files) for clip in clips if clip.opened_host_ns is not None]
+        ours = [files for _, files in sorted(begun)] or [clip.files for clip in clips[:1]]
+        return Take([chapter for files in ours for chapter in open_take(*files).chapters])
 
     @property
     def errors_planned(self) -> bool:

@@ -7,15 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from recipe_app.narration.narration_versions import released_narrations
+from recipe_app.narration.narrations import released_narrations
 from recipe_app.releases.data_set import Cooked, Member, numbered
 from recipe_app.releases.entries import Told, entries_of
 from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.own import NotReleasable, OwnRecording
 from sensors.errors import SensorError
-from storage.errors import StorageError, words_of
+from storage.errors import StorageError, pass_on_trouble, words_of
 from storage.permission import Purpose, why_not
-from storage.trouble import pass_on_trouble
 
 LeftOut = dict[str, str]
 

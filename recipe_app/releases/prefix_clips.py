@@ -1,8 +1,8 @@
-"""The films of ProMQA's examples: each stopped where its example ends, and one picture a second of it."""
+"""Films that stop where an example ends, and a picture a second of each, up to its last one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipe_app.releases.given_films import open_film
-from storage.exports.clips import can_be_cut, count_pictures, pictures_each_second, write_beginning
+from storage.copies.derived import will_write
+from storage.exports.clips import count_pictures, each_second, numbered_jpegs, times_shown, write_beginning
 from storage.exports.film import rate_of, write_small_film
 from storage.shell.outputs import write_into, written
 
@@ -19,18 +20,31 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from recipe_app.releases.given_data import GivenData
-
 HEIGHT = 360
 
 
 @dataclass(frozen=True)
 class PrefixWish:
-    """What is written beside the list: whether films, whether pictures, and over what is there."""
+    """What is written beside the list: whether films, whether pictures, and over what is there.
+
+    `small_film` gives the small film of an own recording, None where it is not made yet.
+    """
 
     out: Path
     clips: bool
     frames: bool
     force: bool
+    small_film: Callable[[Path], Path | None]
+
+    @property
+    def pictures(self) -> Path:
+        """The folder of pictures."""
+        return self.out.with_suffix(".frames")
+
+
+def picture_name(recording: str, number: int) -> str:
+    """Name a picture of a film; clips that show it share it."""
+    return f"{recording}/{number:06d}.jpg"
 
 
 def write_prefixes(
@@ -40,18 +54,34 @@ def write_prefixes(
 
     A row gets `clip`, `clip_frames`, `last_frame_s` and `frames`. Raises CannotWrite, UnreadableMedia.
     """
+    if wish.clips:
+        will_write(wish.out.with_suffix(".clips"))
     with _to_cut(found, recording, wish) as cut:
         if cut is None:
             return False
-        film, fps, count = cut
+        film, fps, times = cut
         by_end: dict[int, dict[str, Any]] = {}
+        wanted: set[int] = set()
         for row in rows:
             end_s = seconds_of(row["end_time"])
             if end_s not in by_end:
-                by_end[end_s] = _write(
-                    film, fps, min(count, max(1, ceil(end_s * fps))), f"{recording}_{end_s}", wish
-                )
+                pictures = min(len(times), max(1, ceil(end_s * fps)))
+                said: dict[str, Any] = {
+                    "clip_frames": pictures,
+                    "last_frame_s": round(float((pictures - 1) / fps), 4),
+                }
+                if wish.clips:
+                    said["clip"] = _write_clip(film, times, pictures, f"{recording}_{end_s}", wish)
+                if wish.frames:
+                    numbers = each_second(fps, pictures)
+                    said["frames"] = [
+                        f"{wish.pictures.name}/{picture_name(recording, number)}" for number in numbers
+                    ]
+                    wanted.update(numbers)
+                by_end[end_s] = said
             row |= by_end[end_s]
+        for number, content in numbered_jpegs(film, wanted):
+            write_into(wish.pictures, {picture_name(recording, number): content}, force=wish.force)
     return True
 
 
@@ -64,38 +94,34 @@ def seconds_of(end_time: str) -> int:
 @contextmanager
 def _to_cut(
     found: GivenData, recording: str, wish: PrefixWish
-) -> Iterator[tuple[Path, Fraction, int] | None]:
-    """Lend a film whose pictures stand in order, its rate, and how many it has; one is made where there is none."""
+) -> Iterator[tuple[Path, Fraction, list[Fraction]] | None]:
+    """Lend a film whose pictures stand in order, its rate and their times; one is made where there is none."""
     with open_film(found, recording) as film:
         if film is None:
             yield None
             return
-        fps, paths = rate_of(film.take), [chapter.path for chapter in film.take.chapters]
-        count = len(film.take.frame_times_s)
-        if recording not in found.own and len(paths) == 1 and can_be_cut(paths[0]):
-            yield paths[0], fps, count
+        fps = rate_of(film.take)
+        if recording in found.own:
+            made = wish.small_film(found.own[recording].path)
+            paths = [made] if made else []
+        else:
+            paths = [chapter.path for chapter in film.take.chapters]
+        if len(paths) == 1 and (times := times_shown(paths[0])):
+            yield paths[0], fps, times
             return
         small = wish.out.with_name(f"{wish.out.name}.{recording}.part.mp4")
+        small.parent.mkdir(parents=True, exist_ok=True)
         try:
             write_small_film(film.take, small, height=HEIGHT, hidden=film.hidden)
-            yield small, fps, count
+            yield small, fps, times_shown(small) or []
         finally:
             small.unlink(missing_ok=True)
 
 
-def _write(film: Path, fps: Fraction, pictures: int, name: str, wish: PrefixWish) -> dict[str, Any]:
-    said: dict[str, Any] = {"clip_frames": pictures, "last_frame_s": round(float((pictures - 1) / fps), 4)}
-    if wish.clips:
-        clip = wish.out.with_suffix(".clips") / f"{name}.mp4"
-        if wish.force or not clip.exists() or count_pictures(clip) != pictures:
-            with written(clip, force=wish.force, ending=".mp4") as part:
-                write_beginning(film, part, pictures)
-        said["clip"] = f"{clip.parent.name}/{clip.name}"
-    if wish.frames:
-        folder = wish.out.with_suffix(".frames")
-        said["frames"] = []
-        for number, content in pictures_each_second(film, fps, pictures):
-            path = f"{name}/{number:06d}.jpg"
-            write_into(folder, {path: content}, force=wish.force)
-            said["frames"].append(f"{folder.name}/{path}")
-    return said
+def _write_clip(film: Path, times: list[Fraction], pictures: int, name: str, wish: PrefixWish) -> str:
+    """Write a clip where it is not there already; return its name beside the list."""
+    clip = wish.out.with_suffix(".clips") / f"{name}.mp4"
+    if wish.force or not clip.exists() or count_pictures(clip) != pictures:
+        with written(clip, force=wish.force, ending=".mp4") as part:
+            write_beginning(film, part, times, pictures)
+    return f"{clip.parent.name}/{clip.name}"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from recipe_app.releases.data_set import GOPRO
 from recipe_app.releases.headset_frames import Film, HeadsetFrames
 from recipe_app.releases.headset_sync import PREFIX, SyncWriter
 from recipe_app.releases.own import OwnRecording
@@ -21,16 +22,14 @@ from sensors.errors import SensorError
 from sensors.files_on_disk import file_sha256
 from sensors.gopro.join import join
 from sensors.gopro.media import open_media
-from storage.copies.promised import promised_hashes
-from storage.errors import StorageError, words_of
+from storage.copies.read_through import promised_hashes
+from storage.errors import StorageError, pass_on_trouble, words_of
 from storage.exports.arrays_file import ArraysFile, made_of
 from storage.exports.film import made_of_film, write_small_film
 from storage.exports.film_frames import FilmFrames
 from storage.instants import NotIndexed
 from storage.shell.outputs import OutputRefused, check_output, written
-from storage.trouble import pass_on_trouble
 
-GOPRO = "captain_cook_4d/gopro/resolution_{}/{}_{}"
 SMALL = {"360p": 360, "720p": 720}
 """Heights of the small films that may be asked for."""
 ORIGINAL, HEADSET = "4k", "hololens"

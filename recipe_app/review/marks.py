@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from recipe_app.errors import NotNow
+from recipe_app.films.review_film import mark_of_touch
 from recipe_app.operations.kinds import Node, Strict
-from recipe_app.review.review_film import mark_of_touch
 from recipe_app.review.rounds import Review
 
 STEPS = Review("steps", "edit_step", "submit_steps")

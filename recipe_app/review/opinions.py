@@ -6,7 +6,6 @@ Three people decide, five rate, each alone. Nobody rules on an opinion: figures 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from statistics import StatisticsError, correlation, mean
 from typing import Annotated, Any
@@ -25,30 +24,16 @@ Item = dict[str, Any]
 Measured = Annotated[float | None, Field(ge=-1, le=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """A kind of opinion: what is asked about each item, and how many people are to answer at least."""
-
-    form: AnswerForm
-    people: int
-
-
 OPINIONS = {
-    "decisions": Opinion(
-        AnswerForm(
-            Review("decisions", "decide_step", "submit_decisions"),
-            {"success": ("yes", "no"), "confidence": SCALE},
-            ruled="",
-        ),
-        people=3,
+    "decisions": AnswerForm(
+        Review("decisions", "decide_step", "submit_decisions", least=3),
+        {"success": ("yes", "no"), "confidence": SCALE},
+        ruled="",
     ),
-    "ratings": Opinion(
-        AnswerForm(
-            Review("ratings", "rate_question", "submit_ratings"),
-            {"relevance": SCALE, "informativeness": SCALE},
-            ruled="",
-        ),
-        people=5,
+    "ratings": AnswerForm(
+        Review("ratings", "rate_question", "submit_ratings", least=5),
+        {"relevance": SCALE, "informativeness": SCALE},
+        ruled="",
     ),
 }
 
@@ -92,14 +77,14 @@ def questions_to_rate(steps: Iterable[Item], asked: Iterable[AskedBack]) -> list
     ]
 
 
-def figures(people: Mapping[str, Answers], items: Sequence[Item], opinion: Opinion) -> dict[str, Any]:
+def figures(people: Mapping[str, Answers], items: Sequence[Item], form: AnswerForm) -> dict[str, Any]:
     """Return by question how people agree; of decisions how often they are right, of ratings how ranks go together.
 
     `mean_accuracy` is the mean over people, `majority_accuracy` of what more than half say: a tie is not right.
     `spearman` is the mean over pairs of people, `spearman_measured` of their mean with what was measured.
     """
-    found = agreement_of_answers(people, [item["item"] for item in items], opinion.form)
-    for question, choices in opinion.form.questions.items():
+    found = agreement_of_answers(people, [item["item"] for item in items], form)
+    for question, choices in form.questions.items():
         if question == "success":
             found[question] |= _accuracy(people, items)
         elif choices == SCALE:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import combinations
 from typing import Annotated, Any, Literal
 
@@ -23,20 +24,28 @@ QUESTIONS = Review("questions", "judge_question", "submit_questions")
 ASKED, RULED = "ask_questions", "rule_question"
 """Kinds of the log: which questions there are; what the adjudicator says of one."""
 MOST_ANSWERS = 60
+QuestionForm = Literal["cooking", "assembly"]
+CRITERIA = ("multimodal", "procedural")
+"""What ProMQA-Assembly asks of a question beside whether it is valid."""
 
 Item = dict[str, Any]
-"""A question: `item`, `type`, `question`, `end_s`, `answers` and `previous` (texts), `current`, `example` (a row)."""
+"""A question: `item`, `type`, `question`, `end_s`, `answers`, `previous` (texts), `current`, `nodes`, `example`."""
 Votes = Annotated[list[bool], Field(max_length=MOST_ANSWERS)]
 
 
 class QuestionVerdict(Strict):
-    """What one person says of a question: `accepted` is of each answer, those that judges added behind the others."""
+    """What one person says of a question: `accepted` is of each answer, those that judges added behind the others.
+
+    `multimodal` and `procedural` are asked in the form of ProMQA-Assembly alone.
+    """
 
     item: Annotated[str, Field(max_length=120)]
     valid: bool
     accepted: Votes = Field(default_factory=list)
     added: Annotated[list[Line], Field(max_length=10)] = Field(default_factory=list)
     answer_type: Literal["", "direct", "suggestion", "intervention"] = ""
+    multimodal: bool = False
+    procedural: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +66,12 @@ def verdicts_of(
 
 
 def candidates(item: Item, judged: Sequence[QuestionVerdict]) -> list[tuple[str, str]]:
-    """Return the answers of a question and who gave each: its own, then what judges added, none twice."""
+    """Return the answers of a question and who gave each, none twice, in an order that does not tell who."""
     found = dict.fromkeys(item["answers"], "machine")
     for one in judged:
         for text in one.added if one.valid else ():
             found.setdefault(text, "annotator")
-    return list(found.items())
+    return sorted(found.items(), key=lambda one: sha256(f"{item['item']} {one[0]}".encode()).digest())
 
 
 def check_verdict(verdict: QuestionVerdict, item: Item | None, answers: int) -> None:
@@ -76,30 +85,28 @@ def decide(item: Item, judged: Sequence[QuestionVerdict], ruling: QuestionVerdic
     valid = [one.valid for one in judged]
     if not any(valid):
         return Decided("rejected")
-    agreed = all(valid)
+    agreed, votes = all(valid), _votes(item, judged)
     if ruling is None:
-        votes = _votes(item, judged)
-        settled = (
-            agreed and all(len(set(vote)) == 1 for vote in votes) and not any(one.added for one in judged)
-        )
-        if not settled:
+        settled = agreed and all(len(set(vote)) == 1 for vote in votes.values())
+        if not settled or any(one.added for one in judged):
             return Decided("to_rule")
-        kept = [text for text, vote in zip(item["answers"], votes, strict=True) if vote[0]]
+        kept = [text for text, vote in votes.items() if vote[0]]
         return Decided("accepted", tuple(kept), ("machine",) * len(kept))
     if not agreed and not ruling.valid:
         return Decided("rejected")
     found = []
-    for number, (text, tag) in enumerate(candidates(item, judged)):
-        own = ruling.accepted[number] if number < len(ruling.accepted) else False
-        votes_here = [one.accepted[number] for one in judged] if agreed and tag == "machine" else []
-        if 2 * sum([*votes_here, own]) > len(votes_here) + 1 or (not votes_here and own):
+    offered = candidates(item, judged)
+    for (text, tag), own in zip(offered, ruling.accepted or [False] * len(offered), strict=True):
+        all_votes = [*(votes[text] if agreed and tag == "machine" else []), own]
+        if 2 * sum(all_votes) > len(all_votes):
             found.append((text, tag))
     found += [(text, "adjudicator") for text in ruling.added]
     return Decided("accepted", tuple(text for text, _ in found), tuple(tag for _, tag in found))
 
 
-def _votes(item: Item, judged: Sequence[QuestionVerdict]) -> list[list[bool]]:
-    return [[one.accepted[number] for one in judged if one.valid] for number in range(len(item["answers"]))]
+def _votes(item: Item, judged: Sequence[QuestionVerdict]) -> dict[str, list[bool]]:
+    valid = [one.accepted for one in judged if one.valid]
+    return {text: [one[number] for one in valid] for number, text in enumerate(item["answers"])}
 
 
 def agreement_of_judges(
@@ -136,8 +143,11 @@ def require_judged(verdicts: Mapping[str, QuestionVerdict], items: Sequence[Item
         raise NotNow("not submitted: {count} questions are not answered yet", count=left)
 
 
-def record_of(item: Item, judged: Sequence[QuestionVerdict], decided: Decided) -> dict[str, Any]:
+def record_of(
+    item: Item, judged: Sequence[QuestionVerdict], decided: Decided, form: QuestionForm
+) -> dict[str, Any]:
     """Return a question in the published fields: what judges said, the answers that hold, and who gave them."""
+    criteria = CRITERIA if form == "assembly" else ()
     return {
         **item["example"],
         "question": item["question"],
@@ -150,6 +160,7 @@ def record_of(item: Item, judged: Sequence[QuestionVerdict], decided: Decided) -
                 "answers": one.accepted,
                 "comment": one.added,
                 "answer_type": one.answer_type,
+                **{criterion: getattr(one, criterion) for criterion in criteria},
             }
             for one in judged
         ],

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from recipe_app.errors import BadOperation
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
+from recipe_app.graphs.order.drawing import draw
+from recipe_app.operations.kinds import Line, Strict
 from recipe_app.releases.data_set import graph_of, numbered
 from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.own import OwnRecording
 from recipe_app.releases.own_set import cooked_of
 from recipe_app.releases.prefix_clips import seconds_of
-from recipe_app.releases.promqa.questions import Targets, examples
+from recipe_app.releases.promqa.generation import MOST_ANSWERS
+from recipe_app.releases.promqa.questions import Example, Targets, examples
 from recipe_app.review.question_rounds import Item
 
 TEXTS = {
@@ -28,28 +35,59 @@ NOTHING = "No: nothing."
 _ACTION = re.compile(r"^(\w+)-(?=\1)", re.IGNORECASE)
 
 
-def questions_of(own: OwnRecording) -> list[Item]:
-    """Return the questions about a recording, in the order of its film."""
+class Written(Strict):
+    """A question that a model wrote about an example, with its answers, and everything that was said about it."""
+
+    recording_id: Annotated[str, Field(max_length=200)]
+    question_id: Annotated[str, Field(max_length=120)]
+    question: Line
+    answers: Annotated[list[Line], Field(min_length=1, max_length=MOST_ANSWERS)]
+    generation: dict[str, Any] = Field(default_factory=dict)
+
+
+def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str, Any]:
+    """Return `items`, the questions about a recording in the order of its film, and `graph`, its steps as drawn.
+
+    An example about which a model wrote has the model's question; those about other recordings are left. Raises
+    BadOperation for a question about an example that this recording has not, and where all are about others.
+    """
     numbering = Numbering()
     member = numbered(cooked_of(own, numbering), numbering)
-    targets = Targets.of(parse_captaincook4d(graph_of(member.cooked), name=member.annotated.graph_stem))
-    rows, _ = examples(member.annotated, targets)
-    return [_item(row) for row in rows]
+    graph = parse_captaincook4d(graph_of(member.cooked), name=member.annotated.graph_stem)
+    targets = Targets.of(graph)
+    rows = {row["question_id"]: row for row in examples(member.annotated, targets).rows}
+    folder = own.recording.path.name
+    ours = [one for one in written if one.recording_id == folder]
+    by_model = {member.published_id + one.question_id.removeprefix(folder): one for one in ours}
+    if (written and not ours) or not by_model.keys() <= rows.keys():
+        raise BadOperation("a question is about another example than this recording has")
+    return {
+        "items": [_item(row, by_model.get(name), targets) for name, row in rows.items()],
+        "graph": {"steps": [[step.node, step.text] for step in graph.steps], **draw(graph).told()},
+    }
 
 
-def _item(row: dict[str, Any]) -> Item:
+def _item(row: Example, written: Written | None, targets: Targets) -> Item:
     answers = [step["description"] for step in row.get(f"{row['type']}_steps", [])]
     if "error_description" in row:
         answers = [row["error_description"]]
+    found = written.answers if written else list(dict.fromkeys(map(_plain, answers))) or [NOTHING]
+    done = {step["step_id"] for step in (*row["previous_steps"], row["current_step"])}
+    before = frozenset(done if targets.graph.start is None else {*done, targets.graph.start})
     return {
         "item": row["question_id"],
         "type": row["type"],
-        "question": TEXTS[row["type"]],
+        "question": written.question if written else TEXTS[row["type"]],
         "end_s": seconds_of(row["end_time"]),
-        "answers": list(dict.fromkeys(map(_plain, answers))) or [NOTHING],
+        "answers": found,
         "previous": [_plain(step["description"]) for step in row["previous_steps"]],
         "current": _plain(row["current_step"]["description"]),
-        "example": row,
+        "nodes": {
+            "done": sorted(node for node in done if node in targets.graph.by_node),
+            "next": targets.next(before),
+            "missing": targets.missing(before),
+        },
+        "example": row | ({"generation": written.generation} if written else {}),
     }
 
 

@@ -21,11 +21,12 @@ REST_NS = 120 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A kind of review: its name, and the operations that change an answer and that say it is complete."""
+    """A kind of review: its name, the operations for an answer and for its end; how many answer."""
 
     what: str
     edited: str
     submitted: str
+    least: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +43,41 @@ class Round:
 
     people: Mapping[str, PersonsWork]
     is_assigned: bool
+    least: int
 
     @property
     def is_complete(self) -> bool:
-        """Whether there are two answers or more, and nobody is still at work."""
-        return len(self.people) > 1 and all(one.is_submitted for one in self.people.values())
+        """Whether there are answers enough, and nobody is still at work."""
+        return len(self.people) >= self.least and all(one.is_submitted for one in self.people.values())
+
+    def is_asked_still(self, actor: str) -> bool:
+        """Whether somebody was asked and has not submitted."""
+        return self.is_assigned and actor in self.people and not self.people[actor].is_submitted
 
     def require_member(self, actor: str) -> None:
         """Raise NotAllowed for somebody who was not asked where others were."""
         if self.is_assigned and actor not in self.people:
             raise NotAllowed("this recording was given to others to mark; ask a researcher for it")
 
+    def require_open(self, actor: str) -> None:
+        """Raise NotAllowed for who was not asked; NotNow once all have submitted and everybody sees everything."""
+        self.require_member(actor)
+        if self.is_complete:
+            raise NotNow("everybody has submitted and sees what others said: no answer changes any more")
+
+    def require_ruler(self, actor: str) -> None:
+        """Raise NotNow for one of those who answered, and while answers are still to come."""
+        self.require_complete()
+        if actor in self.people:
+            raise NotNow("a judge does not rule: ask somebody else")
+
     def require_complete(self) -> None:
         """Raise NotNow while answers are still to come: until then nobody sees those of others."""
         if not self.is_complete:
-            raise NotNow("not before two people or more were asked and all of them have submitted")
+            raise NotNow(
+                "not before {count} people or more were asked and all of them have submitted",
+                count=self.least,
+            )
 
 
 def round_of(ops: Iterable[dict[str, Any]], review: Review) -> Round:
@@ -74,7 +95,7 @@ def round_of(ops: Iterable[dict[str, Any]], review: Review) -> Round:
     found = {
         one: PersonsWork(last.get(one) == review.submitted, _worked_ns(at_ns.get(one, []))) for one in people
     }
-    return Round(found, asked is not None)
+    return Round(found, asked is not None, review.least)
 
 
 def _worked_ns(at_ns: list[int]) -> int:

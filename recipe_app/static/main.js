@@ -10,9 +10,9 @@ import { loadWords, t } from "/static/core/words.js";
 
 const SCREENS = {
   welcome: "pair", pair: "pair", "sign-in": "sign_in", card: "sign_in", choose: "choose", recipes: "recipe",
-  prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done",
+  prepare: "prepare", gather: "gather", checklist: "checklist", follow: "follow", review: "review", done: "done",
 };
-const HELD = new Set(["prepare", "checklist", "follow"]); // what only one tablet at a time may do
+const HELD = new Set(["prepare", "gather", "checklist", "follow"]); // what only one tablet at a time may do
 const CLOCK_MS = 10_000;
 let turns = 0; // of the screens
 let asking = 0; // how often we asked who we are
@@ -161,10 +161,6 @@ async function begin() {
   addEventListener("popstate", () => route());
   addEventListener("hashchange", () => route());
   navigator.storage?.persist?.();
-  if (navigator.serviceWorker) {
-    navigator.serviceWorker.register("/sw.js").then(() => navigator.serviceWorker.ready)
-      .then(() => { document.documentElement.dataset.offline = "ready"; }).catch(() => null);
-  }
   const compare = (times) => measure(times).then(() => {
     if (!known) askMe().catch(() => null); // it answers again
     return outbox.unsent() && outbox.drain();
@@ -172,6 +168,10 @@ async function begin() {
   compare(3);
   setInterval(() => compare(1), CLOCK_MS);
   await route();
+  if (navigator.serviceWorker) { // the first screen is not kept waiting by all that is kept for later
+    navigator.serviceWorker.register("/sw.js").then(() => navigator.serviceWorker.ready)
+      .then(() => { document.documentElement.dataset.offline = "ready"; }).catch(() => null);
+  }
 }
 
 begin().catch(failed);

@@ -37,7 +37,7 @@ from storage.shell.outputs import written
 
 SCHEMA = "app-backup/1"
 MANIFEST, COPY, DUMP, RECIPES = "backup.json", "app.db", "tables.jsonl", "recipes"
-KEPT = (tables.op, tables.unfiled, tables.credential, tables.device_key, tables.voice)
+KEPT = (tables.op, tables.unfiled, tables.credential, tables.device_key, tables.voice, tables.picture)
 """Tables of a logical dump, in an order in which their rows can be put back."""
 NOT_KEPT = (tables.login, tables.ticket, tables.attempt)
 

@@ -10,13 +10,14 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from recipe_app.errors import BadSetup
 from recipe_app.store.keys import kept_key
 from recipe_app.store.oplog import KEY
+from recipe_app.store.tables import metadata, op
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 WRITER_LOCK = 0x6B73  # any number: one advisory lock of the whole app in PostgreSQL
@@ -94,8 +95,8 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def migrate(connection: Connection, version: str = "head") -> None:
-    """Apply what is missing, one process at a time, and all of it or nothing."""
+def migrate(connection: Connection) -> None:
+    """Make every table, or apply what an earlier version's lack; one process at a time, all of it or nothing."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
@@ -104,7 +105,11 @@ def migrate(connection: Connection, version: str = "head") -> None:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
         else:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-        command.upgrade(config, version)
+        if inspect(connection).has_table(op.name):
+            command.upgrade(config, "head")
+        else:
+            metadata.create_all(connection)
+            command.stamp(config, "head")
 
 
 def _shown(place: Path | str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -103,11 +104,28 @@ def _without(connection: Connection, people: Sequence[str]) -> dict[str, Any] | 
     names = set(connection.execute(asked).scalars())
     kept = select(tables.op.c.body).where(tables.op.c.kind == PLAN, oplog.IS_KEPT).order_by(tables.op.c.n)
     plans = [json.loads(body) for body in connection.execute(kept).scalars()]
-    if not any(
-        one["person"] in names for plan in plans for part in ("sessions", "goals") for one in plan[part]
-    ):
+    if not names or not any(_says(json.dumps(plan, ensure_ascii=False), names) for plan in plans):
         return None
-    return {part: [one for one in plans[-1][part] if one["person"] not in names] for part in plans[-1]}
+    last = plans[-1]
+    left = {part: [one for one in last[part] if one["person"] not in names] for part in ("sessions", "goals")}
+    rest = {part: value for part, value in last.items() if part not in (*left, "study")}
+    said = {part: [one for one in value if not _says(json.dumps(one), names)] for part, value in rest.items()}
+    return left | said | {"study": _file_without(last.get("study", ""), names)}
+
+
+def _says(words: str, names: set[str]) -> bool:
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) for name in names)
+
+
+def _file_without(study: str, names: set[str]) -> str:
+    """Take the tables of these people and the lines that name them out of the text of a study file."""
+    kept, is_theirs = [], False
+    for line in study.splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            is_theirs = _says(line, names)
+        if not is_theirs and not _says(line, names):
+            kept.append(line)
+    return "".join(kept)
 
 
 def naming(records: AppRecords, pseudonym: str) -> int:

@@ -105,9 +105,13 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
     "study_plan": _nothing,
     "session": _nothing,
     "training": _nothing,
+    "model_hints": _nothing,
+    "hint_review": _nothing,
+    "hint_switch": _nothing,
     "dump": _nothing,
     "collection": _nothing,
     "destroyed": _nothing,
+    "dumped": _nothing,
     "forgotten": _nothing,
     "downloaded": _nothing,
 }

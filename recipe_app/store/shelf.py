@@ -6,13 +6,17 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from recipe_app.errors import BadOperation, NotFound, RecipeError, TooManyStates
-from recipe_app.graphs.formats.by_name import kind_of, parse_graph
+from sqlalchemy import select
+
+from recipe_app.errors import BadGraph, BadOperation, NotFound, RecipeError, TooManyStates
+from recipe_app.graphs.formats.by_name import kind_of, parse_graph, remembering_layout
 from recipe_app.graphs.formats.graph_files import read_text
-from recipe_app.graphs.formats.same_layout import remembering_layout
+from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.orders import count_orders
 from recipe_app.graphs.scoring.validate import check_graph
+from recipe_app.store import tables
+from recipe_app.store.app_records import AppRecords
 from storage.shell.outputs import write_output
 
 OWN_RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
@@ -116,3 +120,30 @@ def title_of(name: str) -> str:
     """Turn a file name into words: `tea_and_toast` is "Tea and toast"."""
     words = re.sub(r"[_-]+", " ", name).strip()
     return words[:1].upper() + words[1:]
+
+
+def shelve(records: AppRecords, shelf: Shelf, name: str, graph: Graph, *, actor: str, **said: str) -> None:
+    """Put a graph on the shelf as the newest version of a recipe. Raises BadGraph where it cannot be cooked."""
+    for finding in check_graph(graph):
+        if finding.level == "error":
+            raise BadGraph(graph.name, finding.place, f"{finding.text}; {finding.fix}")
+    shelf.put(name, format_graph_json(graph))
+    keep_version(records, shelf.get(name), actor=actor)
+    records.note("shelved", graph.content_hash, {"name": name, **said}, actor=actor)
+
+
+def keep_version(records: AppRecords, recipe: Recipe, *, actor: str) -> None:
+    """Note a version of a recipe the first time it is seen; the same graph is the same version."""
+    table, graph_hash = tables.recipe, recipe.graph.content_hash
+    with records.changing() as connection:
+        if connection.execute(select(table.c.name).where(table.c.graph_hash == graph_hash)).first():
+            return
+        versions = connection.execute(select(table.c.version).where(table.c.name == recipe.name)).scalars()
+        body = {
+            "name": recipe.name,
+            "title": recipe.title,
+            "version": max(versions, default=0) + 1,
+            "graph_hash": graph_hash,
+            "graph": format_graph_json(recipe.graph),
+        }
+        records.note_within(connection, "recipe", graph_hash, body, actor=actor)

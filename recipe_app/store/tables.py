@@ -192,5 +192,12 @@ voice = Table(
     Column("content", LargeBinary, nullable=False),
 )
 
+picture = Table(
+    "picture",  # pictures of recipes, JPEG, by the hash of their bytes
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+)
+
 DERIVED = (error, recording, recipe, device, kitchen, person)
 """Tables that hold nothing but what the log says, in an order in which they can be emptied."""

@@ -2,57 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from recipe_app.study.wanted import CookedSession
-from storage.errors import StorageError
-from storage.life import Life, life_of, usable_manifest
-from storage.listing import recordings_below
-from storage.verify import FAIL, kept_verdict
+from storage.catalogue.kept_lines import catalogue_of
+from storage.life import Life
+from storage.verify import FAIL, PASS, WARN
+
+ALIGNED = "aligned"
+NEEDED = ("recipe", "strategy", "display", "person", "place", "started")
 
 
 @dataclass(frozen=True, slots=True)
 class CookedRecording:
-    """A recording that counts, and the order that its recipe was given in."""
+    """A recording that counts, the order that its recipe was given in, and the stages that it reached."""
 
     session: CookedSession
     order: tuple[int, ...]
-    path: Path
+    path: str
+    stages: tuple[str, ...]
+    seconds: float | None = None
 
 
 def cooked_below(root: Path) -> tuple[list[CookedRecording], dict[str, str]]:
     """Return the recordings below a folder that count, and of the others why they do not, path -> reason."""
+    with catalogue_of(root) as catalogue:
+        return cooked_of(catalogue.lines())
+
+
+def cooked_of(lines: Iterable[dict[str, Any]]) -> tuple[list[CookedRecording], dict[str, str]]:
+    """The same of the lines of a catalogue."""
     counted: list[CookedRecording] = []
     left_out: dict[str, str] = {}
-    for path in recordings_below(root):
-        try:
-            reason = _why_not(path)
-            if not reason:
-                counted.append(_cooked(usable_manifest(path), path))
-        except (StorageError, OSError, KeyError, TypeError) as error:
-            reason = (
-                str(error) if isinstance(error, StorageError) else "its manifest does not say what was cooked"
-            )
-        if reason:
-            left_out[str(path.relative_to(root))] = reason
+    for line in lines:
+        if reason := _why_not(line):
+            left_out[line["path"]] = reason
+        else:
+            counted.append(_cooked(line))
     return counted, left_out
 
 
-def _why_not(path: Path) -> str:
-    life = life_of(path)
-    if life not in (Life.COMPLETE, Life.ARCHIVED, Life.ELSEWHERE):
-        return str(life)
-    kept = kept_verdict(path)
-    return "verify says FAIL" if kept and kept["status"] == FAIL else ""
+def _why_not(line: dict[str, Any]) -> str:
+    if "problem" in line:
+        return str(line["problem"])
+    if line["life"] not in (Life.COMPLETE, Life.ARCHIVED, Life.ELSEWHERE):
+        return str(line["life"])
+    if line["verdict"] == FAIL:
+        return "verify says FAIL"
+    known = all(isinstance(line[key], str) for key in NEEDED) and isinstance(line["order"], list)
+    return "" if known else "its manifest does not say what was cooked"
 
 
-def _cooked(manifest: dict[str, Any], path: Path) -> CookedRecording:
-    recipe, script = manifest["recipe"], manifest["script"]
-    start = datetime.fromtimestamp(manifest["started"]["utc_ns"] / 1e9, UTC)
+def _cooked(line: dict[str, Any]) -> CookedRecording:
+    start = datetime.fromisoformat(line["started"])
     session = CookedSession(
-        recipe["name"], script["strategy"], script["display"], manifest["pseudonym"], manifest["place"], start
+        line["recipe"], line["strategy"], line["display"], line["person"], line["place"], start
     )
-    return CookedRecording(session, tuple(recipe["order"]), path)
+    reached = {
+        "verified": line["verdict"] in (PASS, WARN),
+        "aligned": line["alignment"] == ALIGNED,
+        "annotated": line["annotated"],
+        "consented": line["consented"],
+        "releasable": line["releasable"],
+    }
+    stages = ("recorded", *(stage for stage, is_so in reached.items() if is_so))
+    return CookedRecording(session, tuple(line["order"]), line["path"], stages, line["seconds"])

@@ -26,21 +26,6 @@ CATEGORIES = ("Preparation", "Measurement", "Order", "Timing", "Technique", "Tem
 PLANNED = "induced"
 
 
-class PlanGoal(BaseModel):
-    """What a plan is for, as the study file says it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    recipe: str
-    strategy: str
-    count: Annotated[int, Field(ge=1)]
-    display: str = "steps"
-    kitchen: str = ""
-    person: str = ""
-    part: str = ""
-    weight: int = 1
-
-
 class PlanEntry(BaseModel):
     """A session of a plan file; `order` is that of its steps, `category` the kind of error it is for first."""
 
@@ -67,18 +52,23 @@ class PlanEntry(BaseModel):
         )
 
 
-def read_locked(path: Path) -> list[PlanEntry]:
-    """Read the locked entries of a plan file. Raises BadStudy, also where two of them cannot both be."""
+def read_plan(path: Path) -> list[PlanEntry]:
+    """Read the entries of a plan file. Raises BadStudy."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        entries = [PlanEntry.model_validate(one) for one in document["sessions"] if one.get("locked")]
+        return [PlanEntry.model_validate(one) for one in document["sessions"]]
     except ValidationError as error:
         problem = error.errors()[0]
         raise BadStudy(
             path.name, f"sessions: {'.'.join(map(str, problem['loc']))}: {problem['msg']}"
         ) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadStudy(path.name, f"is no plan that `study plan` wrote ({error})") from error
+
+
+def read_locked(path: Path) -> list[PlanEntry]:
+    """Read the locked entries of a plan file. Raises BadStudy, also where two of them cannot both be."""
+    entries = [one for one in read_plan(path) if one.locked]
     for one, other in combinations(entries, 2):
         if one.start.tzinfo is None or other.start.tzinfo is None:
             raise BadStudy(path.name, "sessions: start: has no zone, such as +01:00 at its end")
@@ -94,14 +84,19 @@ def read_locked(path: Path) -> list[PlanEntry]:
 
 
 def entries_of(
-    plan: StudyPlan, study: Study, recipes: Path, used: Mapping[str, Sequence[Order]], *, seed: int
+    plan: StudyPlan,
+    study: Study,
+    graphs: Mapping[str, Graph],
+    used: Mapping[str, Sequence[Order]],
+    *,
+    seed: int,
 ) -> list[PlanEntry]:
     """Return a plan's entries: those without errors with new valid orders, those with errors with their kind."""
     wanted = [one.goal.recipe for one in plan.sessions if one.goal.strategy == NORMAL]
     drawn = {
         recipe: iter(
             draw_diverse(
-                read_graph(recipes / f"{recipe}.json"),
+                graphs[recipe],
                 count=wanted.count(recipe),
                 seed=seed,
                 recorded=used.get(recipe, ()),

@@ -12,6 +12,10 @@ from scipy.sparse import csr_array
 Key = tuple[Any, ...]
 
 
+MORE = 8
+"""So many times as long once more where nothing at all was found, on a computer that has much else to do."""
+
+
 class IntegerProgram:
     """Columns are whole numbers from 0, rows bound sums of them; the sum of the gains becomes as large as it can."""
 
@@ -47,13 +51,16 @@ class IntegerProgram:
         shape = (len(self._bounds), len(self.gain))
         low, high = (np.array(ends) for ends in zip(*self._bounds, strict=True))
         gap = 0.4 / max(1.0, sum(g * m for g, m in zip(self.gain, self.most, strict=True) if g > 0))
-        found = milp(
-            -np.array(self.gain),
-            constraints=LinearConstraint(csr_array((values, (rows, columns)), shape=shape), low, high),
-            integrality=np.ones(len(self.gain)),
-            bounds=Bounds(0, np.array(self.most)),
-            options={"time_limit": limit_s, "mip_rel_gap": gap},
-        )
+        for limit in (limit_s, MORE * limit_s):
+            found = milp(
+                -np.array(self.gain),
+                constraints=LinearConstraint(csr_array((values, (rows, columns)), shape=shape), low, high),
+                integrality=np.ones(len(self.gain)),
+                bounds=Bounds(0, np.array(self.most)),
+                options={"time_limit": limit, "mip_rel_gap": gap},
+            )
+            if found.status == 0 or (found.x is not None and np.rint(found.x).any()):
+                break
         if found.x is None:
             return {}, False
         whole = np.rint(found.x).astype(int)

@@ -1,32 +1,30 @@
-"""How far a study is: for each kind of recording what is wanted, recorded, and how far those recordings are."""
+"""How far a study is: of each kind what is wanted, planned, recorded, and how far those recordings are."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from datetime import date, datetime, timedelta
 from html import escape
-from pathlib import Path
 
-from recipe_app.study.already_cooked import CookedRecording, cooked_below
+from recipe_app.study.already_cooked import CookedRecording
+from recipe_app.study.plan_file import PlanEntry
 from recipe_app.study.wanted import CookedSession, Study, StudyGoal
-from storage.annotation_folder import ACCEPTED, FOLDER
-from storage.life import usable_manifest
-from storage.permission import Purpose, why_not
-from storage.reading.alignments import alignment_files, read_alignment
-from storage.verify import PASS, WARN, kept_verdict
 
 DIMENSIONS = ("recipe", "strategy", "kitchen", "person", "display", "part")
-ALIGNED = "aligned"
+LATE = timedelta(hours=12)
+"""So long after its time a session is still to come, and so far from it a recording may be the one of it."""
 Row = tuple[str, ...]
 
 
 @dataclass
 class CoverageCounts:
-    """Numbers of recordings; each stage counts those that are recorded."""
+    """Numbers of recordings; each stage after `planned` counts those that are recorded."""
 
     wanted: int = 0
+    planned: int = 0
     recorded: int = 0
     verified: int = 0
     aligned: int = 0
@@ -34,49 +32,136 @@ class CoverageCounts:
     consented: int = 0
     releasable: int = 0
 
+    @property
+    def missing(self) -> int:
+        """How many are neither recorded nor planned."""
+        return max(0, self.wanted - self.recorded - self.planned)
 
-STAGES = tuple(field.name for field in fields(CoverageCounts))
+
+STAGES = tuple(one.name for one in fields(CoverageCounts))
 
 
-def coverage(study: Study, root: Path, by: Sequence[str]) -> tuple[dict[Row, CoverageCounts], dict[str, str]]:
-    """Count the recordings below a folder by some dimensions; return the counts, and what does not count and why.
+@dataclass(frozen=True)
+class StudyCoverage:
+    """Counts by row, and the recordings of each row."""
 
-    A goal that names no kitchen, person or part is wanted in the row of an empty name.
-    """
-    rows: dict[Row, CoverageCounts] = {}
-    for goal in study.goals:
-        rows.setdefault(tuple(getattr(goal, name) for name in by), CoverageCounts()).wanted += goal.count
-    cooked, left_out = cooked_below(root)
+    by: tuple[str, ...]
+    rows: dict[Row, CoverageCounts] = field(default_factory=dict)
+    recordings: dict[Row, list[CookedRecording]] = field(default_factory=dict)
+
+    def missing_most(self, count: int) -> list[tuple[Row, int]]:
+        """Return the rows that lack most, and how many."""
+        lack = sorted(((row, counts.missing) for row, counts in self.rows.items()), key=lambda one: -one[1])
+        return [(row, missing) for row, missing in lack[:count] if missing]
+
+
+def to_come(
+    plan: Sequence[PlanEntry], cooked: Sequence[CookedRecording], now: datetime
+) -> list[CookedSession]:
+    """Return the sessions of a plan that nobody recorded and whose time is not over."""
+    there: dict[tuple[str, ...], list[datetime]] = {}
     for one in cooked:
-        counts = rows.setdefault(_row(study, one, by), CoverageCounts())
-        for stage in ("recorded", *_stages(one.path)):
+        there.setdefault(_kind(one.session), []).append(one.session.start)
+    return [
+        entry.settled
+        for entry in plan
+        if entry.start > now - LATE
+        and not any(abs(start - entry.start) < LATE for start in there.get(_kind(entry.settled), ()))
+    ]
+
+
+def _kind(session: CookedSession) -> tuple[str, ...]:
+    return (session.recipe, session.strategy, session.display, session.person, session.kitchen)
+
+
+def coverage(
+    study: Study, cooked: Sequence[CookedRecording], planned: Sequence[CookedSession], by: Sequence[str]
+) -> StudyCoverage:
+    """Count recordings and planned sessions by some dimensions.
+
+    A goal that names no kitchen, person or part is wanted in the row of an empty name, and what serves it stands
+    there; a recording more than is wanted stands with the first goal that it would serve.
+    """
+    found = StudyCoverage(tuple(by))
+    for wanted in study.goals:
+        found.rows.setdefault(_row(wanted, by), CoverageCounts()).wanted += wanted.count
+    sessions = [*(one.session for one in cooked), *planned]
+    rows = []
+    for session, served in zip(sessions, study.served(sessions), strict=True):
+        goal = served or next((one for one in study.goals if study.counts_for(one, session)), None)
+        rows.append(_row(goal or session, by))
+    for row, one in zip(rows, cooked, strict=False):
+        counts = found.rows.setdefault(row, CoverageCounts())
+        found.recordings.setdefault(row, []).append(one)
+        for stage in one.stages:
             setattr(counts, stage, getattr(counts, stage) + 1)
-    return dict(sorted(rows.items())), left_out
+    for row in rows[len(cooked) :]:
+        found.rows.setdefault(row, CoverageCounts()).planned += 1
+    ordered = dict(sorted(found.rows.items()))
+    return StudyCoverage(found.by, ordered, found.recordings)
 
 
-def _row(study: Study, one: CookedRecording, by: Sequence[str]) -> Row:
-    goal = next((goal for goal in study.goals if study.counts_for(goal, one.session)), None)
-    return tuple(_value(name, one.session, goal) for name in by)
+def _row(of: StudyGoal | CookedSession, by: Sequence[str]) -> Row:
+    return tuple(str(getattr(of, name)) for name in by)
 
 
-def _value(name: str, session: CookedSession, goal: StudyGoal | None) -> str:
-    """A recording stands where the goal that it serves is wanted; one that serves none stands by itself."""
-    return str(getattr(goal if goal is not None else session, name))
+@dataclass(frozen=True)
+class DayOfStudy:
+    """At the end of a day: how many are still to be recorded, and how many by the plan; None where not known yet."""
+
+    day: date
+    even: float
+    left: int | None
+    planned: int | None
 
 
-def _stages(path: Path) -> list[str]:
-    manifest = usable_manifest(path)
-    verified = (kept_verdict(path) or {}).get("status") in (PASS, WARN)
-    states = {read_alignment(file).status for file in alignment_files(path)}
-    released = not why_not(manifest, Purpose.RELEASE_RAW)
-    reached = {
-        "verified": verified,
-        "aligned": states == {ALIGNED},
-        "annotated": (path / FOLDER / ACCEPTED).is_file(),
-        "consented": not why_not(manifest, Purpose.ANNOTATE),
-        "releasable": released and verified,
-    }
-    return [stage for stage, is_so in reached.items() if is_so]
+def burn_down(
+    study: Study, cooked: Sequence[CookedRecording], planned: Sequence[CookedSession], now: datetime
+) -> list[DayOfStudy]:
+    """Return how many recordings of the goals are left, day by day, beside an even pace."""
+    wanted, today = sum(goal.count for goal in study.goals), now.astimezone(study.zone).date()
+    sessions = [*(one.session for one in cooked), *planned]
+    served = [goal is not None for goal in study.served(sessions)]
+    days = [session.start.astimezone(study.zone).date() for session in sessions]
+    done = [day for day, is_one in zip(days[: len(cooked)], served, strict=False) if is_one]
+    coming = [day for day, is_one in zip(days[len(cooked) :], served[len(cooked) :], strict=True) if is_one]
+    found = []
+    for number in range(study.days):
+        day = study.begin + timedelta(days=number)
+        even = wanted * (1 - (number + 1) / study.days)
+        left = wanted - sum(one <= day for one in done) if day <= today else None
+        later = wanted - len(done) - sum(one <= day for one in coming) if day >= today else None
+        found.append(DayOfStudy(day, even, left, later))
+    return found
+
+
+def burn_down_picture(days: Sequence[DayOfStudy]) -> str:
+    """Return the days as an SVG: an even pace grey, what was left blue, what will be by the plan dashed."""
+    most = max([*(one.even for one in days), *(one.left or 0 for one in days), 1])
+    wide, high = 760 / max(1, len(days) - 1), 240 / most
+    lines = []
+    for style, values in (
+        ("#888", [one.even for one in days]),
+        ('#1f5f8b" stroke-width="3', [one.left for one in days]),
+        ('#1f5f8b" stroke-dasharray="6 4', [one.planned for one in days]),
+    ):
+        points = [
+            f"{50 + at * wide:.1f},{280 - value * high:.1f}"
+            for at, value in enumerate(values)
+            if value is not None
+        ]
+        lines.append(f'<polyline fill="none" stroke="{style}" points="{" ".join(points)}"/>')
+    ends = f'<text x="50" y="305">{days[0].day}</text><text x="810" y="305" text-anchor="end">{days[-1].day}</text>'
+    scale = f'<text x="42" y="45" text-anchor="end">{most:.0f}</text><text x="42" y="284" text-anchor="end">0</text>'
+    said = '<text x="50" y="24">left to record (line), by the plan (dashed), at an even pace (grey)</text>'
+    return _picture(860, 320, f"{said}{''.join(lines)}{ends}{scale}")
+
+
+def _picture(width: int, height: int, inside: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="sans-serif" font-size="14"><rect width="100%" height="100%" fill="#fff"/>{inside}</svg>\n'
+    )
 
 
 def as_csv(rows: Mapping[Row, CoverageCounts], by: Sequence[str]) -> str:
@@ -99,6 +184,7 @@ def as_picture(rows: Mapping[Row, CoverageCounts]) -> str:
         name = escape(" · ".join(word for word in row if word))
         bars = [
             (counts.wanted, "#ddd", 20),
+            (counts.recorded + counts.planned, "#b9cfdc", 20),
             (counts.recorded, "#7aa6c2", 20),
             (counts.releasable, "#1f5f8b", 8),
         ]
@@ -111,9 +197,5 @@ def as_picture(rows: Mapping[Row, CoverageCounts]) -> str:
             f'<text x="320" y="{y + 15}" text-anchor="end">{name}</text>{drawn}'
             f'<text x="760" y="{y + 15}">{said}</text>'
         )
-    head = "light: wanted, middle: recorded, dark: may be released"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="860" height="{70 + len(rows) * high}" '
-        f'font-family="sans-serif" font-size="14"><rect width="100%" height="100%" fill="#fff"/>'
-        f'<text x="20" y="28">{head}</text>{"".join(lines)}</svg>\n'
-    )
+    head = "from light to dark: wanted, planned, recorded, may be released"
+    return _picture(860, 70 + len(rows) * high, f'<text x="20" y="28">{head}</text>{"".join(lines)}')

@@ -54,15 +54,12 @@ def plan_study(study: Study, *, limit_s: float = LIMIT_S) -> StudyPlan:
 
 
 def goals_left(study: Study) -> dict[StudyGoal, int]:
-    """Return how many of each goal are still wanted; a settled session counts for the first goal that it serves."""
-    left = dict.fromkeys(study.goals, 0)
+    """Return how many of each goal are still wanted."""
+    left: Counter[StudyGoal] = Counter()
     for goal in study.goals:
         left[goal] += goal.count
-    for done in study.settled:
-        serves = next((goal for goal in left if left[goal] and study.counts_for(goal, done)), None)
-        if serves is not None:
-            left[serves] -= 1
-    return left
+    left.subtract(goal for goal in study.served(study.settled) if goal is not None)
+    return dict(left)
 
 
 def _groups(study: Study) -> list[tuple[StudyKitchen, ...]]:
@@ -114,7 +111,8 @@ def _limit(name: Key, study: Study, left: Mapping[StudyGoal, int]) -> float:
         done = sum((one.person, one.recipe) == tuple(rest) for one in study.settled)
         return max(0, study.rules.per_person_and_recipe - done)
     if kind == "orders":
-        return study.orders[rest[0]].new if rest[0] in study.orders else float("inf")
+        wanted = sum(count for goal, count in left.items() if goal.recipe == rest[0])
+        return min(study.orders[rest[0]].new, wanted) if rest[0] in study.orders else wanted
     if kind == "day":
         done = sum(one.person == rest[0] and _day(study, one) == rest[1] for one in study.settled)
         return max(0, study.rules.most_a_day - done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, time
 from itertools import product
 from pathlib import Path
@@ -19,6 +19,8 @@ from recipe_app.study.wanted import Cook, OpenHours, Study, StudyGoal, StudyKitc
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS = re.compile(r"([a-z]{3})(?:-([a-z]{3}))? (\d\d:\d\d)-(\d\d:\d\d)")
 Text = Annotated[str, Field(min_length=1, max_length=80)]
+UNKNOWN_MINUTES = 60
+"""Length of a session where the file does not say it and too few were recorded."""
 OneOrMore = Text | Annotated[list[Text], Field(min_length=1)]
 
 
@@ -37,7 +39,7 @@ class _Frame(_Table):
     zone: str
     begin: date
     days: Annotated[int, Field(ge=1, le=400)]
-    session_minutes: Annotated[int, Field(ge=5, le=600)] = 60
+    session_minutes: Annotated[int, Field(ge=5, le=600)] | None = None
     changeover_minutes: Annotated[int, Field(ge=0, le=600)] = 15
     recipes: str = "recipes"
 
@@ -83,27 +85,44 @@ class _File(_Table):
 def read_study(path: Path) -> tuple[Study, Path]:
     """Read a study file; return it without what was recorded, and the folder of its recipes. Raises BadStudy."""
     try:
-        read = _File(**tomllib.loads(path.read_text(encoding="utf-8")))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise BadStudy(path.name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        read = _parsed(path.read_text(encoding="utf-8"), path.name)
+        folder = (path.parent / read.study.recipes).resolve()
+        names = sorted(one.stem for one in folder.glob("*.json"))
     except (OSError, ValueError) as error:
         raise BadStudy(path.name, f"cannot be read ({error})") from error
-    folder = (path.parent / read.study.recipes).resolve()
-    names = sorted(one.stem for one in folder.glob("*.json"))
+    return _study(read, names, path.name), folder
+
+
+def parse_study(text: str, recipes: Sequence[str], name: str = "study") -> Study:
+    """Read the text of a study file; `recipes` are the names that there are. Raises BadStudy."""
+    return _study(_parsed(text, name), recipes, name)
+
+
+def _parsed(text: str, name: str) -> _File:
+    try:
+        return _File(**tomllib.loads(text))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadStudy(name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except (ValueError, RecursionError, TypeError) as error:
+        raise BadStudy(name, f"cannot be read ({error})") from error
+
+
+def _study(read: _File, recipes: Sequence[str], name: str) -> Study:
     study = Study(
-        _zone(read.study.zone, path.name),
+        _zone(read.study.zone, name),
         read.study.begin,
         read.study.days,
-        read.study.session_minutes,
+        read.study.session_minutes or UNKNOWN_MINUTES,
         read.study.changeover_minutes,
-        tuple(one for goal in read.goals for one in _goals(goal, names, path.name)),
-        tuple(_cook(name, one, path.name) for name, one in read.people.items()),
-        tuple(_kitchen(name, one, path.name) for name, one in read.kitchens.items()),
+        tuple(one for goal in read.goals for one in _goals(goal, recipes, name)),
+        tuple(_cook(cook, one, name) for cook, one in read.people.items()),
+        tuple(_kitchen(kitchen, one, name) for kitchen, one in read.kitchens.items()),
         StudyRules(**read.rules.model_dump()),
+        as_long_as_past=read.study.session_minutes is None,
     )
-    _check(study, path.name)
-    return study, folder
+    _check(study, name)
+    return study
 
 
 def _zone(name: str, file: str) -> ZoneInfo:
@@ -144,7 +163,7 @@ def _clock(text: str, place: str, file: str) -> time:
         raise BadStudy(file, f"{place}.hours: there is no time {text}") from error
 
 
-def _goals(goal: _Goal, names: list[str], file: str) -> list[StudyGoal]:
+def _goals(goal: _Goal, names: Sequence[str], file: str) -> list[StudyGoal]:
     """One goal for each recipe and strategy that a table names; `*` is every recipe of the folder."""
     recipes = [goal.recipe] if isinstance(goal.recipe, str) else goal.recipe
     strategies = [goal.strategy] if isinstance(goal.strategy, str) else goal.strategy

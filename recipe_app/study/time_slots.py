@@ -36,6 +36,8 @@ def slots_of(study: Study) -> list[TimeSlot]:
         for begin in _begins(study, study.begin + timedelta(days=day), min(opens)):
             ended = begin.astimezone(UTC) + timedelta(minutes=study.session_minutes)
             slot = TimeSlot(day, begin, ended.astimezone(study.zone))
+            if study.not_before is not None and begin < study.not_before:
+                continue
             if any(slot.is_open(kitchen) for kitchen in study.kitchens):
                 found.append(slot)
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from zoneinfo import ZoneInfo
@@ -116,6 +117,10 @@ class Study:
     rules: StudyRules = StudyRules()
     orders: Mapping[str, OrdersLeft] = field(default_factory=dict)
     settled: tuple[CookedSession, ...] = ()
+    not_before: datetime | None = None
+    """No session is planned to begin earlier: what lies behind is not planned any more."""
+    as_long_as_past: bool = False
+    """Whether past recordings say how long a session is; `session_minutes` holds until there are enough."""
 
     def may(self, goal: StudyGoal, cook: Cook) -> bool:
         """Tell whether a person may serve a goal."""
@@ -133,3 +138,16 @@ class Study:
             not goal.part or goal.part == done.part or bool(kitchen and goal.part in kitchen.parts)
         )
         return same and there and goal.person in ("", done.person)
+
+    def served(self, done: Iterable[CookedSession]) -> list[StudyGoal | None]:
+        """Return the goal that each session counts for: the first of its kind that wants more; None for none."""
+        left: Counter[StudyGoal] = Counter()
+        for goal in self.goals:
+            left[goal] += goal.count
+        found = []
+        for one in done:
+            serves = next((goal for goal in left if left[goal] and self.counts_for(goal, one)), None)
+            if serves is not None:
+                left[serves] -= 1
+            found.append(serves)
+        return found

@@ -1,5 +1,6 @@
 // Keep the shell on the tablet: every page under /t is one page, and it opens without network. Version {{ version }}.
 const CACHE = "kitchensync-{{ version }}";
+const PICTURES = "kitchensync-pictures"; // of recipes: what stands under a hash never changes
 const FILES = {{ files | tojson }};
 
 addEventListener("install", (event) => {
@@ -7,7 +8,7 @@ addEventListener("install", (event) => {
 });
 
 addEventListener("activate", (event) => {
-  event.waitUntil(caches.keys().then((names) => Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name)))).then(() => clients.claim()));
+  event.waitUntil(caches.keys().then((names) => Promise.all(names.filter((name) => name !== CACHE && name !== PICTURES).map((name) => caches.delete(name)))).then(() => clients.claim()));
 });
 
 addEventListener("fetch", (event) => {
@@ -15,6 +16,7 @@ addEventListener("fetch", (event) => {
   if (event.request.method !== "GET") return;
   if (pathname.startsWith("/t/") || pathname.startsWith("/q")) event.respondWith(page(event.request));
   else if (pathname.startsWith("/static/") || pathname.startsWith("/locales/")) event.respondWith(kept(event.request));
+  else if (pathname.startsWith("/api/v1/recipe-pictures/")) event.respondWith(picture(event.request));
 });
 
 async function page(request) { // fresh when the server answers at once, else the kept one
@@ -32,4 +34,13 @@ async function page(request) { // fresh when the server answers at once, else th
 
 async function kept(request) {
   return (await caches.match(request, { ignoreSearch: true })) ?? fetch(request);
+}
+
+async function picture(request) {
+  const cache = await caches.open(PICTURES);
+  const there = await cache.match(request);
+  if (there) return there;
+  const answer = await fetch(request);
+  if (answer.ok) await cache.put(request, answer.clone());
+  return answer;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,47 +16,61 @@ from starlette.exceptions import HTTPException
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
-from recipe_app.web import (
+from recipe_app.web.desk import (
+    api_batches,
+    api_card,
     api_desk,
+    api_facts,
+    api_live,
+    api_model_hints,
+    api_recipes,
+    api_room,
+    pages,
+    pages_overview,
+    pages_recipes,
+    pages_study,
+)
+from recipe_app.web.door.access import SignInFirst
+from recipe_app.web.door.guard import Guard
+from recipe_app.web.door.request_bodies import TooLarge, WrongKind
+from recipe_app.web.i18n import words_of
+from recipe_app.web.judging import (
     api_drawn_graphs,
     api_errors_review,
-    api_facts,
+    api_evidence,
     api_films,
-    api_live,
     api_marks,
     api_narration,
     api_opinions,
     api_questions,
-    api_recipes,
-    api_tablet,
-    pages,
-    pages_overview,
-    pages_recipes,
 )
-from recipe_app.web import api_sign_in as api_sign_in
-from recipe_app.web.access import SignInFirst
-from recipe_app.web.guard import Guard
-from recipe_app.web.i18n import words_of
-from recipe_app.web.request_bodies import TooLarge, WrongKind
+from recipe_app.web.tablet import api_sign_in as api_sign_in
+from recipe_app.web.tablet import api_tablet
 from storage.errors import StorageError
 
 ROUTES = [
     *api_sign_in.ROUTES,
     *api_tablet.ROUTES,
     *api_desk.ROUTES,
+    *api_batches.ROUTES,
+    *api_card.ROUTES,
     *api_facts.ROUTES,
     *api_films.ROUTES,
     *api_live.ROUTES,
+    *api_model_hints.ROUTES,
     *api_marks.ROUTES,
     *api_narration.ROUTES,
     *api_errors_review.ROUTES,
     *api_questions.ROUTES,
+    *api_evidence.ROUTES,
     *api_opinions.ROUTES,
     *api_recipes.ROUTES,
+    *api_room.ROUTES,
     *api_drawn_graphs.ROUTES,
     *pages.ROUTES,
     *pages_overview.ROUTES,
     *pages_recipes.ROUTES,
+    *pages_study.ROUTES,
 ]
 
 STATUS: dict[type[Exception], int] = {
@@ -97,10 +112,12 @@ def create_app(collaborators: Collaborators) -> FastAPI:
 def _described(app: FastAPI) -> Callable[[Request], Response]:
     """Return the route of the description, which is written once: it is long, and anybody may ask for it."""
     text: list[bytes] = []
+    one = threading.Lock()
 
     def described(request: Request) -> Response:
-        if not text:
-            text.append(json.dumps(app.openapi()).encode())
+        with one:  # of many who ask first, one makes the others wait, not everybody
+            if not text:
+                text.append(json.dumps(app.openapi()).encode())
         return Response(text[0], media_type="application/json")
 
     return described

@@ -34,8 +34,8 @@ class SignIn(Strict):
     program: bool = False
 
 
-class Forgotten(Strict):
-    """What a tablet took out of its own memory."""
+class RecordingsOfTablet(Strict):
+    """Recordings that a tablet took out of its own memory, or of which it kept a dump."""
 
     recordings: Annotated[list[Id], Field(max_length=200)]
 
@@ -85,9 +85,19 @@ class StudyPlanFile(Strict):
     sessions: Annotated[list[dict[str, Any]], Field(max_length=20_000)]
     goals: Annotated[list[dict[str, Any]], Field(max_length=20_000)] = []  # noqa: RUF012
     unmet: list[dict[str, Any]] = []  # noqa: RUF012
+    notes: list[str] = []  # noqa: RUF012
+    study: Annotated[str, Field(max_length=400_000)] = ""
     proven: bool = False
     recorded: int = 0
     left_out: dict[str, str] = {}  # noqa: RUF012
+
+
+class EditedStudy(Strict):
+    """The text of a study file to plan by, the sessions that stay, and the number of the plan that was seen."""
+
+    study: Annotated[str, Field(max_length=400_000)]
+    seen: Annotated[int, Field(ge=0, le=2**53)]
+    locked: Annotated[list[Annotated[str, Field(max_length=24)]], Field(max_length=20_000)] = []  # noqa: RUF012
 
 
 class OperationBatch(Strict):
@@ -104,6 +114,20 @@ class Control(Strict):
 
     action: Literal["start", "stop", "abort"]
     reason: Annotated[str, Field(max_length=200)] = ""
+
+
+class RoomControl(Strict):
+    """What shall happen to a running recording, whoever began it; the same `op_id` twice is one pause."""
+
+    op_id: OpId
+    action: Literal["stop", "abort", "mark", "pause", "resume", "swap", "swapped", "leave_films"]
+    text: Annotated[str, Field(max_length=300)] = ""
+
+
+class Preflight(Strict):
+    """Whose devices are to be looked over."""
+
+    kitchen: Id
 
 
 class NewPerson(Strict):

@@ -29,9 +29,9 @@ from recipe_app.store.app_records import AppRecords, new_id, roles_of
 from recipe_app.store.database import open_database
 from recipe_app.store.keys import kept_key
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
-from recipe_app.web import tls
 from recipe_app.web.app import create_app
-from recipe_app.web.connections import MOST_HEAD, BoundedServer
+from recipe_app.web.door import tls
+from recipe_app.web.door.connections import MOST_HEAD, BoundedServer
 from sensors.host_clock import host_ns, utc_anchor
 from storage.shell.end_signals import ending_at_signals
 from storage.shell.loopback import is_loopback_address
@@ -54,8 +54,8 @@ class Setup:
     recipes: Path | None
     database: str | None
     demo: bool
-    rig: Path | None = None
-    station: Callable[[Path, Path | None], Capture] | None = None
+    rig: tuple[str, ...] = ()
+    station: Callable[..., Capture] | None = None
 
 
 def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
@@ -77,12 +77,16 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             clock_id=clock_id(),
             key=kept_key(own),
             capture=_capture(setup, data),
-            watch=setup.station(data, None) if setup.station else None,
+            watch=setup.station(data) if setup.station else None,
             hosts=frozenset(tls.own_names(setup.host)),
             demo=_demo(records) if setup.demo else None,
             ca_file=secure.authority_bytes() if secure else None,
         )
+        stack.callback(tools.films.close)
         stack.callback(tools.pictures.close)
+        stack.callback(tools.hints.close)
+        stack.callback(tools.batches.close)
+        stack.callback(tools.cards.close)
         place = setup.database or own / "app.db"
         stack.enter_context(_filing(tools, partial(carry_out, tools, own, place, kept_key(own))))
         url, *others = addresses(setup.host, listener.getsockname()[1], secure)
@@ -122,11 +126,11 @@ def _credentials(host: str, own: Path) -> tls.Credentials | None:
 
 
 def _capture(setup: Setup, data: Path) -> Capture | None:
-    if setup.rig is None:
+    if not setup.rig:
         return None
     if setup.station is None:
         raise BadSetup("--rig needs the whole of KitchenSync: call it as `kitchensync app`")
-    return setup.station(data, setup.rig)
+    return setup.station(data, *setup.rig)
 
 
 def clock_id() -> str:

@@ -14,13 +14,13 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from sensors.errors import CameraRefused, DownloadFailed
+from sensors.errors import CameraLost, CameraRefused, DownloadFailed
 from sensors.files_on_disk import sync_path
 from sensors.gopro.boxes import has_moov
 from sensors.gopro.camera_types import MediaFile
 from sensors.gopro.entry import CameraAddress, entry_of
-from sensors.gopro.http_reader import TimeLimit, reason
-from sensors.gopro.names import check_safe
+from sensors.gopro.http_reader import TROUBLE, TimeLimit, reason
+from sensors.gopro.names import check_safe, proxy_name, thumbnail_name
 from sensors.gopro.sink import Observer, Sink
 from sensors.host_clock import host_ns
 
@@ -283,3 +283,28 @@ def _read_into(response: http.client.HTTPResponse, view: memoryview) -> int:
 
 def _starts_at(response: http.client.HTTPResponse, start: int) -> bool:
     return (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
+
+
+def fetch_small(entry: CameraAddress, file: MediaFile, folder: Path) -> list[Path]:
+    """Fetch the small copy and the picture of one video into a folder; what the camera lacks is left out."""
+    check_safe(file.folder, file.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    got = []
+    for name in (proxy_name(file.name), thumbnail_name(file.name)):
+        size = _size(entry, file.folder, name) if name is not None else None
+        if name is not None and size:
+            got.append(download(entry, MediaFile(file.folder, name, size, file.created), folder).path)
+    return got
+
+
+def _size(entry: CameraAddress, folder: str, name: str) -> int | None:
+    """Ask how long a file is that the media list does not name; None when it is not there."""
+    try:
+        answer = entry.ask(f"/videos/DCIM/{folder}/{name}", method="HEAD", timeout_s=60.0)
+    except TROUBLE as error:
+        raise CameraLost(entry.base_url, reason(error)) from error
+    if answer.status == 404:
+        return None
+    if answer.status != 200:
+        raise CameraRefused(entry.base_url, f"to send {name}", answer.status)
+    return int(answer.stated_length) if answer.stated_length.isdecimal() else None

@@ -20,8 +20,16 @@ import numpy as np
 from sensors.errors import CannotJoin, UnreadableMedia
 from sensors.gopro import strip
 from sensors.gopro.boxes import Box, boxes, find, top_boxes
-from sensors.gopro.chapter_file import ChapterFile, ChapterTrack, TrackId, read_chapter
-from sensors.gopro.sample_tables import SampleTables, box, concatenate, write_tables
+from sensors.gopro.sample_tables import (
+    ChapterFile,
+    ChapterTrack,
+    SampleTables,
+    TrackId,
+    box,
+    concatenate,
+    read_chapter,
+    write_tables,
+)
 
 COPY_BYTES = 8 << 20
 MDAT_HEADER_BYTES = 16

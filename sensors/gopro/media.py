@@ -6,7 +6,7 @@ sound are never read to learn about the telemetry.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sensors.errors import BadGpmf, UnreadableMedia
-from sensors.gopro import boxes, gpmf, timecode
-from sensors.gopro.mode import CameraMode
+from sensors.gopro import boxes, gpmf
 from sensors.gopro.pictures import PictureReader
 from sensors.gopro.telemetry import Payload, Telemetry
 
@@ -26,6 +25,40 @@ if TYPE_CHECKING:
     import av
     import av.container
     import av.stream
+
+
+@dataclass(frozen=True, slots=True)
+class CameraMode:
+    """Size of the pictures (px), their rate (Hz), the lens as the camera's header says it, and stabilisation."""
+
+    width: int
+    height: int
+    rate_hz: float
+    lens: str | None
+    is_stabilised: bool
+
+    @classmethod
+    def of(cls, header: Mapping[str, str], *, width: int, height: int, rate_hz: float) -> CameraMode:
+        """Read lens (`VFOV`) and stabilisation (`EISE`: anything but N is on) from the camera's own header."""
+        steady = not header.get("EISE", "N").startswith("N")
+        return cls(width, height, rate_hz, header.get("VFOV") or None, steady)
+
+    @property
+    def lens_name(self) -> str:
+        """What the lens depends on, as a part of a file name: stabilisation crops and warps, the rate does not."""
+        return f"{self.width}x{self.height}-{self.lens or '?'}" + "-stabilized" * self.is_stabilised
+
+    @property
+    def latency_name(self) -> str:
+        """What the picture latency depends on: the rate too."""
+        parts = [f"{self.width}x{self.height}", f"{self.rate_hz:.2f}", self.lens or ""]
+        return " ".join(filter(None, [*parts, "stabilised" if self.is_stabilised else ""]))
+
+
+MOST_PIXELS = 50_000_000
+"""Of one picture of a film; 8K has 33 million. A file of 200 kB may promise a thousand times as many."""
+OF_ONE_FILE = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav"}
+"""For libav: a list of other files is no film."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +104,15 @@ class GoProMedia(Telemetry):
 
     @contextmanager
     def container(self) -> Iterator[av.container.InputContainer]:
-        """Open the file with libav for a moment."""
+        """Open the file with libav for a moment; a picture beyond `MOST_PIXELS` is not decoded."""
         import av
 
         try:
-            container = av.open(str(self.path), "r", metadata_errors="replace")
+            container = av.open(str(self.path), "r", metadata_errors="replace", options=OF_ONE_FILE)
+            for stream in container.streams.video:
+                if stream.codec_context is None:
+                    continue  # nobody can decode it
+                stream.codec_context.options = {"max_pixels": str(MOST_PIXELS)}
         except (av.FFmpegError, OSError) as error:
             raise UnreadableMedia(self.path, (error.strerror or str(error)).lower()) from error
         try:
@@ -214,6 +251,16 @@ class GoProMedia(Telemetry):
         except BadGpmf as error:
             raise UnreadableMedia(self.path, f"the camera's header is {error}") from error
 
+    @cached_property
+    def read_out_s(self) -> float | None:
+        """Time from the first to the last row of a picture, as the camera's header says (SROT, ms); None without."""
+        data = boxes.find(self._moov, "udta", "GPMF")
+        try:
+            told_ms = gpmf.header_number(data, "SROT") if data is not None else None
+        except BadGpmf as error:
+            raise UnreadableMedia(self.path, f"the camera's header is {error}") from error
+        return told_ms / 1e3 if told_ms is not None and 0.0 < told_ms < 100.0 else None
+
     @property
     def mode(self) -> CameraMode:
         """How the camera was set. Raises UnreadableMedia when the file has no pictures."""
@@ -274,14 +321,14 @@ class GoProMedia(Telemetry):
         """Seconds from local midnight to the first picture: frames x frame duration, not the printed time code."""
         if self.tmcd_frames is None or self.timecode is None:
             return None
-        return float(timecode.wall_seconds(self.tmcd_frames, self.timecode))
+        return float(boxes.wall_seconds(self.tmcd_frames, self.timecode))
 
     @property
     def tmcd_displayed(self) -> str | None:
         """The time code as players print it; without dropped frames it runs behind the wall clock."""
         if self.tmcd_frames is None or self.timecode is None:
             return None
-        return timecode.printed(self.tmcd_frames, self.timecode)
+        return boxes.printed(self.tmcd_frames, self.timecode)
 
 
 def _discard_others(container: av.container.InputContainer, wanted: av.stream.Stream) -> None:

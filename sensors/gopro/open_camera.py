@@ -27,12 +27,12 @@ def open_camera(url: str, timeout_s: float = 5.0) -> GoProHttp:
         serial, _, address = rest.partition("@")
         return wired(serial, f"http://{address}" if address else None, timeout_s)
     if kind == "cohn" and rest:
-        from sensors.gopro.credentials import read_credentials
+        from sensors.gopro.entry import read_credentials
         from sensors.gopro.sdk import at_home
 
         return at_home(rest, read_credentials(rest), timeout_s)
     if kind == "ble" and rest:
-        from sensors.gopro.ble import BleCamera
+        from sensors.gopro.library import BleCamera
 
         return BleCamera(rest, timeout_s)
     raise CameraLost(url, f"no address; write one of {', '.join(SCHEMES)}")

@@ -83,15 +83,25 @@ class PictureReader:
         """Decode the picture shown at a media time."""
         return self.number(index_at(self._media.frame_times_s, time_s), width)
 
+    def grey(self, index: int) -> np.ndarray:
+        """Decode the luma alone of a picture by number, uint8 (h, w); raises `UnreadableMedia`."""
+        frame = self._frame(index)
+        plane = frame.reformat(format="gray").planes[0]
+        rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
+        return rows[:, : plane.width]
+
     def number(self, index: int, width: int | None = None) -> Picture:
         """Decode a picture by number; raises `UnreadableMedia` when the file does not give it."""
+        return self._picture(self._frame(index), index, width)
+
+    def _frame(self, index: int) -> Any:
         pts = self._media.frame_pts
         if not 0 <= index < len(pts):
             raise UnreadableMedia(self._media.path, f"has {len(pts)} pictures, there is no picture {index}")
         for frame in self._from(index):
             self._next = int(np.searchsorted(pts, frame.pts)) + 1
             if frame.pts >= pts[index]:
-                return self._picture(frame, index, width)
+                return frame
         self._next = -1
         raise UnreadableMedia(self._media.path, f"picture {index} cannot be decoded")
 

@@ -2,13 +2,241 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from sensors.errors import BadGpmf, UnreadableMedia
-from sensors.gopro import gpmf, motion
-from sensors.gopro.tracks import SampleTrack, sample_track
+from sensors.gopro import gpmf
+from sensors.gopro.gpmf import StreamPart, numbers, text
+
+WILD_S = 0.1  # real stamps lie within 1 ms of their line, those of whole milliseconds within some
+Parts = list[tuple[int, StreamPart]]
+"(number of the payload, what it holds of the stream)"
+
+
+@dataclass(frozen=True)
+class SampleTrack:
+    """All samples of one stream: values as stored, divided by SCAL."""
+
+    t_s: np.ndarray
+    "(n,) float64 media seconds; the first may lie some milliseconds before the first picture."
+    values: np.ndarray
+    "(n, fields) float64, in stored order; text fields are NaN."
+    rate_hz: float
+    "By regression over all payloads."
+    unit: str
+    method: str
+    "How times were found: stmp (microseconds), tick (ms) or payload_times."
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The line from sample numbers to media time."""
+
+    start_s: float
+    rate_hz: float
+    method: str
+    first_index: np.ndarray
+    "(payloads,) number of each payload's first sample, the file's first being 0."
+
+
+def sample_track(
+    payload_parts: list[list[StreamPart]], intervals: list[tuple[float, float]], key: str
+) -> SampleTrack:
+    """Join stream `key` of the camera over all payloads; `intervals` = their (start, duration) in media time.
+
+    With STMP: t(k) = (STMP_key,first - STMP_SHUT,first) / 1e6 + k / rate, rate from a line through all stamps,
+    k counted by TSMP where it is there, so that a lost payload leaves a hole and not a shift. Without: TICK,
+    else a line through the payloads' end times. Raises `BadGpmf` when the file has no such samples.
+    """
+    parts = parts_of(payload_parts, key)
+    timing = find_timing(parts, payload_parts, intervals)
+    blocks = [part.samples() for _, part in parts]
+    if len({block.shape[1] for block in blocks}) != 1:
+        raise BadGpmf(f"{key} changes its number of fields", parts[0][1].data[0].offset)
+    k = sample_numbers(timing, blocks)
+    first = parts[0][1]
+    unit = text(first.meta["SIUN"]) if "SIUN" in first.meta else ""
+    return SampleTrack(
+        timing.start_s + k / timing.rate_hz, np.concatenate(blocks), timing.rate_hz, unit, timing.method
+    )
+
+
+def parts_of(payload_parts: list[list[StreamPart]], key: str) -> Parts:
+    """Return what the camera itself (no device beside it) tells of a stream; `BadGpmf` when nothing."""
+    parts = [
+        (number, part)
+        for number, parts_here in enumerate(payload_parts)
+        for part in _first_device(parts_here)
+        if part.key == key and part.count
+    ]
+    if not parts:
+        raise BadGpmf(f"no {key} samples", 0)
+    return parts
+
+
+def find_timing(
+    parts: Parts, payload_parts: list[list[StreamPart]], intervals: list[tuple[float, float]]
+) -> Timing:
+    """Find when the samples of a stream were taken."""
+    first_index = _first_indices([part for _, part in parts])
+    return Timing(*_timing(parts, first_index, payload_parts, intervals), first_index)
+
+
+def sample_numbers(timing: Timing, blocks: list[np.ndarray]) -> np.ndarray:
+    """Return the number of every sample, holes counted."""
+    ranges = [first + np.arange(len(block)) for first, block in zip(timing.first_index, blocks, strict=True)]
+    return np.concatenate(ranges)
+
+
+def _first_device(parts: list[StreamPart]) -> list[StreamPart]:
+    return [part for part in parts if (part.device, part.device_id) == (parts[0].device, parts[0].device_id)]
+
+
+def _first_indices(parts: list[StreamPart]) -> np.ndarray:
+    """Number of each payload's first sample, the file's first being 0: by TSMP if it is sane, else by counting."""
+    counts = np.array([part.count for part in parts], np.int64)
+    counted = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    totals = [part.integer("TSMP") for part in parts]
+    if any(total is None for total in totals):
+        return counted
+    before = np.array(totals, np.int64) - counts
+    return before - before[0] if np.all(np.diff(before) >= counts[:-1]) else counted
+
+
+def _timing(
+    parts: list[tuple[int, StreamPart]],
+    first_index: np.ndarray,
+    payload_parts: list[list[StreamPart]],
+    intervals: list[tuple[float, float]],
+) -> tuple[float, float, str]:
+    """Find (media time of sample 0, samples a second, method)."""
+    stamps = [part.integer("STMP") for _, part in parts]
+    fallback_hz = _rate_of_one(parts[0], intervals)
+    if all(stamp is not None for stamp in stamps):
+        us = np.array(stamps, np.int64)
+        rate = _slope(first_index, (us - us[0]) / 1e6, fallback_hz)
+        return (int(us[0]) - _first_frame_us(payload_parts, int(us[0]))) / 1e6, rate, "stmp"
+    begin_s = intervals[parts[0][0]][0]
+    ticks = [part.tick_ms for _, part in parts]
+    if len(parts) > 1 and all(tick is not None for tick in ticks):
+        ms = np.array(ticks, np.int64)
+        return begin_s, _slope(first_index, (ms - ms[0]) / 1e3, fallback_hz), "tick"
+    whole = parts[:-1]  # the last payload is cut short: its end says nothing
+    if len(whole) < 2:
+        return begin_s, fallback_hz, "payload_times"
+    ends_s = np.array([sum(intervals[number]) for number, _ in whole])
+    totals = first_index[: len(whole)] + np.array([part.count for _, part in whole])
+    period, start_s = np.polyfit(totals, ends_s, 1)
+    if not period > 0:
+        return begin_s, fallback_hz, "payload_times"
+    return float(start_s), float(1 / period), "payload_times"
+
+
+def _rate_of_one(part: tuple[int, StreamPart], intervals: list[tuple[float, float]]) -> float:
+    duration_s = intervals[part[0]][1]
+    return part[1].count / duration_s if duration_s > 0 else 200.0
+
+
+def _slope(index: np.ndarray, seconds: np.ndarray, fallback_hz: float) -> float:
+    """Samples a second by a line through (index, time), leaving out stamps that no camera can mean."""
+    if len(index) < 2:
+        return fallback_hz
+    sane = _sane(index.astype(np.float64), seconds)
+    period = float(np.polyfit(index[sane].astype(np.float64), seconds[sane], 1)[0])
+    return 1 / period if np.isfinite(period) and period > 0 else fallback_hz
+
+
+def _sane(index: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Mark the stamps near the line that most lie on: a single wrong one would tilt a line of least squares.
+
+    That line has the median of the slopes over half the length; where fewer than half lie on it all count.
+    """
+    half = max(len(index) // 2, 1)
+    period = float(np.median((seconds[half:] - seconds[:-half]) / (index[half:] - index[:-half])))
+    rest = seconds - period * index
+    sane: np.ndarray = np.abs(rest - np.median(rest)) < WILD_S
+    return sane if sane.sum() >= max(2, len(sane) / 2) else np.ones(len(sane), bool)
+
+
+def _first_frame_us(payload_parts: list[list[StreamPart]], otherwise: int) -> int:
+    """Camera-clock stamp of the file's first picture: the first STMP of a per-frame stream."""
+    for key in ("SHUT", "CORI"):
+        for part in payload_parts[0]:
+            stamp = part.integer("STMP")
+            if part.key == key and stamp is not None:
+                return stamp
+    return otherwise
+
+
+CANONICAL = "XYZ"
+
+TO_IMAGE_AXES = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]])
+"""(3, 3) from canonical GoPro axes (X left, Y out of the screen, Z up) to OpenCV's (x right, y down, z forward)."""
+ORIN_OF_OLD_CAMERAS = {"camera": "ZXY", "fusion": "yXZ", "hero6 black": "YxZ", "hero7 black": "YxZ"}
+"Axis of each channel by device name where the file does not say it; lower case = negated ('Camera' is HERO5)."
+ORIN_DEFAULT = "ZXY"
+
+
+@dataclass(frozen=True)
+class ImuTrack:
+    """Samples of one inertial sensor over a whole file."""
+
+    t_s: np.ndarray
+    "(n,) float64 media seconds; the first may lie some milliseconds before the first picture."
+    xyz: np.ndarray
+    "(n, 3) float32 in the camera's X (left), Y (out of the screen), Z (up), seen from behind."
+    rate_hz: float
+    "By regression over all payloads."
+    unit: str
+    method: str
+    "How times were found: stmp (microseconds), tick (ms) or payload_times."
+
+
+def imu_track(
+    payload_parts: list[list[StreamPart]], intervals: list[tuple[float, float]], key: str
+) -> ImuTrack:
+    """Join stream `key` of the camera over all payloads; `intervals` = their (start, duration) in media time.
+
+    Times as `tracks.sample_track` finds them. Raises `BadGpmf` when the file has no such samples.
+    """
+    parts = parts_of(payload_parts, key)
+    timing = find_timing(parts, payload_parts, intervals)
+    stored = [part.samples()[:, :3] for _, part in parts]
+    if any(block.shape[1:] != (3,) for block in stored):
+        raise BadGpmf(f"{key} without three axes", parts[0][1].data[0].offset)
+    k = sample_numbers(timing, stored)
+    rotation = axes_matrix(parts[0][1])
+    with np.errstate(all="ignore"):  # garbage may hold any float
+        xyz = (np.concatenate(stored) @ rotation.T).astype(np.float32)
+    unit = text(parts[0][1].meta["SIUN"]) if "SIUN" in parts[0][1].meta else ""
+    return ImuTrack(timing.start_s + k / timing.rate_hz, xyz, timing.rate_hz, unit, timing.method)
+
+
+def axes_matrix(part: StreamPart) -> np.ndarray:
+    """Build the (3, 3) matrix from stored channels to canonical X Y Z, from ORIN, or MTRX with ORIO, or the model."""
+    orin = text(part.meta["ORIN"]) if "ORIN" in part.meta else ""
+    if sorted(orin.upper()) == sorted(CANONICAL):
+        return _signed_permutation(orin)
+    orio = text(part.meta["ORIO"]) if "ORIO" in part.meta else ""
+    if sorted(orio.upper()) == sorted(CANONICAL) and "MTRX" in part.meta:
+        matrix = numbers(part.meta["MTRX"]).ravel()
+        if matrix.size == 9:
+            turned: np.ndarray = _signed_permutation(orio) @ matrix.reshape(3, 3)
+            return turned
+    return _signed_permutation(ORIN_OF_OLD_CAMERAS.get(part.device.lower(), ORIN_DEFAULT))
+
+
+def _signed_permutation(letters: str) -> np.ndarray:
+    """Letter i names the axis in channel i, lower case = negated."""
+    matrix = np.zeros((3, 3))
+    for channel, letter in enumerate(letters):
+        matrix[CANONICAL.index(letter.upper()), channel] = 1.0 if letter.isupper() else -1.0
+    return matrix
 
 
 class Payload(NamedTuple):
@@ -57,17 +285,17 @@ class Telemetry:
         except BadGpmf as error:
             raise UnreadableMedia(self.path, str(error)) from error
 
-    def gyroscope(self) -> motion.ImuTrack:
+    def gyroscope(self) -> ImuTrack:
         """Read the angular velocity: rad/s in the camera's X Y Z (left, out of the screen, up), on media time."""
         return self._imu("GYRO")
 
-    def accelerometer(self) -> motion.ImuTrack:
+    def accelerometer(self) -> ImuTrack:
         """Read the specific force: m/s^2 in the camera's X Y Z (left, out of the screen, up), on media time."""
         return self._imu("ACCL")
 
-    def _imu(self, key: str) -> motion.ImuTrack:
+    def _imu(self, key: str) -> ImuTrack:
         try:
-            return motion.imu_track(self.stream_parts, self._intervals, key)
+            return imu_track(self.stream_parts, self._intervals, key)
         except BadGpmf as error:
             raise UnreadableMedia(self.path, str(error)) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from sensors.errors import NoConstants, StreamRefused, StreamUnreachable
 from sensors.hololens.headset_stream import HeadsetStream
 from sensors.hololens.profile import Profile
+from sensors.hololens.remote import wait_until
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,13 @@ def download(stream: HeadsetStream, host: str, profile: Profile, timeout_s: floa
     """
     name, port = stream.name, stream.port
     most = stream.constants_bytes or 1 << 20
-    answer = bytearray()
+    answer, until_s = bytearray(), time.monotonic() + timeout_s
     try:
         with socket.create_connection((host, port), timeout_s) as sock:
             sock.sendall(question(stream, profile))
             while len(answer) <= most and (part := sock.recv(1 << 18)):
                 answer += part
+                wait_until(sock, until_s)
     except ConnectionRefusedError as error:
         raise StreamRefused(host, port, name) from error
     except TimeoutError as error:

@@ -20,6 +20,8 @@ SIGNED_HEADER = struct.Struct("<qI")
 def split_frame(frame: memoryview | bytes, pose_bytes: int) -> tuple[int, memoryview, memoryview]:
     """Cut a whole wire frame into device_ticks, payload and pose (empty without one); nothing is copied."""
     view = memoryview(frame)
+    if len(view) < HEADER_BYTES:
+        raise BadPacket("frame", f"{len(view)} bytes are no header")
     device_ticks, size = HEADER.unpack_from(view)
     end = HEADER_BYTES + size
     if len(view) != end + pose_bytes:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from sensors.process_apart import Bounds, OutOfTime, ProcessApart, ToldApart, Unread
 from storage.chunks.chunk import Chunk
-from storage.chunks.chunk_format import INDEX
 from storage.chunks.chunk_reader import UNREADABLE
+from storage.chunks.layout import INDEX
 from storage.errors import BadChunk
 
 LIMIT_S = 30.0

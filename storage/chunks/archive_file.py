@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from sensors.files_on_disk import file_sha256
 from storage.chunks.chunk import describe_file, set_attribute
-from storage.chunks.chunk_format import ARCHIVE, BLOCKS
 from storage.chunks.chunk_reader import READ_STEP_BYTES, Chunk
 from storage.chunks.compress import create_compressed, put_frame, read_frame, write_frame
-from storage.chunks.layout import FRAMES, RECORDS, Blob, Frames, RecordLayout
+from storage.chunks.layout import ARCHIVE, BLOCKS, FRAMES, RECORDS, Blob, Frames, RecordLayout
 from storage.errors import BadChunk
 from storage.names import chunk_number
 

@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from storage.chunks.archive_file import OWN_ATTRIBUTES, layout_in
 from storage.chunks.chunk import describe_file, set_attribute
-from storage.chunks.chunk_format import ARCHIVE
 from storage.chunks.chunk_reader import Chunk
 from storage.chunks.compress import create_compressed, read_frame, write_frame
-from storage.chunks.layout import RECORDS, Frames, RecordLayout
+from storage.chunks.layout import ARCHIVE, RECORDS, Frames, RecordLayout
 from storage.disk.checksum import crc32
 
 

@@ -16,10 +16,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from storage.chunks.chunk_format import CHUNK, DEVICE_TICK_HZ, HOST_CLOCK, INDEX, POSE_FLOATS, SCHEMA
 from storage.chunks.chunk_reader import Chunk
 from storage.chunks.compress import compressor, create_compressed, put_frame
-from storage.chunks.layout import Blob, Frames, Layout, RecordLayout, fitting, layout_of
+from storage.chunks.layout import (
+    CHUNK,
+    DEVICE_TICK_HZ,
+    HOST_CLOCK,
+    INDEX,
+    POSE_FLOATS,
+    SCHEMA,
+    Blob,
+    Frames,
+    Layout,
+    RecordLayout,
+    fitting,
+    layout_of,
+)
 from storage.disk.checksum import crc32
 from storage.disk.durable import LOCAL, Buffer, Disk, make_durable_folders, write_whole
 from storage.disk.image import ImageFile, gathered

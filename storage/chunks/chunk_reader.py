@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.files_on_disk import NotPlainFile, check_plain
-from storage.chunks.chunk_format import ARCHIVE, BLOCKS, INDEX, SCHEMA
-from storage.chunks.layout import BLOB, FRAMES, RECORDS
+from storage.chunks.layout import ARCHIVE, BLOB, BLOCKS, FRAMES, INDEX, RECORDS, SCHEMA
 from storage.disk.checksum import crc32
 from storage.errors import BadChunk
 

@@ -8,7 +8,7 @@ import click
 
 from storage.permission import Scope
 from storage.shell.answer import Answer, answers
-from storage.shell.given_recording import GivenRecording
+from storage.shell.given_path import GivenRecording
 
 
 class Scopes(click.ParamType):

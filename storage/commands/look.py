@@ -7,36 +7,42 @@ from typing import Any
 
 import click
 
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.given_recording import GivenRecording
-from storage.shell.table import length_words, show_table, size_words
+from storage.shell.answer import Answer, answers, length_words, show_table, size_words
+from storage.shell.given_path import GivenRecording, given_path
 
 COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "verdict", "alignment", "size")
 
 
 @click.command("list")
 @click.argument("root", default="data", type=given_path(exists=True, file_okay=False))
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="CONDITION",
+    help="Only recordings for which this holds, such as `verdict!=FAIL`, `recipe=tea_and_toast`, `seconds>600`, "
+    "`person=` (not known), `place~north` (a part of it), `releasable=yes`; given again, all have to hold.",
+)
+@click.option("--rebuild", is_flag=True, help="Read every recording anew, whatever the catalogue says.")
 @answers("list/1")
-def list_recordings(root: Path) -> Answer:
+def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> Answer:
     """List the recordings in ROOT [default: data], however deep they lie.
 
     The verdict is the last one of `record`, `verify` or `report`; of a withdrawn recording only its name is shown.
 
     \b
     Example:
-      kitchensync list data
+      kitchensync list data --where verdict=PASS --where strategy=normal
     """
-    from storage.listing import line_of, recordings_below
+    from storage.catalogue.conditions import all_of
+    from storage.catalogue.kept_lines import catalogue_of
     from storage.shell.progress import Bar
 
-    lines: list[dict[str, Any]] = []
-    with Bar(unit="recordings") as bar:
-        for recording in recordings_below(root):
-            lines.append(line_of(recording, root))
-            bar.show(len(lines), None, recording.name)
+    all_of(conditions)  # refused before anything is read
+    with Bar(unit="recordings") as bar, catalogue_of(root, again=rebuild, show=bar.show) as catalogue:
+        lines = catalogue.lines(conditions)
     trouble = [line["problem"] for line in lines if line.get("problem")]
-    none = [] if lines else [f"{root} holds no recording"]
+    none = [] if lines else [f"{root} holds no {'such ' if conditions else ''}recording"]
     return Answer({"root": str(root), "recordings": lines}, _show_list, [*none, *trouble])
 
 

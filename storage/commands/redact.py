@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from storage.shell.answer import Answer, answers
-from storage.shell.given_recording import GivenRecording
+from storage.shell.given_path import GivenRecording
 
 
 @click.command()

@@ -12,10 +12,9 @@ import click
 
 from storage.errors import StorageError, words_of
 from storage.shell.answer import Answer, answers, say
-from storage.shell.given_recording import GivenRecording
+from storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
 from storage.shell.output_options import OutputFolder
 from storage.shell.progress import Bar, byte_bar
-from storage.shell.without_consent import WITHOUT_CONSENT
 
 AS_RECORDED = (
     "left as it was recorded, with serial numbers and places; "

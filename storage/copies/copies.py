@@ -11,13 +11,16 @@ from pathlib import Path
 from types import TracebackType
 
 from sensors.host_clock import utc_anchor
+from sensors.untrusted_json import BadJson, parse_object
 from storage.disk.durable import LOCAL
 from storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
-from storage.errors import MoverBusy
+from storage.errors import MoverBusy, UnreadableFile
+from storage.manifest import note_change
 from storage.names import COPIES as BOOK
 
 SCHEMA = "copy/1"
-COPIED, FREED = "copied", "freed"
+BEGUN, COPIED, FREED = "begun", "copied", "freed"
+"""A store is named before the first byte goes there."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +46,19 @@ def read_book(recording: Path) -> list[CopyRecord]:
     """Read every line of a recording's book that is as it was written; one that was never copied has none.
 
     A damaged line counts as not written: its file is copied and proved again. `verify` names it.
+    Raises UnreadableFile for a line that is sound and says something else.
     """
     path = recording / BOOK
     if not path.exists():
         return []
-    return [_parsed(line) for line in whole_lines(path.read_bytes()) if is_sound(line)]
+    return [_parsed(path, line) for line in whole_lines(path.read_bytes()) if is_sound(line)]
 
 
-def _parsed(text: bytes) -> CopyRecord:
-    return CopyRecord(**{key: value for key, value in json.loads(text).items() if key != CHECK})
+def _parsed(path: Path, text: bytes) -> CopyRecord:
+    try:
+        return CopyRecord(**{key: value for key, value in parse_object(text).items() if key != CHECK})
+    except (BadJson, TypeError) as error:
+        raise UnreadableFile(path, f"a line is none of a book of copies: {error}") from error
 
 
 def freed_lines(recording: Path) -> list[CopyRecord]:
@@ -77,15 +84,22 @@ class Book:
 
     def __init__(self, recording: Path) -> None:
         """Lock it. Raises MoverBusy when another mover has it, OSError when it cannot be written."""
+        self._recording = recording
         self._handle = os.open(recording / BOOK, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._handle)
             raise MoverBusy(recording) from error
-        self._drop_damage((recording / BOOK).read_bytes())
-        LOCAL.sync_folder(recording)
-        self.copies = {(line.file, line.target): line for line in read_book(recording) if line.kind == COPIED}
+        try:
+            self._drop_damage((recording / BOOK).read_bytes())
+            LOCAL.sync_folder(recording)
+            lines = read_book(recording)
+        except BaseException:
+            os.close(self._handle)  # else it stays locked as long as this process lives
+            raise
+        self._stores = {(line.target, line.where) for line in lines}
+        self.copies = {(line.file, line.target): line for line in lines if line.kind == COPIED}
 
     def __enter__(self) -> Book:
         """Return the open book."""
@@ -96,6 +110,7 @@ class Book:
     ) -> None:
         """Close and unlock."""
         os.close(self._handle)
+        note_change(self._recording)
 
     def _drop_damage(self, content: bytes) -> None:
         """Take out torn and damaged lines: what they said is found out again."""
@@ -115,6 +130,14 @@ class Book:
         os.fsync(self._handle)
         if line.kind == COPIED:
             self.copies[line.file, line.target] = line
+        else:
+            note_change(self._recording)
+
+    def begin(self, target: str, where: str) -> None:
+        """Name a store before anything is written to it: whoever withdraws finds it, however this ends."""
+        if (target, where) not in self._stores:
+            self.write(CopyRecord(BEGUN, "", 0, "", 0, target, where, ""))
+            self._stores.add((target, where))
 
     def target_of(self, where: Path) -> str | None:
         """Return the identity that a store at this path had before."""

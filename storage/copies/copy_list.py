@@ -7,8 +7,7 @@ from pathlib import Path
 
 from storage.chunks.chunk import chunk_paths
 from storage.copies.copies import BOOK
-from storage.copies.promised import promised_hashes
-from storage.copies.read_through import readable_folder
+from storage.copies.read_through import promised_hashes, readable_folder
 from storage.manifest import Manifest
 from storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, chunk_range
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from storage.disk.line_log import append_line, read_sound_lines
+from storage.disk.self_check import append_line, read_sound_lines
 from storage.names import DERIVED, MANIFEST
 
 SCHEMA = "derived/1"
@@ -55,8 +55,8 @@ def asked(recording: Path) -> None:
 
 
 def will_write(place: Path) -> None:
-    """Say where the command that runs writes, before it does."""
-    if (job := _job.get()) is not None:
+    """Say where the command that runs writes, before it does; what lies in a folder that was said is known."""
+    if (job := _job.get()) is not None and job.before.keys().isdisjoint((place, *place.parents)):
         job.before[place] = _stamps(place)
 
 
@@ -80,11 +80,11 @@ def _stamps(place: Path) -> dict[str, Stamp]:
 
 def _write(job: _Job, command: str) -> Iterator[str]:
     lines: list[dict[str, Any]] = [{"server": where} for where in job.sent]
+    of = {"of": len(job.recordings)} if len(job.recordings) > 1 else {}
     for place, before in job.before.items():
         made = {name: stamp for name, stamp in _stamps(place).items() if before.get(name) != stamp}
         if made:
-            alone = {"files": made} if len(job.recordings) == 1 else {}
-            lines.append({"path": str(place), **alone})
+            lines.append({"path": str(place), "files": made, **of})
     said = {"schema": SCHEMA, "utc_ns": time.time_ns(), "command": command}
     for recording in job.recordings:
         outside = [line for line in lines if recording not in Path(line.get("path", "/")).parents]
@@ -97,30 +97,44 @@ def _write(job: _Job, command: str) -> Iterator[str]:
 
 
 def read_derived(recording: Path) -> list[dict[str, Any]]:
-    """Return what was noted, each place once, with the files of all its lines; `files` lacks where one has others."""
+    """Return what was noted, each place once, with the files of all its lines, `of` how many recordings at most."""
     held: dict[str, dict[str, Any]] = {}
     for line in read_sound_lines(recording / DERIVED):
         key = line.get("path") or line["server"]
         before = held.get(key, line)
-        held[key] = {name: value for name, value in line.items() if name != "files"}
-        if "files" in before and "files" in line:
-            held[key]["files"] = before["files"] | line["files"]
+        files = before.get("files", {}) | line.get("files", {})
+        held[key] = line | ({"files": files} if files else {})
+        if of := max(before.get("of", 1), line.get("of", 1)) - 1:
+            held[key]["of"] = of + 1
     return list(held.values())
 
 
-def destroy_derived(line: dict[str, Any]) -> tuple[int, str]:
-    """Destroy the files of a line that are as they were written; return how many were there, and what is open."""
+def _is_anew(line: dict[str, Any], name: str, stamp: Stamp, recording: Path) -> bool:
+    """Tell whether a file was written again since, of recordings beside this one that noted it."""
+    if tuple(line.get("files", {}).get(name, ())) == stamp:
+        return False
+    beside = (path for path in recording.parent.glob(f"*/{DERIVED}") if path.parent != recording)
+    lines = (one for path in beside for one in read_sound_lines(path) if one.get("path") == line["path"])
+    return any(tuple(one.get("files", {}).get(name, ())) == stamp for one in lines)
+
+
+def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
+    """Destroy the files of a line that are as they were written; return how many were there, and what is open.
+
+    Files made of several recordings stay and are open, until they are gone or were made anew of others.
+    """
     if "server" in line:
         return 0, "it was sent there: ask for its deletion"
     place = Path(line["path"])
     if not place.exists():
         gone = place.parent.is_dir()
         return 0, "" if gone else "it is away"
-    if "files" not in line:
-        return len(
-            _stamps(place)
-        ), f"it holds other recordings too: make it anew with `{line['command']}`, or remove it"
     there = _stamps(place)
+    if "of" in line or "files" not in line:
+        held = [name for name in line.get("files", there) if name in there]
+        held = [name for name in held if not _is_anew(line, name, there[name], recording)]
+        how = f"make them anew with `{line['command']}`, or remove them"
+        return len(held), f"{len(held)} files hold other recordings too: {how}" if held else ""
     ours = [name for name, stamp in line["files"].items() if there.get(name) == tuple(stamp)]
     changed = [name for name in line["files"] if name in there and name not in ours]
     for name in ours:

@@ -48,6 +48,18 @@ class FilmFrames:
         """Tell whether it is known of any picture when it was taken."""
         return len(self._known) > 0
 
+    def knots(self, every: int) -> list[list[list[int]]]:
+        """Return the pieces of the film without a hole, each as [number, capture ns] of its first, some and last.
+
+        Every so many pictures is one; when the others were taken lies on the straight line between.
+        """
+        known, at_ns = self._known, self._known_ns
+        if not len(known):
+            return []
+        holes = np.flatnonzero((np.diff(at_ns) > HOLE_NS) | (np.diff(known) > 1)) + 1
+        pairs = np.split(np.column_stack([known, at_ns]), holes)
+        return [piece[sorted({*range(0, len(piece), every), len(piece) - 1})].tolist() for piece in pairs]
+
     def place(self, host_ns: int, uncertainty_ns: int = 0) -> FilmPlace:
         """Return where a moment is in the film; the nearest place, and why, where the film does not show it."""
         if not len(self._known):

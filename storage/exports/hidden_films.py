@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +11,9 @@ import numpy.typing as npt
 from sensors.array_types import Floats, Mask
 from sensors.gopro.names import group_takes
 from sensors.gopro.take import Take, open_take
+from storage.camera_clips import clips_of, moment, read_media
 from storage.exports.film import rate_of
 from storage.exports.film_frames import FilmFrames, film_frames
-from storage.names import MEDIA
 from storage.privacy import in_pauses
 
 if TYPE_CHECKING:
@@ -51,15 +50,12 @@ def film_times(recording: Recording, camera: str, take: Take) -> FilmFrames:
 
 
 def _by_shutter(recording: Recording, camera: str, take: Take) -> FilmFrames | None:
-    """Place the only take of a camera by when its shutter was asked to open and seen to have done so."""
-    try:
-        opened = json.loads((recording.path / camera / MEDIA).read_bytes())["shutter_on"]
-        first_ns = int(opened["before_host_ns"])
-        last_ns = int(opened.get("observed_host_ns") or opened["after_host_ns"]) + SHUTTER_LATE_NS
-    except (OSError, ValueError, KeyError, TypeError):
+    """Place a clip of a camera by when its shutter was asked to open and seen to have done so."""
+    clips = clips_of(read_media(recording.path, camera), recording.gopro_files[camera])
+    opened = next((clip.opened for clip in clips if take.path in clip.files), None)
+    if not all(clip.opened for clip in clips) or opened is None or "before_host_ns" not in opened:
         return None
-    if len(takes_of(recording, camera)) != 1:
-        return None
+    first_ns, last_ns = int(opened["before_host_ns"]), moment(opened) + SHUTTER_LATE_NS
     media_ns = np.rint(take.frame_times_s * 1e9).astype(np.int64)
     bound_ns = (last_ns - first_ns) // 2 + media_ns // DRIFTS
     return FilmFrames(rate_of(take), (first_ns + last_ns) // 2 + media_ns, bound_ns)

@@ -94,9 +94,26 @@ class CloudStore:
             if found:
                 self._store.rm(place, recursive=True)
             self._store.invalidate_cache()
+            self._remove_versions(place)
             return len(found), len(self._store.find(place)) if found else 0
         except Exception as error:
             raise CloudRefused(self.url, name, why(error)) from error
+
+    def _remove_versions(self, place: str) -> None:
+        """Destroy what a bucket with versions keeps of objects that were removed."""
+        if not hasattr(self._store, "call_s3"):
+            return
+        bucket, _, prefix = place.partition("/")
+        asked = {"Bucket": bucket, "Prefix": f"{prefix}/"}
+        while True:
+            listed = self._store.call_s3("list_object_versions", **asked)
+            held = [*listed.get("Versions", ()), *listed.get("DeleteMarkers", ())]
+            for one in held:
+                self._store.call_s3(
+                    "delete_object", Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"]
+                )
+            if not listed.get("IsTruncated"):
+                return
 
 
 def why(error: Exception) -> str:

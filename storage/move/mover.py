@@ -17,7 +17,7 @@ from storage.errors import StorageError, TargetAway, words_of
 from storage.life import usable_manifest
 from storage.move.freeing import DEFAULT_RULE, FreeRule, free
 from storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
-from storage.permission import Purpose, ask
+from storage.permission import Purpose, StillPermitted, ask
 
 FOLLOW_S = 2.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
@@ -101,9 +101,10 @@ def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = L
     state = task.state
     state.problem = ""
     try:
+        permitted = StillPermitted(task.recording)
         ask(task.recording, Purpose.COPY_TO_OWN_STORE)  # before anything is written, the book of copies too
         with Book(task.recording) as book:
-            _copy_all(task, book, stop, report, disk)
+            _copy_all(task, book, permitted, stop, report, disk)
         task.wait_s = WAIT_FIRST_S
     except Stopped:
         return
@@ -113,8 +114,11 @@ def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = L
         task.wait_s = min(task.wait_s * 2, WAIT_LONGEST_S)
 
 
-def _copy_all(task: _Work, book: Book, stop: threading.Event, report: Report, disk: Disk) -> None:
+def _copy_all(
+    task: _Work, book: Book, permitted: StillPermitted, stop: threading.Event, report: Report, disk: Disk
+) -> None:
     state, recording = task.state, task.recording
+    permitted.check()
     _check_mounted(recording, task.where)
     target = Target(task.where, book.target_of(task.where) or task.identity, disk)
     task.identity = target.identity
@@ -122,6 +126,12 @@ def _copy_all(task: _Work, book: Book, stop: threading.Event, report: Report, di
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = usable_manifest(recording)
     items = files_of(recording, manifest)
+    book.begin(target.identity, str(target.path))
+
+    def told(now: StoreProgress) -> None:
+        permitted.check()
+        report(now)
+
     sizes = [item.source.stat().st_size for item in items]
     state.files, state.files_done = len(items), 0
     state.bytes, state.bytes_safe = sum(sizes), 0
@@ -130,10 +140,10 @@ def _copy_all(task: _Work, book: Book, stop: threading.Event, report: Report, di
             raise Stopped
         safe = state.bytes_safe
         if not _is_copied(recording, item, book, target):
-            _copy_one(task, item, book, target, stop, report)
+            _copy_one(task, item, book, target, stop, told)
         state.bytes_safe = safe + size
         state.files_done += 1
-        report(state)
+        told(state)
     _drop_packed(recording, items, book, target, disk)
     state.finished = is_closed(manifest)
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from storage.copies.copies import COPIED, Book, CopyRecord
 from storage.copies.copy_list import FileToCopy, files_of, is_closed
-from storage.copies.promised import missing_files
-from storage.copies.read_through import readable_folder
-from storage.errors import CloudRefused, CopyDiffers, FilesMissing, NotFinished, SourceDiffers
+from storage.copies.read_through import missing_files, readable_folder
+from storage.errors import CloudRefused, CopyDiffers, FilesMissing, NotFinished, SourceDiffers, Withdrawn
 from storage.lab import NAME, lab_of
 from storage.move.cloud_store import CloudStore, check_address, why
-from storage.permission import Purpose, ask
-from storage.redact.left import check_no_pauses
+from storage.permission import Purpose, StillPermitted, ask
+from storage.redact.to_destroy import check_no_pauses
 
 Progress = Callable[[str, int, int], None]
 """File, bytes of the recording that are there and read back (a file on its way in part), bytes in all."""
@@ -48,6 +47,7 @@ def upload(
     address with a password in it is refused. Raises StorageError.
     """
     check_address(url)
+    permitted = StillPermitted(recording)
     own = lab_of(recording).owns(url)
     purpose = Purpose.COPY_TO_OWN_STORE if own else Purpose.RELEASE_RAW
     manifest = ask(recording, purpose, without_consent=without_consent, or_else=OWN_STORE)
@@ -62,18 +62,22 @@ def upload(
     total = sum(item.source.stat().st_size for item in items)
     safe = sent = sent_bytes = 0
     with Book(recording) as book:
+        permitted.check()
+        book.begin(url, url)
         for item in items:
             size = item.source.stat().st_size
             place = f"{recording.name}/{item.relative}"
 
             def tell(here: int, safe: int = safe, name: str = item.relative) -> None:
+                permitted.check()
                 progress(name, safe + here, total)
 
             try:
+                permitted.check()
                 if not _is_there(store, place, recording, item, book, url):
                     _send(store, place, item, book, url, tell)
                     sent, sent_bytes = sent + 1, sent_bytes + size
-            except (SourceDiffers, CopyDiffers):
+            except (SourceDiffers, CopyDiffers, Withdrawn):
                 raise
             except Exception as error:
                 raise CloudRefused(url, item.relative, why(error)) from error

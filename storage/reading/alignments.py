@@ -70,7 +70,7 @@ def read_alignment(path: Path) -> Alignment:
         if not isinstance(body, dict) or body.get("schema") != SCHEMA:
             raise ValueError(f"not of schema {SCHEMA}")
         found = Alignment.from_object(body)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OutsideMap) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, OutsideMap) as error:
         why = f"{path.name}: {error}; run `kitchensync sync` again"
         return Alignment(source=path.stem, status=UNREADABLE, problem=why)
     return found if found.source else replace(found, source=path.stem)

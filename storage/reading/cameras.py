@@ -20,8 +20,8 @@ from storage.errors import UnknownStream
 from storage.reading.kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
 
 if TYPE_CHECKING:
-    from sensors.gopro.motion import ImuTrack
     from sensors.gopro.take import TakePictures
+    from sensors.gopro.telemetry import ImuTrack
 
 
 class SoundBlock(NamedTuple):

@@ -152,6 +152,8 @@ def _shown(stream: StoredPackets, pictures: Iterator[Picture]) -> Iterator[Pictu
 
 def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, PictureUnit, Any]]:
     """Yield (row, unit, picture) of the rows [start, stop); the picture is None where no video codec made it."""
+    if start >= stop:
+        return  # behind the last picture there is none to begin to decode at
     if stream.format.get("codec", RAW) in video.CODECS:
         yield from _decoded(stream, start, stop)
     else:

@@ -5,28 +5,159 @@ The intent stands in the manifest before the first byte goes: the same command t
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError, UnreadableMedia
+from sensors.files_on_disk import file_sha256, sync_path
 from sensors.host_clock import utc_anchor
+from storage.chunks.archive_part import write_without
+from storage.chunks.chunk import is_archive
+from storage.chunks.chunk_reader import Chunk
 from storage.copies.copies import BOOK, Book, read_book
 from storage.copies.copy_list import is_closed
 from storage.copies.read_through import stores_of
 from storage.copies.target import Target
+from storage.disk.durable import LOCAL, Disk
 from storage.errors import NotRedactable, StorageError, words_of
 from storage.events import EventLog
 from storage.lab import lab_of
 from storage.life import usable_manifest
-from storage.manifest import Manifest, edit_manifest, read_manifest
+from storage.manifest import Manifest, edit_manifest, read_manifest, write_json
+from storage.media_blocks import block_checksums
+from storage.names import CHUNK_SUFFIX, MANIFEST, MEDIA, PART_SUFFIX, REVIEW, chunk_name, stream_folder
 from storage.privacy import Pauses, pauses_of
 from storage.recording import Recording, open_recording
-from storage.redact.apply_redaction import Facts, apply
+from storage.redact.blanked_films import blank
 from storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET, redactions
-from storage.redact.to_destroy import plan
+from storage.redact.to_destroy import is_of, plan
+
+STALE = ("index.parquet", "poses.parquet", "events.json", "report.html", "verify.json")
+"""Files of `sync/` that count packets which are gone, or show them: `sync` and `report` make them anew."""
+
+Facts = dict[str, dict[str, Any]]
+"""What files that were changed are now, by path."""
+
+
+def apply(folder: Path, redaction: dict[str, Any], elsewhere: Facts) -> Facts:
+    """Destroy chunks and samples in the folder of a recording, or of a copy, and put its manifest right.
+
+    `elsewhere` says what files are now that are not here. A copy that was never finished has no manifest. Raises
+    OSError, StorageError, UnreadableMedia.
+    """
+    facts = dict(elsewhere)
+    _unfinished(folder, redaction)
+    for stream, chunks in redaction["streams"].items():
+        numbers = {int(chunk["chunk"]) for chunk in chunks}
+        facts |= _chunks(folder, stream, numbers)
+    for film, one in redaction["films"].items():
+        if (folder / film).is_file():
+            blank(folder / film, one["samples"])
+            blocks = block_checksums(folder / film)
+            facts[film] = {"sha256": file_sha256(folder / film), "blocks": blocks}
+        small = (folder / film).parent.glob("proxies/*")
+        destroy(folder, [path.relative_to(folder).as_posix() for path in small])
+    reviewed = [path.relative_to(folder).as_posix() for path in (folder / REVIEW).glob("*")]
+    destroy(folder, [*(f"sync/{name}" for name in STALE), *reviewed])
+    _media(folder, redaction, facts)
+    if (folder / MANIFEST).is_file():
+        _manifest(folder, redaction, facts)
+    return facts
+
+
+def _unfinished(folder: Path, redaction: dict[str, Any]) -> None:
+    """Destroy what a killed archive, mover or download left half written where something is destroyed now."""
+    homes = [stream_folder(folder, stream) for stream in redaction["streams"]]
+    homes += [(folder / film).parent for film in redaction["films"]]
+    parts = {path for home in homes for path in home.glob(f"*{PART_SUFFIX}")}
+    destroy(folder, [path.relative_to(folder).as_posix() for path in parts])
+
+
+def _chunks(folder: Path, stream: str, numbers: set[int]) -> Facts:
+    """Remove chunks, and rewrite archives without them; return what the archives are now."""
+    home = stream_folder(folder, stream)
+    facts: Facts = {}
+    for path in sorted(home.glob(f"*{CHUNK_SUFFIX}")):
+        if is_archive(path) and is_of(path, numbers):
+            facts |= _archive(path, f"{stream}/{path.name}", numbers)
+    destroy(folder, [f"{stream}/{chunk_name(number)}" for number in numbers])
+    return facts
+
+
+def _archive(path: Path, relative: str, numbers: set[int]) -> Facts:
+    with Chunk(path) as chunk:
+        held = set(chunk.blocks["number"].tolist())
+    if held <= numbers:
+        destroy(path.parent, [path.name])
+        return {}
+    if held & numbers:
+        part = path.with_name(path.name + PART_SUFFIX)
+        try:
+            write_without(part, path, numbers)
+            sync_path(part)
+            LOCAL.rename(part, path)
+        finally:
+            LOCAL.remove(part)
+        LOCAL.sync_folder(path.parent)
+    return {relative: {"bytes": path.stat().st_size, "sha256": file_sha256(path)}}
+
+
+def _media(folder: Path, redaction: dict[str, Any], facts: Facts) -> None:
+    """Say in `media.json` what the films are now."""
+    for camera in {film.rpartition("/")[0] for film in redaction["films"]}:
+        path = folder / camera / MEDIA
+        if not path.is_file():
+            continue
+        media = json.loads(path.read_bytes())
+        for entry in media["files"]:
+            entry |= facts.get(f"{camera}/{entry['file']}", {})
+        write_json(path, {key: value for key, value in media.items() if key != "check"})
+
+
+def _manifest(folder: Path, redaction: dict[str, Any], facts: Facts) -> None:
+    gone = {
+        f"{stream}/{chunk_name(int(chunk['chunk']))}"
+        for stream, chunks in redaction["streams"].items()
+        for chunk in chunks
+    }
+    with edit_manifest(folder) as manifest:
+        files = manifest["files"]
+        for name in list(files):
+            numbers = {int(one["chunk"]) for one in redaction["streams"].get(name.rpartition("/")[0], [])}
+            is_empty = is_archive(Path(name)) and is_of(Path(name), numbers) and name not in facts
+            if name in gone or is_empty:
+                del files[name]
+            elif name in facts:
+                files[name] = facts[name]
+        manifest["problems"] = [one for one in manifest.get("problems", []) if not one.startswith(NOT_YET)]
+        others = [one for one in manifest.get(KEY, []) if one["id"] != redaction["id"]]
+        manifest[KEY] = [*others, redaction]
+
+
+Tombstone = dict[str, Any]
+"""{"file": path inside the recording, "bytes": int, "sha256": str}."""
+
+
+def tombstone(folder: Path, file: str, known: Mapping[str, str]) -> Tombstone:
+    """Describe a file before it is destroyed; `known` holds hashes by path. Raises OSError."""
+    sha256 = known.get(file) or file_sha256(folder / file)
+    return {"file": file, "bytes": (folder / file).stat().st_size, "sha256": sha256}
+
+
+def destroy(folder: Path, files: Iterable[str], disk: Disk = LOCAL) -> list[str]:
+    """Take files away for good, those that are gone already too; return which were there. Raises OSError."""
+    found = [file for file in files if (folder / file).exists()]
+    for file in found:
+        disk.remove(folder / file)
+    for parent in {(folder / file).parent for file in found}:
+        disk.sync_folder(parent)
+    return found
+
 
 WRITER = "researcher"
 Span = tuple[float, float]
@@ -120,7 +251,9 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_copy(folder: Path, manifest: Manifest) -> bool:
-    return folder.is_dir() and read_manifest(folder).get("uuid") == manifest.get("uuid")
+    """Tell whether a folder where the list of copies says so is one; the manifest comes last into a copy."""
+    is_whole = (folder / MANIFEST).is_file()
+    return folder.is_dir() and (not is_whole or read_manifest(folder).get("uuid") == manifest.get("uuid"))
 
 
 def _note(path: Path, redaction: dict[str, Any]) -> None:

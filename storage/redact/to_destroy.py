@@ -11,16 +11,19 @@ import numpy.typing as npt
 
 from sensors.files_on_disk import file_sha256
 from sensors.gopro.take import open_take
+from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
+from sensors.stream import record_of
 from storage.chunks.chunk import chunk_paths, is_archive
 from storage.chunks.chunk_reader import Chunk
-from storage.errors import NotRedactable
+from storage.errors import HoldsPauses, NotRedactable
 from storage.exports.hidden_films import film_times, takes_of
-from storage.names import chunk_number, chunk_range, stream_folder
-from storage.privacy import UNKNOWN, Pauses
-from storage.recording import Recording
+from storage.manifest import Manifest
+from storage.names import MANIFEST, chunk_number, chunk_range, stream_folder
+from storage.privacy import UNKNOWN, Pauses, pauses_of
+from storage.reading.decoded import headset_sensor
+from storage.recording import Recording, open_recording
 from storage.redact.blanked_films import hidden_samples
 from storage.redact.redactions import done_samples
-from storage.redact.seen import is_seen
 
 Plan = dict[str, Any]
 """{"streams": {name: [chunk, ..]}, "films": {file: {"sha256", "samples"}}}."""
@@ -100,3 +103,30 @@ def is_of(path: Path, numbers: set[int]) -> bool:
     """Tell whether a sealed file is one of these chunks, or an archive of some."""
     span = chunk_range(path)
     return span is not None and any(span[0] <= number <= span[1] for number in numbers)
+
+
+def check_no_pauses(recording: Path) -> None:
+    """Raise HoldsPauses while a recording holds pictures or sound of its privacy pauses; StorageError."""
+    if pauses_of(recording):
+        with open_recording(recording) as opened:
+            found = plan(opened, opened.pauses, whole_films=True)
+        if found["streams"] or found["films"]:
+            raise HoldsPauses(recording)
+
+
+def check_no_pauses_in(file: Path) -> None:
+    """Raise HoldsPauses where a film of a recording shows one of its privacy pauses; other files hold none."""
+    recording = file.resolve().parent.parent
+    if (recording / MANIFEST).is_file() and pauses_of(recording):
+        with open_recording(recording) as opened:
+            found = plan(opened, opened.pauses, whole_films=True)
+        if f"{file.resolve().parent.name}/{file.name}" in found["films"]:
+            raise HoldsPauses(recording)
+
+
+def is_seen(manifest: Manifest, stream: str) -> bool:
+    """Tell whether a stream holds pictures or sound; what nobody knows may."""
+    sensor = headset_sensor(manifest, stream)
+    if sensor is not None:
+        return sensor.kind in (FRAMES, DEPTH, SOUND)
+    return record_of(manifest["streams"][stream].get("format") or {}) is None

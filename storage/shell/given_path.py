@@ -1,14 +1,81 @@
-"""Paths as commands take them: absolute from the start, for they go on to processes that run elsewhere."""
+"""How commands take paths and recordings: absolute from the start, and refused where they are given."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 
+class GivenPath(click.Path):
+    """An absolute path whose links are followed; a file of a recording that may not be looked at is refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises NotARecording, Withdrawn."""
+        path = super().convert(value, param, ctx)
+        if isinstance(path, Path) and path.is_file():
+            from storage.permission import (
+                Purpose,
+                ask_for_file,
+            )  # commands load what is heavy at their own time
+
+            ask_for_file(path, Purpose.LOOK)
+        return path
+
+
 def given_path(*, exists: bool = False, file_okay: bool = True, dir_okay: bool = True) -> click.Path:
     """Make the type of a path argument or option; commands get an absolute `Path` whose links are followed."""
-    return click.Path(
-        exists=exists, file_okay=file_okay, dir_okay=dir_okay, path_type=Path, resolve_path=True
-    )
+    return GivenPath(exists=exists, file_okay=file_okay, dir_okay=dir_okay, path_type=Path, resolve_path=True)
+
+
+class GivenRecording(click.Path):
+    """A recording, or a folder of recordings: an absolute path whose links are followed.
+
+    With `usable` a recording must be open to use: not withdrawn, its manifest whole. With `files` it may be a file.
+    """
+
+    def __init__(self, *, usable: bool = False, files: bool = False) -> None:
+        super().__init__(path_type=Path, resolve_path=True)
+        self._usable, self._files = usable, files
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises NotARecording, with `usable` whatever keeps it from being used."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not (self._files and path.is_file()):
+            check_recordings(path, usable=self._usable)
+        return path
+
+
+def check_recordings(path: Path, *, usable: bool = False) -> None:
+    """Raise NotARecording unless a path is a recording or holds some."""
+    from storage.errors import NotARecording  # commands load what is heavy at their own time
+    from storage.lab import share
+    from storage.life import life_of
+    from storage.names import recordings_in
+    from storage.permission import Purpose, ask
+
+    if not path.exists():
+        raise NotARecording(path, "there is no such folder")
+    share(path)
+    if recordings_in(path) == [path]:
+        if usable:
+            ask(path, Purpose.LOOK)
+        else:
+            life_of(path)
+
+
+def reason_given(_: click.Context, __: click.Parameter, reason: str | None) -> str:
+    """Return the reason in one line, nothing where the option was not given. Raises BadParameter."""
+    if reason is not None and not reason.strip():
+        raise click.BadParameter("say why nobody's consent is needed")
+    return " ".join((reason or "").split())
+
+
+WITHOUT_CONSENT = click.option(
+    "--without-consent",
+    metavar="REASON",
+    callback=reason_given,
+    help="Use recordings too to which nobody agreed; the reason is kept. A withdrawal is never overridden.",
+)

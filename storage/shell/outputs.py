@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sensors.files_on_disk import sync_path
+from storage.copies.derived import will_write
 from storage.disk.durable import LOCAL
 from storage.errors import StorageError
 from storage.names import CLOCK_STREAMS, COPIES, LEDGER_STREAMS, MANIFEST, MEDIA, WORK, chunk_range
@@ -113,6 +114,7 @@ def written(path: Path, *, force: bool = False, ending: str = "") -> Iterator[Pa
     `ending` is for writers that go by the end of a name. Raises CannotWrite, also for what a disk says inside.
     """
     place = check_output(path, force=force)
+    will_write(place)
     part = place.with_name(place.name + PART + ending)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -148,6 +150,7 @@ def write_into(folder: Path, files: Mapping[str, bytes], *, force: bool = False)
 
     Nothing is written where one of them would need `force`. Raises CannotWrite.
     """
+    will_write(check_place(folder))
     wanted = {folder / name: content for name, content in files.items()}
     missing = [path for path, content in wanted.items() if not _holds(path, content)]
     for path in missing:

@@ -1,10 +1,12 @@
-"""What people see of long work: a bar on stderr that goes away at its end, and none where a script or a log reads."""
+"""What people see of long work: a bar on stderr that goes away at its end, and none where a machine reads."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,3 +70,56 @@ def byte_bar() -> Iterator[Show]:
     with terminal_bar(BarColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task("", total=None)
         yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
+
+
+LINE_S = 10.0
+
+
+class ByteMeter:
+    """One take after the other; a context manager."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        """Show on stderr unless another console is given."""
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
+
+        self._console = console or Console(stderr=True, soft_wrap=True)
+        columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
+        self._bar = terminal_bar(*columns, console=self._console)
+        self._name = ""
+        self._task = self._bar.add_task("", visible=False)
+        self._begun_s = self._told_s = time.monotonic()
+        self._first_bytes = 0
+
+    def __enter__(self) -> ByteMeter:
+        """Begin to show."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+    def say(self, line: str) -> None:
+        """Print a line above the bar."""
+        self._console.print(line, markup=False, highlight=False)
+
+    def begin(self, name: str) -> None:
+        """Start with the next take."""
+        self._name, self._first_bytes = name, -1
+        self._begun_s = self._told_s = time.monotonic()
+        self._bar.reset(self._task, description=name, visible=False)
+
+    def update(self, here: int, promised: int) -> None:
+        """Show how far it is; what an earlier run left does not count as speed."""
+        if self._first_bytes < 0:
+            self._first_bytes = here
+        self._bar.update(self._task, completed=here, total=promised, visible=True)
+        now_s = time.monotonic()
+        if self._console.is_terminal or now_s - self._told_s < LINE_S:
+            return
+        self._told_s = now_s
+        rate = (here - self._first_bytes) / max(now_s - self._begun_s, 1e-9) / 1e6
+        self.say(f"{self._name}: {here / 1e6:.0f} of {promised / 1e6:.0f} MB, {rate:.1f} MB/s")

@@ -10,7 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
 
-from storage.timeline.alignment_evidence import ClockEvidence, GyroEvidence, GyroReport, SoundEvidence
+from storage.timeline.alignment_evidence import (
+    ClockEvidence,
+    GyroEvidence,
+    GyroReport,
+    ScreenEvidence,
+    SoundEvidence,
+)
 from storage.timeline.clock_map import ClockMap
 
 SCHEMA = "alignment/1"
@@ -21,7 +27,7 @@ NOT_ALIGNED: Final = "not_aligned"
 UNREADABLE: Final = "unreadable"
 
 MEASURED = "measured"
-"""Source of an error part that `sync-camera` measured; `default` is assumed."""
+"""Source of an error part that `sync-camera` or the screen clock measured; `default` is assumed."""
 
 Said = Mapping[str, Any]
 Triple = tuple[float | None, ...]
@@ -126,6 +132,7 @@ class Alignment:
     gyro: GyroEvidence | None = None
     sound: SoundEvidence | None = None
     clocks: ClockEvidence | None = None
+    screen: ScreenEvidence | None = None
     headset_gyro: GyroReport | None = None
     camera_gyro: Said | None = None
     thresholds: Said = field(default_factory=dict)
@@ -145,7 +152,7 @@ class Alignment:
 
     @property
     def picture_late_s(self) -> float:
-        """How much later than their stamps pictures were taken, as `sync-camera` measured it; 0 where nobody did."""
+        """How much later than their stamps pictures were taken, as measured; 0 where nobody did."""
         parts = self.errors.systematic if self.errors is not None else ()
         return next((float(part.value) / 1e3 for part in parts if part.source == MEASURED), 0.0)
 
@@ -177,6 +184,7 @@ class Alignment:
                 "gyro": _object(self.gyro),
                 "audio": _object(self.sound),
                 "timestamps": _object(self.clocks),
+                **({"screen": self.screen.as_object()} if self.screen is not None else {}),
             },
             "streams": self._streams(),
             "thresholds": dict(self.thresholds),
@@ -223,6 +231,7 @@ class Alignment:
             gyro=_read(GyroEvidence, evidence.get("gyro")),
             sound=_read(SoundEvidence, evidence.get("audio")),
             clocks=_read(ClockEvidence, evidence.get("timestamps")),
+            screen=_read(ScreenEvidence, evidence.get("screen")),
             headset_gyro=_read(GyroReport, streams.get("hl2_gyro")),
             camera_gyro=streams.get("gopro_gyro"),
             thresholds=dict(said.get("thresholds") or {}),
@@ -244,7 +253,9 @@ def _object(part: Any) -> dict[str, Any] | None:
     return None if part is None else part.as_object()
 
 
-Part = TypeVar("Part", AlignmentErrors, GyroEvidence, SoundEvidence, ClockEvidence, GyroReport)
+Part = TypeVar(
+    "Part", AlignmentErrors, GyroEvidence, SoundEvidence, ClockEvidence, GyroReport, ScreenEvidence
+)
 
 
 def _read(kind: type[Part], said: Said | None) -> Part | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from storage.errors import FilesFreed, ManifestDamaged, ManifestLost, NotARecording
 from storage.life import Life, lacking
-from storage.manifest import Manifest, write_json
+from storage.manifest import Manifest, note_change, write_json
 from storage.names import MANIFEST
 from storage.verify.camera_account import WHOLE
 from storage.verify.findings import FAIL, PASS, WARN, Findings, worst
@@ -31,6 +31,9 @@ def answer(name: str, findings: Findings, streams: dict[str, Any], life: Life) -
         "notes": findings.notes,
         "streams": streams,
         "corrupt": findings.corrupt,
+        "trouble": {
+            name: status for name, status in findings.trouble.items() if name in streams or "/" not in name
+        },
     }
 
 
@@ -79,6 +82,7 @@ def keep_verdict(recording: Path, said: dict[str, Any]) -> None:
     """Keep an answer for the time when the files cannot be read. Raises OSError."""
     (recording / KEPT).parent.mkdir(exist_ok=True)
     write_json(recording / KEPT, said)
+    note_change(recording)
 
 
 def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life) -> dict[str, Any]:

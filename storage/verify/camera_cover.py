@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from storage.names import MEDIA
+from storage.camera_clips import clips_of, moment, read_media
 from storage.verify import thresholds as limits
 from storage.verify.coverage import Span, without
 from storage.verify.findings import FAIL, WARN, Findings
@@ -52,21 +51,26 @@ def camera_cover(
     recording: Path, device: str, session: SessionTimes | None, findings: Findings
 ) -> dict[str, CameraCover]:
     """Return the cover of one camera by its name; empty where nothing places its files on the capture clock."""
-    media = _media(recording / device / MEDIA)
+    media = read_media(recording, device)
     opened = media.get("shutter_on")
     if session is None or not opened:
         return {}
-    start_s = session.seconds(_moment(opened))
-    stop_s = max(session.stop_s, start_s)
-    seconds = [_seconds(recording / device / str(entry["file"])) for entry in media.get("files", [])]
+    start_s = session.seconds(moment(opened))
+    asked = start_s, max(session.stop_s, start_s)
     for entry in media.get("files", []):
         _download(device, entry, findings)
-    if None in seconds:
-        findings.add(WARN, f"{device}: a film of it does not open, so nobody can tell what it covers")
-        return {device: CameraCover((start_s, stop_s), [], is_known=False)}
-    ends_s = start_s + sum(length for length in seconds if length is not None)
-    holes = [(ends_s, stop_s)] if stop_s - ends_s > NEAR_S else []
-    found = CameraCover((start_s, stop_s), holes)
+    filmed, at_s = [], start_s
+    for clip in clips_of(
+        media, [recording / device / str(entry["file"]) for entry in media.get("files", [])]
+    ):
+        lengths = [_seconds(file) for file in clip.files]
+        if None in lengths:
+            findings.add(WARN, f"{device}: a film of it does not open, so nobody can tell what it covers")
+            return {device: CameraCover(asked, [], is_known=False)}
+        begin_s = session.seconds(clip.opened_host_ns) if clip.opened_host_ns is not None else at_s
+        at_s = begin_s + sum(length for length in lengths if length is not None)
+        filmed.append((begin_s, at_s))
+    found = CameraCover(asked, [hole for hole in without([asked], filmed) if hole[1] - hole[0] > NEAR_S])
     _judge(device, found, findings)
     return {device: found}
 
@@ -74,27 +78,18 @@ def camera_cover(
 def _judge(device: str, found: CameraCover, findings: Findings) -> None:
     if found.share < limits.COVERAGE_WARN:
         status = FAIL if found.share < limits.COVERAGE_FAIL else WARN
-        ends = f", nothing after {clock(found.holes[0][0])}" if found.holes else ""
-        findings.add(status, f"{device}: its films cover {int(100 * found.share)} % of the session{ends}")
+        until_s = found.asked[1]
+        holes = " and ".join(
+            f"after {clock(a)}" if b == until_s else f"from {clock(a)} to {clock(b)}" for a, b in found.holes
+        )
+        covers = f"{device}: its films cover {int(100 * found.share)} % of the session"
+        findings.add(status, f"{covers}, nothing {holes}" if holes else covers)
 
 
 def _download(device: str, entry: dict[str, Any], findings: Findings) -> None:
     rate = entry.get("bytes_per_s")
     if isinstance(rate, int) and 0 < rate < limits.CAMERA_SLOW_BYTES_PER_S:
         findings.note(f"{device}/{entry['file']}: fetched slowly, {rate / 1e6:.2f} MB/s, which harms nothing")
-
-
-def _media(path: Path) -> dict[str, Any]:
-    try:
-        media = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}  # named where the files are checked
-    return media if isinstance(media, dict) else {}
-
-
-def _moment(event: dict[str, Any]) -> int:
-    """When the camera was seen to obey, else when its answer came."""
-    return int(event.get("observed_host_ns") or event["after_host_ns"])
 
 
 def _seconds(path: Path) -> float | None:

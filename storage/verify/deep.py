@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
+from sensors.gopro.names import group_takes
 from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
 from storage.errors import StorageError
 from storage.recording import Recording, StoredStream, open_recording
@@ -98,20 +100,25 @@ def _parts(count: int, most: int | None) -> list[tuple[int, int]]:
 
 
 def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any]:
-    sound = opened.camera(f"{device}/audio").sound()
+    from sensors.gopro.take import open_take
+    from storage.reading.cameras import CameraStream
+
+    takes = [open_take(*group.paths) for group in group_takes(opened.gopro_files[device])]
+    sound = chain.from_iterable(CameraStream(f"{device}/audio", take).sound() for take in takes)
     facts = _heard(device, ((block.samples, block.rate_hz) for block in sound), findings)
-    count = len(opened.camera(f"{device}/video").t_s)
-    bad = 0
-    numbers = np.unique(np.linspace(0, count - 1, CAMERA_PICTURES).astype(int)).tolist() if count else []
-    with opened.camera(f"{device}/video").pictures() as pictures:
-        for number in numbers:
-            try:
-                pictures.number(number, width=64)
-            except (SensorError, IndexError):
-                bad += 1
+    asked, bad = 0, 0
+    for take in takes:
+        count = len(take.frame_times_s)
+        numbers = np.unique(np.linspace(0, count - 1, CAMERA_PICTURES).astype(int)).tolist() if count else []
+        asked += len(numbers)
+        with take.pictures() as pictures:
+            for number in numbers:
+                try:
+                    pictures.number(number, width=64)
+                except (SensorError, IndexError):
+                    bad += 1
     if bad:
-        findings.add(WARN, f"{device}: {bad} of {len(numbers)} pictures tried do not decode")
-    asked = len(numbers)
+        findings.add(WARN, f"{device}: {bad} of {asked} pictures tried do not decode")
     return facts | {"decoded": {"asked": asked, "pictures": asked - bad, "undecodable": bad}}
 
 

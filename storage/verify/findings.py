@@ -17,12 +17,16 @@ class Findings:
     status: str = PASS
     reasons: list[str] = field(default_factory=list)
     corrupt: list[dict[str, Any]] = field(default_factory=list)
+    trouble: dict[str, str] = field(default_factory=dict)
+    "The worst status of each stream, camera or file that a reason begins with."
     notes: list[str] = field(default_factory=list)
     "What is worth knowing and changes nothing."
 
     def add(self, status: str, reason: str) -> None:
         """Note a reason; the status only ever gets worse."""
         self.status = worst([self.status, status])
+        subject = reason.split(maxsplit=1)[0].rstrip(":")
+        self.trouble[subject] = worst([self.trouble.get(subject, PASS), status])
         if reason not in self.reasons:
             self.reasons.append(reason)
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from storage.ledger import SUSPEND, DeclaredLossNote
 from storage.redact.redactions import REDACTED
+from storage.swaps import DEVICE_SWAP
+from storage.verify.coverage import OTHER_CLOCK_S
 
 Gap = dict[str, Any]
 """{"start_ticks", "end_ticks", "cause"}: from the last packet before the hole to the first after it."""
@@ -23,8 +25,9 @@ LONG_STEP = 1.75
 QUICKEST_OF = 200
 """So many last packets are asked for the one that was on its way for the shortest time."""
 
-HELD_BY = (SUSPEND, "restart", "backpressure")
-"""Why nobody received for a while, in the order in which they are believed: sleep, a held process, a held queue."""
+HELD_BY = (SUSPEND, DEVICE_SWAP, "restart", "backpressure")
+"""Why nobody received for a while, in the order in which they are believed: sleep, a battery or card that was
+changed, a held process, a held queue."""
 
 OUTSIDE = ("network", "reconnect")
 """Causes of a closed connection that only say that it closed: a hold that the gap falls into says why."""
@@ -71,7 +74,8 @@ def find_gaps(
         elif new_connection[row]:
             noted = (cause for seq, cause in closings if seqs[row] < seq <= seqs[row + 1])
             cause = next(noted, "reconnect")
-            cause = (_held(index, row, holds) or cause) if cause in OUTSIDE else cause
+            if cause in OUTSIDE:
+                cause = _held(index, row, holds) or (DEVICE_SWAP if _starts_anew(index, row) else cause)
         elif lost[row]:
             cause = DeclaredLossNote.kind
         else:
@@ -116,6 +120,14 @@ def _held(index: npt.NDArray[np.void], row: int, holds: Sequence[Hold]) -> str:
         if start <= last and first <= end + AFTERMATH_NS
     }
     return next((cause for cause in HELD_BY if cause in met), "")
+
+
+def _starts_anew(index: npt.NDArray[np.void], row: int) -> bool:
+    """Tell whether the clock after `row` is another one: the device was switched off, or it is another device."""
+    before, after = index[row], index[row + 1]
+    arrived_ns = int(after["host_ns"]) - int(before["host_ns"])
+    passed_ns = 100 * (int(after["device_ticks"]) - int(before["device_ticks"]))
+    return abs(passed_ns - arrived_ns) > OTHER_CLOCK_S * 1e9
 
 
 def early_end(index: npt.NDArray[np.void], closed_ns: int, nominal_hz: float, cause: str) -> Gap:

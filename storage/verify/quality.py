@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.array_types import Floats
 from storage.verify import thresholds as limits
 from storage.verify.coverage import Cover, PlacedPackets, Span, cover, is_adaptive, longest_step_s, place
 from storage.verify.findings import FAIL, WARN, Findings
@@ -75,7 +76,7 @@ def _judge(
         return StreamQuality({"coverage": 0.0}, [(session.start_s, session.stop_s)])
     adaptive = is_adaptive(name, description)
     facts = _tracked(name, found, findings) | _rate(
-        name, found.index, nominal_hz, findings, adaptive=adaptive
+        name, placed.at_s, nominal_hz, findings, adaptive=adaptive
     )
     pauses = _pauses(found.index, placed, gaps)
     step_s = longest_step_s(nominal_hz, adaptive=adaptive) if nominal_hz else math.inf
@@ -121,12 +122,11 @@ def _lateness(name: str, seen: Cover, findings: Findings) -> None:
 
 
 def _rate(
-    name: str, index: npt.NDArray[np.void], nominal_hz: float, findings: Findings, *, adaptive: bool
+    name: str, at_s: Floats, nominal_hz: float, findings: Findings, *, adaptive: bool
 ) -> dict[str, Any]:
-    ticks = index["device_ticks"]
-    seconds = float(int(ticks[-1]) - int(ticks[0])) / 1e7
-    rate_hz = (len(index) - 1) / seconds if seconds > 0 else 0.0
-    if nominal_hz and len(index) >= 10 and rate_hz < limits.RATE_WARN * nominal_hz:
+    seconds = float(at_s[-1] - at_s[0])
+    rate_hz = (len(at_s) - 1) / seconds if seconds > 0 else 0.0
+    if nominal_hz and len(at_s) >= 10 and rate_hz < limits.RATE_WARN * nominal_hz:
         if adaptive:
             findings.note(
                 f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}; it slows down by itself"

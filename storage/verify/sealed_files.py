@@ -7,6 +7,7 @@ never closed), is opened by a process apart first: HDF5 may hang or crash over d
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from sensors.errors import SensorError
 from sensors.files_on_disk import check_plain, file_sha256
+from sensors.hololens.headset_stream import HeadsetStream
 from sensors.stream import Format, accept
 from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
@@ -24,7 +26,41 @@ from storage.manifest import Manifest
 from storage.names import chunk_name, stream_folder
 from storage.reading.decoded import headset_sensor
 from storage.verify.findings import FAIL, Findings
-from storage.verify.tracking import Tracking
+
+POSE = "pose"
+
+
+class Tracking:
+    """Counts the flags of one stream, packet by packet, and the poses that are not all zero."""
+
+    def __init__(self, stream: HeadsetStream | None) -> None:
+        """Expect the packets of a stream of the headset, or of another sensor (None)."""
+        flags, record = (stream.flags, stream.record) if stream is not None else (None, None)
+        self.parts = flags.parts if flags is not None else {}
+        """The parts that its payloads tell of; empty where only poses tell."""
+        self._at = flags.at if flags is not None else 0
+        self._size = record.itemsize if record is not None else 0
+        self._seen: Counter[str] = Counter()
+        self._packets = self._poses = 0
+
+    def take(self, payload: bytes) -> None:
+        """Take the next payload; one of another size says nothing."""
+        if len(payload) != self._size:
+            return
+        self._packets += 1
+        flags = int.from_bytes(payload[self._at : self._at + 4], "little")
+        self._seen.update(part for part, bit in self.parts.items() if flags & bit)
+
+    def take_poses(self, poses: npt.NDArray[np.float32] | None) -> None:
+        """Take poses, (n, 4, 4), or None where the stream has none; an untracked one is all zero."""
+        if poses is not None:
+            self._poses += len(poses)
+            self._seen[POSE] += int(np.count_nonzero(poses[:, 3, 3]))
+
+    def shares(self) -> dict[str, float]:
+        """Return part -> share of the packets, 0 to 1; empty for a stream that tells nothing."""
+        found = {part: self._seen[part] / self._packets for part in self.parts if self._packets}
+        return found | ({POSE: self._seen[POSE] / self._poses} if self._poses else {})
 
 
 @dataclass

@@ -9,6 +9,7 @@ import numpy as np
 from storage.ledger import BY_DEVICE, LOST, ClosedNote, EndNote, HeldNote, LossNote, Note, of_kind
 from storage.manifest import Manifest
 from storage.redact.redactions import PRIVACY, REDACTED, redacted_chunks
+from storage.swaps import DEVICE_SWAP
 from storage.verify.coverage import is_adaptive
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import (
@@ -35,9 +36,14 @@ AFTER_LAST_SIGN_NS = 1_000_000_000
 
 
 def balance(
-    name: str, contents: Contents, manifest: Manifest, notes: list[Note], findings: Findings
+    name: str,
+    contents: Contents,
+    manifest: Manifest,
+    notes: list[Note],
+    findings: Findings,
+    swaps: list[tuple[int, int]],
 ) -> dict[str, Any]:
-    """Return what `verify/1` says of a stream; note what is wrong with it."""
+    """Return what `verify/1` says of a stream; note what is wrong with it. `swaps` see `swaps_of`."""
     index = contents.index
     seqs = np.unique(index["seq"])
     ends = of_kind(notes, EndNote)
@@ -52,7 +58,7 @@ def balance(
     missing = missing_ranges(seqs, received)
     closings = [(note.next_seq, note.cause) for note in of_kind(notes, ClosedNote)]
     usual = round(ADAPTIVE_S * 1e7) if is_adaptive(name, manifest["streams"][name]) else 0
-    gaps = find_gaps(index, closings, _holds(notes), usual, causes) + redacted_ends(index, destroyed)
+    gaps = find_gaps(index, closings, _holds(notes, swaps), usual, causes) + redacted_ends(index, destroyed)
     gaps += _early_end(name, index, manifest, ends)
     duplicates = len(index) - len(seqs)
     for cause, words in ((PRIVACY, "not stored"), (REDACTED, f"{REDACTED}, in whole chunks")):
@@ -99,9 +105,10 @@ def _packets(numbers: list[int]) -> str:
     return f"packet {shown}" if len(numbers) == 1 else f"{len(numbers)} packets ({shown})"
 
 
-def _holds(notes: list[Note]) -> list[Hold]:
+def _holds(notes: list[Note], swaps: list[tuple[int, int]]) -> list[Hold]:
     """Return when nobody received, and why; a recorder before this one noted all of it as `suspend`."""
-    return [(note.start_host_ns, note.end_host_ns, note.cause) for note in of_kind(notes, HeldNote)]
+    held = [(note.start_host_ns, note.end_host_ns, note.cause) for note in of_kind(notes, HeldNote)]
+    return held + [(*swap, DEVICE_SWAP) for swap in swaps]
 
 
 def _early_end(name: str, index: Any, manifest: Manifest, ends: list[EndNote]) -> list[Gap]:

@@ -22,6 +22,7 @@ from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
 from storage.notes import notes_in
 from storage.reading.decoded import sensor_stream
 from storage.redact.redactions import BEGUN, PICTURES, REDACTED, redactions
+from storage.swaps import swaps_of
 from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
 from storage.verify.camera_cover import CameraCover, camera_cover
@@ -154,17 +155,24 @@ def _check_streams(
         if stream.startswith(LEDGER_STREAMS):
             notes |= notes_in(sound)
     _name_unknown(notes, findings)
-    contents, streams = {}, {}
+    contents, streams, swaps = {}, {}, _swaps(recording)
     for name in manifest["streams"]:
         progress(name)
         check, form = sensor_stream(manifest, name).check, manifest["streams"][name].get("format") or {}
         contents[name] = files.read(name, check, form)
-        streams[name] = balance(name, contents[name], manifest, notes.get(name, []), findings)
+        streams[name] = balance(name, contents[name], manifest, notes.get(name, []), findings, swaps)
     session = session_of({name: found.index for name, found in contents.items()}, notes, manifest)
     judged = judge(contents, manifest["streams"], streams, session, findings)
     for name, facts in streams.items():
         facts |= judged[name].facts
     return streams, session, {name: one.holes for name, one in judged.items()}
+
+
+def _swaps(recording: Path) -> list[tuple[int, int]]:
+    try:
+        return swaps_of(recording)
+    except BadEventLog:
+        return []  # said already, of the events
 
 
 def _name_unknown(notes: dict[str, list[Note]], findings: Findings) -> None:

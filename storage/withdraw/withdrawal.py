@@ -10,25 +10,37 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from sensors.files_on_disk import file_sha256
-from storage.copies.copies import read_book
+from storage.catalogue.kept_lines import forget
+from storage.copies.copies import BOOK, Book, read_book
 from storage.copies.copy_list import is_closed
 from storage.copies.derived import destroy_derived, read_derived
 from storage.copies.target import Target
 from storage.disk.durable import LOCAL
-from storage.errors import NotWithdrawable, StorageError, words_of
+from storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
 from storage.listing import recordings_below
 from storage.manifest import Manifest, edit_manifest, read_manifest, write_json
 from storage.move.cloud_store import CloudStore
 from storage.names import MANIFEST, WORK
-from storage.withdraw.policy import Policy
+from storage.withdraw.camera_cards import cards_of, erase
+from storage.withdraw.made_of import made_of
+
+
+class Policy(StrEnum):
+    """Destroyed, or put aside where only the owner of the files can look."""
+
+    DESTROY = "destroy"
+    QUARANTINE = "quarantine"
+
 
 KEY = "withdrawn"
+LONGEST_WAIT_S = 30.0
 QUARANTINE = ".withdrawn-{}"
 """What a folder is called in which a recording waits, for nobody to read."""
 
@@ -48,6 +60,15 @@ class WithdrawnPlace:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class _Left:
+    """What is open of a withdrawal, as the tombstone keeps it: stores, lines of `derived.jsonl`, cameras' cards."""
+
+    open: list[dict[str, Any]]
+    derived: list[dict[str, Any]]
+    cards: list[dict[str, Any]]
+
+
 def recordings_of(person: str, data: Path) -> list[Path]:
     """Return the recordings below a folder whose participant has this pseudonym.
 
@@ -64,14 +85,14 @@ def recordings_of(person: str, data: Path) -> list[Path]:
 
 def _is_unfinished(recording: Path, manifest: Manifest) -> bool:
     about = manifest.get(KEY) or {}
-    is_left = about.get("open") or about.get("derived") or len(list(_files(recording))) > 1
+    is_left = any(about.get(key) for key in ("open", "derived", "cards")) or len(list(_files(recording))) > 1
     return "files" in about and bool(is_left)
 
 
 def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
     """Destroy a recording and its copies, or put it aside; return every place. Doing it again tries what is open.
 
-    Raises NotARecording, NotWithdrawable while it is being recorded, OSError.
+    Raises NotARecording, NotWithdrawable while it is being recorded, MoverBusy while a copy does not end, OSError.
     """
     manifest = require_closed(recording)
     known = manifest.get(KEY) or {}
@@ -79,14 +100,78 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
         with edit_manifest(recording) as changed:
             changed[KEY] = {**known, "utc_ns": time.time_ns()}
         manifest = changed
+    if "files" not in known:
+        _wait_for_movers(recording)
     stores = known["open"] if "open" in known else _stores(recording)
     places = [_in_store(recording, store, manifest) for store in stores]
-    left = [store for store, place in zip(stores, places, strict=True) if place.open]
     lines = known["derived"] if "derived" in known else read_derived(recording)
-    derived = [_derived(line) for line in lines]
-    open_lines = [line for line, place in zip(lines, derived, strict=True) if place.open]
-    here = _here(recording, policy, manifest, left, open_lines)
-    return [*places, *derived, *_left_beside(recording, policy), here]
+    derived = [_derived(line, recording) for line in lines]
+    cards = known["cards"] if "cards" in known else list(cards_of(recording, manifest))
+    erased = [_card(card) for card in cards]
+    left = _Left(_open_of(stores, places), _open_of(lines, derived), _open_of(cards, erased))
+    here = _here(recording, policy, manifest, left)
+    forget(recording)
+    return [*places, *derived, *erased, *_left_beside(recording, policy), here]
+
+
+def _wait_for_movers(recording: Path) -> None:
+    """Wait until nobody copies the recording: whoever does looks at the manifest, which says it is withdrawn."""
+    is_new = not (recording / BOOK).exists()
+    until = time.monotonic() + LONGEST_WAIT_S
+    while True:
+        try:
+            with Book(recording):
+                if is_new:
+                    (recording / BOOK).unlink()
+                return
+        except MoverBusy:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+
+
+def with_made_of(recordings: Iterable[Path]) -> tuple[list[Path], list[WithdrawnPlace]]:
+    """Return recordings and those beside them that were made of their films, and the open places among these.
+
+    Open is one that shows somebody else by its pseudonym. Raises NotARecording.
+    """
+    found, others = dict.fromkeys(recordings), dict[Path, None]()
+    for recording in list(found):
+        manifest = read_manifest(recording)
+        for one in made_of(recording, manifest):
+            (others if _is_of_another(one, manifest) else found)[one] = None
+    why = "it holds a film of this person and is another's: withdraw it too, or destroy the film"
+    return list(found), [
+        WithdrawnPlace(str(one), 0, "nothing", why)
+        for one in others
+        if one not in found and not _is_virtual(one)
+    ]
+
+
+def _is_virtual(recording: Path) -> bool:
+    try:
+        return read_manifest(recording).get("virtual") is True
+    except StorageError:
+        return False
+
+
+def _is_of_another(other: Path, manifest: Manifest) -> bool:
+    try:
+        theirs = read_manifest(other)
+    except StorageError:
+        return True
+    return KEY not in theirs and theirs.get("pseudonym", "") not in ("", manifest.get("pseudonym", ""))
+
+
+def _open_of(lines: list[dict[str, Any]], places: list[WithdrawnPlace]) -> list[dict[str, Any]]:
+    return [line for line, place in zip(lines, places, strict=True) if place.open]
+
+
+def _card(card: dict[str, Any]) -> WithdrawnPlace:
+    found, left = erase(card)
+    return WithdrawnPlace(
+        f"card of camera {card['serial']}", found, "destroyed" if found else "nothing", left
+    )
 
 
 def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
@@ -101,10 +186,10 @@ def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
             yield WithdrawnPlace(str(folder), found, "destroyed")
 
 
-def _derived(line: dict[str, Any]) -> WithdrawnPlace:
+def _derived(line: dict[str, Any], recording: Path) -> WithdrawnPlace:
     place = str(line.get("path") or line["server"])
     try:
-        found, left = destroy_derived(line)
+        found, left = destroy_derived(line, recording)
     except OSError as error:
         return WithdrawnPlace(place, 0, "nothing", words_of(error))
     return WithdrawnPlace(place, found, "nothing" if left else "destroyed" if found else "nothing", left)
@@ -154,8 +239,7 @@ def _here(
     recording: Path,
     policy: Policy,
     manifest: Manifest,
-    left: list[dict[str, str]],
-    derived: list[dict[str, Any]],
+    left: _Left,
 ) -> WithdrawnPlace:
     """Put a tombstone in place of the manifest, then destroy all else, or put it aside."""
     others = [path for path in _files(recording) if path.name != MANIFEST or path.parent != recording]
@@ -163,8 +247,8 @@ def _here(
     files = manifest[KEY]["files"] if is_tombstone else list(_tombstones(recording, manifest, others))
     tombstone: dict[str, Any] = {
         **{key: manifest[key] for key in ("schema", "recording", "uuid") if key in manifest},
-        KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files, "open": left}
-        | ({"derived": derived} if derived else {}),
+        KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files, "open": left.open}
+        | {key: lines for key, lines in (("derived", left.derived), ("cards", left.cards)) if lines},
     }
     if policy is Policy.QUARANTINE and others:
         _put_aside(recording, others)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri, stdtrit
 
 from sensors.array_types import Floats
 from storage.timeline.stamps import StampRepair
 from sync.align.fine import Fine
 from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
 from sync.fit.shape_tests import bend
-from sync.fit.whole_span import sigmas_at_both_ends, sigmas_of
 from sync.fit.windows import LONG_RUN_S
 
 Three = tuple[float, float, float]
@@ -87,3 +87,31 @@ def _freedom(fine: Fine) -> float:
     if fine.is_whole:
         return 1.5 * (fine.overlap_s[1] - fine.overlap_s[0]) / LONG_RUN_S
     return max(int(fine.lags.kept.sum()) / 2.0 - 1.0, 2.0)
+
+
+COVERED = 0.95
+NEARLY_ONE = 0.999
+NODES, SHARES = np.polynomial.legendre.leggauss(64)
+
+
+def sigmas_at_both_ends(correlation: float) -> float:
+    """Return k with `P(|u| <= k and |v| <= k) = 0.95`, u and v normal with this correlation.
+
+    A line is farthest off at one of its ends: k is 1.96 when both ends err alike, 2.24 when they do not know of each
+    other. Integral over u of the normal density times the probability of v given u.
+    """
+    if abs(correlation) > NEARLY_ONE:
+        return float(ndtri(0.5 + 0.5 * COVERED))
+    spread = np.sqrt(1.0 - correlation**2)
+
+    def missing(k: float) -> float:
+        u = k * NODES
+        given = ndtr((k - correlation * u) / spread) - ndtr((-k - correlation * u) / spread)
+        return float(k * (SHARES * np.exp(-0.5 * u**2) / np.sqrt(2.0 * np.pi)) @ given) - COVERED
+
+    return float(brentq(missing, 1.9, 2.3))
+
+
+def sigmas_of(count: int) -> float:
+    """Return k that holds `count` independent normal errors at once (Sidak)."""
+    return float(ndtri(0.5 + 0.5 * COVERED ** (1.0 / count)))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from sensors.array_types import Floats
 from storage.timeline.clock_map import ClockMap
 from sync.align.coarse import Coarse
 from sync.align.fine import Fine
+from sync.align.sound import Heard
 from sync.align.verdict import THRESHOLDS, Verdict
 
 
@@ -65,3 +68,54 @@ class PairAlignment:
         """Bound of the error at start, middle and end: two statistical sigmas and the model part."""
         first, middle, last = (2.0 * s + m for s, m in zip(self.stat_ms, self.model_ms, strict=True))
         return first, middle, last
+
+
+def with_sound(found: PairAlignment, heard: Heard | None) -> PairAlignment:
+    """The gyroscopes' answer, doubted when a usable sound says otherwise by more than 3 combined sigma."""
+    if found.clock_map is None or heard is None or not heard.is_usable or heard.line is None:
+        return found
+    middle = float(np.mean(heard.span_s))
+    away_ms = abs(float(heard.line.at(middle)) - float(found.clock_map.tau_s(middle))) * 1e3
+    stat_ms = float(heard.sigma_s(np.array([middle]))[0]) * 1e3
+    most_ms = THRESHOLDS["sound_sigmas"] * float(
+        np.hypot(THRESHOLDS["sound_systematic_ms"], np.hypot(stat_ms, max(found.stat_ms)))
+    )
+    if away_ms <= most_ms:
+        return found
+    return _doubted(
+        found, f"the sound says {away_ms:.0f} ms other than the motion, which is more than both can be wrong"
+    )
+
+
+def with_restarts(found: PairAlignment, restarts: int) -> PairAlignment:
+    """The gyroscopes' answer, doubted when the headset's ticks began anew: no line is both before and after."""
+    if found.clock_map is None or not restarts:
+        return found
+    return _doubted(
+        found,
+        "the headset was started anew during the recording: only what lies between two of its starts is compared,"
+        " the rest has no certified place",
+    )
+
+
+def _doubted(found: PairAlignment, reason: str) -> PairAlignment:
+    verdict = Verdict("check", (*found.verdict.reasons, reason), found.verdict.warnings)
+    return replace(found, verdict=verdict)
+
+
+def by_sound(heard: Heard, epoch_ticks: int) -> tuple[Verdict, ClockMap | None]:
+    """An alignment by sound alone: `check` at best, for its latencies are not known."""
+    if not heard.is_usable or heard.line is None:
+        reason = (
+            f"the sounds do not agree either (z {heard.z:.1f}, {heard.windows_ok} of {heard.windows} windows)"
+        )
+        return Verdict("not_aligned", (reason,)), None
+    line = heard.line
+    reason = "aligned by sound alone: the microphones' latencies are not known, up to tens of milliseconds"
+    return Verdict("check", (reason,)), ClockMap(epoch_ticks, line.t_mid_s, line.coef, heard.span_s)
+
+
+def by_clocks(prior: Prior, epoch_ticks: int, seconds: float) -> tuple[Verdict, ClockMap]:
+    """Time stamps alone: `check` at best, and as good as the clocks were set."""
+    reason = f"aligned by the clocks alone ({prior.source}), good to {prior.sigma_s:.2f} s: nothing else to compare"
+    return Verdict("check", (reason,)), ClockMap(epoch_ticks, 0.0, (prior.tau0_s, 0.0), (0.0, seconds))

@@ -13,8 +13,7 @@ from sync.align.verdict import THRESHOLDS
 from sync.fit.line import Line
 from sync.fit.pairing import Pairing
 from sync.fit.resample import GyroTrack
-from sync.fit.rotation import fit_rotation
-from sync.fit.windows import place_jump
+from sync.fit.windows import fit_rotation, place_jump
 
 SEGMENTS_IN_TRACK, SHORTEST_S, LONGEST_S = 8.0, 12.0, 60.0
 SURE_RHO = 0.5

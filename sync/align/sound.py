@@ -15,8 +15,7 @@ from scipy import fft, signal
 from sensors.array_types import Floats
 from storage.timeline.alignment_evidence import SoundEvidence
 from sync.align.verdict import THRESHOLDS
-from sync.fit.line import DriftPrior, Lags, Line, Shape
-from sync.fit.line_fit import fit_line
+from sync.fit.line import DriftPrior, Lags, Line, Shape, fit_line
 
 SOUND_HZ = 12_000
 ENVELOPE_HZ = 100

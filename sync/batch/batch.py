@@ -16,14 +16,23 @@ from typing import Any
 from sensors.errors import SensorError
 from storage.batch.runner import WAIT_WORKERS_S, Job, Workforce, run_all
 from storage.copies.read_through import readable_folder
-from storage.errors import FilesFreed, NotFinished, StorageError
+from storage.errors import FilesFreed, NotFinished, StorageError, Unusable, is_trouble, words_of
 from storage.life import Life, life_by, usable_manifest
 from storage.names import recordings_in
-from storage.trouble import is_trouble
-from sync.errors import SyncError
-from sync.recording.trouble import REFUSALS, said_by_computer
+from sync.errors import BadLatencyStore, NoSuchMaster, SyncError
 from sync.result.state import OWN, finished, forget, kept_answer
 from sync.tables.masters import check_master
+
+REFUSALS = (Unusable, NoSuchMaster, BadLatencyStore)
+"""What asks for something to be done first, and was noticed before any data was judged."""
+
+
+def said_by_computer(error: Exception) -> str:
+    """Say in words what a disk or memory said, and what to do."""
+    if isinstance(error, MemoryError):
+        return "not enough memory; run it with fewer --workers"
+    return words_of(error)
+
 
 SCHEMA = "sync/1"
 NOT_DONE = "not_done"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sensors.gopro.card import copy_verified
+from sensors.gopro.names import card_name
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums
 from storage.names import MEDIA
@@ -27,24 +28,42 @@ def import_take(proposal: Proposal, meter: Callable[[int, int], None] = lambda _
     entries: list[dict[str, Any]] = media.setdefault("files", [])
     names: list[str] = []
     sizes = [path.stat().st_size for path in proposal.take.paths]
-    for number, path in enumerate(proposal.take.paths):
+    stored = _stored_names(folder, entries, proposal.take.paths)
+    for number, (path, name) in enumerate(zip(proposal.take.paths, stored, strict=True)):
         shown = partial(_shown, meter, sum(sizes[:number]), sum(sizes))
-        digest = copy_verified(path, folder / path.name, shown)
+        digest = copy_verified(path, folder / name, shown)
         entry = {
-            "file": path.name,
+            "file": name,
             "folder": path.parent.name,
             "bytes": path.stat().st_size,
             "sha256": digest,
+            "created_s": proposal.take.started_s,
         }
         entry |= {"stored_bytes": entry["bytes"], "imported": True}
-        entry["blocks"] = block_checksums(folder / path.name)
-        entries[:] = [known for known in entries if known["file"] != path.name] + [entry]
-        names.append(path.name)
+        entry |= {"card_file": path.name} if name != path.name else {}
+        entry["blocks"] = block_checksums(folder / name)
+        entries[:] = [known for known in entries if known["file"] != name] + [entry]
+        names.append(name)
     media["state"] = "done"
     media["import_evidence"] = proposal.evidence
     write_json(folder / MEDIA, media)
     _arm(proposal)
     return names
+
+
+def _stored_names(folder: Path, entries: list[dict[str, Any]], paths: Sequence[Path]) -> list[str]:
+    """Return what the chapters are called here: as on the card, or with a number that is free where another card's
+    film has theirs already.
+    """
+    stored = {(entry.get("card_file"), entry["bytes"]): str(entry["file"]) for entry in entries}
+    before = [stored.get((path.name, path.stat().st_size)) for path in paths]
+    if None not in before:
+        return [name for name in before if name is not None]
+    sizes = {one.name: one.stat().st_size for one in folder.iterdir()}
+    if all(sizes.get(path.name, path.stat().st_size) == path.stat().st_size for path in paths):
+        return [path.name for path in paths]
+    numbers = [int(known.number) for name in sizes if (known := card_name(name)) is not None]
+    return [f"{path.name[:4]}{max(numbers) + 1:04d}{path.suffix}" for path in paths]
 
 
 def _shown(meter: Callable[[int, int], None], before: int, promised: int, here: int) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import given_path
-from storage.shell.given_recording import GivenRecording
+from storage.shell.given_path import GivenRecording, given_path
 from storage.shell.named_url import NAMED_URL
 
 
@@ -73,7 +72,7 @@ def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
     """Copy take by take; one that fails is told at the end and does not hold up the others."""
     from sensors.errors import SensorError
     from storage.errors import StorageError
-    from storage.shell.byte_meter import ByteMeter
+    from storage.shell.progress import ByteMeter
     from sync.cards.import_card import import_take
 
     done = []

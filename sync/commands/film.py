@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from storage.shell.given_recording import GivenRecording
+from storage.shell.given_path import GivenRecording
 from storage.shell.output_options import output_file
 
 

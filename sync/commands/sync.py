@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import given_path
-from storage.shell.given_recording import GivenRecording
+from storage.shell.given_path import GivenRecording, given_path
 from storage.shell.output_options import output_file
 from storage.shell.workforce_options import SCHEDULER, WAIT_WORKERS
 
@@ -164,8 +163,8 @@ def _summary_target(paths: tuple[Path, ...], wanted: Path | None) -> Path | None
 
 
 @click.command("sync-compare")
-@click.argument("first", type=GivenRecording(files=True))
-@click.argument("second", type=GivenRecording(files=True))
+@click.argument("first", type=GivenRecording(usable=True, files=True))
+@click.argument("second", type=GivenRecording(usable=True, files=True))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sync_compare(first: Path, second: Path, as_json: bool) -> None:
     """Show what another version, or other settings, changed.
@@ -178,7 +177,7 @@ def sync_compare(first: Path, second: Path, as_json: bool) -> None:
       kitchensync sync data --again --json > after.json
       kitchensync sync-compare before.json after.json
     """
-    from sync.report.summary import compare
+    from sync.report.overview import compare
 
     answer = compare(first, second)
     if as_json:

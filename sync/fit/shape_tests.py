@@ -6,8 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sync.fit.line import DriftPrior, Floats, Lags, Line, Shape
-from sync.fit.line_fit import LEAST_CHI, Problem, cross_validated, fit_line, scatter_of
+from sync.fit.line import (
+    LEAST_CHI,
+    DriftPrior,
+    Floats,
+    Lags,
+    Line,
+    Problem,
+    Shape,
+    cross_validated,
+    fit_line,
+    scatter_of,
+)
 
 BEND_PRIOR_PER_S = 1e-7  # a crystal that warms by degrees a minute changes its rate by 0.2 ppm a second
 CURVE_SIGMAS = 5.0

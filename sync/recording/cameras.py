@@ -6,9 +6,8 @@ first picture.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,12 @@ import numpy.typing as npt
 
 from sensors.errors import SensorError
 from sensors.gopro.media import GoProMedia, open_media
-from sensors.gopro.motion import ImuTrack
 from sensors.gopro.names import card_name
 from sensors.gopro.take import Take
-from storage.names import MEDIA
+from sensors.gopro.telemetry import ImuTrack
+from storage.camera_clips import clips_of, read_media
+from storage.errors import pass_on_trouble
 from storage.recording import Recording
-from storage.trouble import pass_on_trouble
 from sync.align.prior import StatedCameraClock, StatedStart, start_from_camera_clock, start_from_shutter
 from sync.fit.resample import GyroTrack, make_track
 
@@ -90,16 +89,9 @@ def camera_takes(recording: Recording) -> list[CameraTake]:
     """Read the metadata and the gyroscope of every camera file; no picture is decoded."""
     takes = []
     for device, paths in recording.gopro_files.items():
-        shutter = _shutter(recording.path / device / MEDIA)
-        for _, chapters in groupby(paths, key=_take_key):
-            takes += _read_take(recording, device, list(chapters), shutter)
-            shutter = None  # what comes after the first take was not started by us
+        for clip in clips_of(read_media(recording.path, device), paths):
+            takes += _read_take(recording, device, list(clip.files), _timed_opening(clip.opened))
     return takes
-
-
-def _take_key(path: Path) -> str:
-    known = card_name(path.name)
-    return f"{known.letters}{known.number}" if known is not None else path.name
 
 
 def _read_take(
@@ -257,17 +249,9 @@ def _lost_before_s(first: GoProMedia) -> float | None:
     return None if before is None else float(before * first.frame_period)
 
 
-def _shutter(path: Path) -> dict[str, Any] | None:
-    try:
-        body = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    shutter = body.get("shutter_on") if isinstance(body, dict) else None
-    return (
-        shutter
-        if isinstance(shutter, dict) and {"before_host_ns", "observed_host_ns"} <= set(shutter)
-        else None
-    )
+def _timed_opening(opened: dict[str, Any] | None) -> dict[str, Any] | None:
+    """An opening that was seen to be obeyed; another one says too little."""
+    return opened if opened and {"before_host_ns", "observed_host_ns"} <= set(opened) else None
 
 
 def _one_line(error: Exception, path: Path) -> str:

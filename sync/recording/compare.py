@@ -2,22 +2,141 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from sensors.errors import SensorError
 from sensors.hololens.catalogue import MICROPHONE
+from sensors.hololens.streams import microphone
+from storage.errors import pass_on_trouble
+from storage.recording import StoredStream
 from storage.timeline.alignment import NOT_ALIGNED, OtherHeadset
 from storage.timeline.alignment_evidence import ClockEvidence, HostClockEvidence
-from sync.align.fusion import with_restarts, with_sound
+from storage.timeline.stamps import TICKS_PER_S, repair_batches
 from sync.align.gyro import align_pair
 from sync.align.headset_gyro import HEAD_POSE
-from sync.align.pair_alignment import PairAlignment, Prior
+from sync.align.pair_alignment import PairAlignment, Prior, with_restarts, with_sound
 from sync.align.prior import prior_of
-from sync.align.sound import Heard, align_sounds
+from sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
 from sync.align.verdict import Verdict
 from sync.errors import BadArrays, TooShort
 from sync.recording.cameras import CameraTake
-from sync.recording.listening import headset_sound, take_sound
 from sync.recording.session import Headset, Session
+
+Floats = npt.NDArray[np.floating]
+LONGEST_HOLE_PACKETS = 50_000
+
+
+def headset_sound(stream: StoredStream, epoch_ticks: int) -> Sound | None:
+    """The AAC microphone on repaired packet stamps, seconds since `epoch_ticks`; lost packets become silence."""
+    import av
+
+    codec: Any = av.CodecContext.create("aac", "r")
+    ticks = stream.index["device_ticks"].astype(np.int64)
+    pieces: list[Floats] = []
+    firsts: list[int] = []
+    stamps: list[int] = []
+    done, rate = 0, microphone.RATE_HZ
+    for row, payload in enumerate(stream.payloads()):
+        try:
+            frame = microphone.decode(payload)
+            decoded = microphone.decode_aac(codec, payload)
+        except (SensorError, av.FFmpegError):
+            continue
+        rate = frame.rate_hz
+        if firsts:
+            due = (int(ticks[row]) - stamps[-1]) / TICKS_PER_S * rate / frame.samples
+            hole = min(max(round(due) - 1, 0), LONGEST_HOLE_PACKETS) * frame.samples
+            if hole:
+                pieces.append(np.zeros(hole, np.float32))
+                done += hole
+        firsts.append(done)
+        stamps.append(int(ticks[row]))
+        for block in decoded or [np.zeros((1, frame.samples), np.float32)]:
+            pieces.append(_mono(block))
+            done += len(pieces[-1])
+    if len(firsts) < 2:
+        return None
+    vinyl = np.round(np.array(firsts) * (1e9 / rate)).astype(np.int64)
+    line = repair_batches(
+        vinyl, np.array(stamps, dtype=np.int64), np.array(firsts), samples=done, step_ns=1e9 / rate
+    ).lines[0]
+    start_s = (int(line.ticks(np.zeros(1, np.int64))[0]) - epoch_ticks) / TICKS_PER_S
+    samples, hz = _thin(np.concatenate(pieces), rate)
+    return Sound(start_s, samples, hz / (line.ticks_per_ns * 1e9 / TICKS_PER_S))
+
+
+def camera_sound(path: Path) -> Sound | None:
+    """The sound of a camera file in media seconds, 0 at its first picture; the edit list is honoured."""
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.audio or not container.streams.video:
+                return None
+            video = container.streams.video[0]
+            first_s = float((video.start_time or 0) * (video.time_base or 0))
+            rate = int(container.streams.audio[0].rate or microphone.RATE_HZ)
+            start_s, pieces = None, []
+            for frame in container.decode(audio=0):
+                if start_s is None:
+                    start_s = float(frame.time or 0.0) - first_s
+                pieces.append(_mono(frame.to_ndarray()))
+    except (av.FFmpegError, OSError, ValueError) as error:
+        pass_on_trouble(error)
+        return None
+    if start_s is None:
+        return None
+    samples, hz = _thin(np.concatenate(pieces), rate)
+    return Sound(start_s, samples, hz)
+
+
+def take_sound(chapters: list[tuple[Path, float]]) -> Sound | None:
+    """The sound of all chapters, (file, take time of its first picture) each; silence where one is missing."""
+    heard = [(camera_sound(path), start_s) for path, start_s in chapters]
+    known = [replace(sound, start_s=sound.start_s + start_s) for sound, start_s in heard if sound is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    first, hz = known[0].start_s, known[0].hz
+    places = [round((sound.start_s - first) * hz) for sound in known]
+    whole = np.zeros(
+        max(at + len(sound.samples) for at, sound in zip(places, known, strict=True)), np.float32
+    )
+    for at, sound in zip(places, known, strict=True):
+        whole[at : at + len(sound.samples)] = sound.samples
+    return Sound(first, whole, hz)
+
+
+def _mono(block: npt.NDArray[Any]) -> Floats:
+    """Mean of the channels (channels, n), float32."""
+    mixed: Floats = np.atleast_2d(block).astype(np.float32).mean(axis=0)
+    return mixed
+
+
+def _thin(samples: Floats, rate: int) -> tuple[Floats, float]:
+    """To about 12 kHz, a minute at a time."""
+    from scipy import signal
+
+    factor = max(1, rate // SOUND_HZ)
+    if factor == 1:
+        return samples, float(rate)
+    taps = signal.firwin(16 * factor + 1, 0.9 / factor)
+    return np.concatenate(list(_filtered(samples, taps, factor))), rate / factor
+
+
+def _filtered(samples: Floats, taps: Floats, factor: int) -> Iterator[Floats]:
+    from scipy import signal
+
+    half, step = len(taps) // 2, 60 * SOUND_HZ * factor
+    padded = np.concatenate([np.zeros(half, np.float32), samples, np.zeros(half, np.float32)])
+    for first in range(0, len(samples), step):
+        piece = padded[first : min(first + step, len(samples)) + 2 * half]
+        yield signal.upfirdn(taps, piece, 1, 1)[2 * half : len(piece)][::factor].astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sensors.array_types import Floats, Mask
 from sensors.errors import SensorError
+from storage.camera_clips import clips_of, moment, read_media
 from storage.exports.hidden_films import hidden_in_film
-from storage.names import MEDIA
 from storage.recording import Recording
 from storage.timeline.clock_map import ClockMap
 from sync.report.alignment import ShownAlignment
@@ -62,10 +61,12 @@ def read_cameras(
     """Describe and place every camera file; one that cannot be read says why."""
     found: list[ShownFile] = []
     for device, paths in recording.gopro_files.items():
-        shutter = _shutter(recording.path / device / MEDIA)
-        files = [_describe(recording, device, path) for path in paths]
-        files = [_placed(file, alignments, clocks) for file in files]
-        found += _by_shutter(files, shutter)
+        media = read_media(recording.path, device)
+        closed = media.get("shutter_off")
+        for clip in clips_of(media, paths):
+            files = [_describe(recording, device, path) for path in clip.files]
+            files = [_placed(file, alignments, clocks) for file in files]
+            found += _by_shutter(files, clip.opened_host_ns, moment(closed) if closed else None)
     return found
 
 
@@ -110,30 +111,15 @@ def _placed(file: ShownFile, alignments: list[ShownAlignment], clocks: dict[str,
     )
 
 
-def _by_shutter(files: list[ShownFile], shutter: tuple[int, int] | None) -> list[ShownFile]:
-    """Place the other chapters of the take one after another from the moment of the shutter."""
-    if shutter is None:
+def _by_shutter(files: list[ShownFile], at_ns: int | None, closed_ns: int | None) -> list[ShownFile]:
+    """Place the other chapters of a clip one after another from the moment of the shutter."""
+    if at_ns is None:
         return files
-    placed, at_ns, take = [], shutter[0], files[0].path.stem[4:] if files else ""
+    placed, unknown_s = [], ((closed_ns or at_ns) - at_ns) / 1e9
     for file in files:
-        if file.start_host_ns is None and file.path.stem[4:] == take:
-            known = file.seconds if file.seconds is not None else (shutter[1] - shutter[0]) / 1e9
-            file = replace(file, start_host_ns=at_ns, end_host_ns=at_ns + round(known * 1e9))
+        if file.start_host_ns is None:
+            known_s = file.seconds if file.seconds is not None else unknown_s
+            file = replace(file, start_host_ns=at_ns, end_host_ns=at_ns + round(known_s * 1e9))
         at_ns = file.end_host_ns or at_ns
         placed.append(file)
     return placed
-
-
-def _shutter(path: Path) -> tuple[int, int] | None:
-    """When the shutter was opened and closed, host ns; None where nobody noted it."""
-    try:
-        media = json.loads(path.read_text(encoding="utf-8"))
-        on, off = media["shutter_on"], media["shutter_off"]
-        return _moment(on), _moment(off) if off else _moment(on)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # the file is named as unreadable by verify; here only the place is lost
-
-
-def _moment(event: dict[str, Any]) -> int:
-    """The moment at which the camera was seen to obey, else when the answer came."""
-    return int(event.get("observed_host_ns") or event["after_host_ns"])

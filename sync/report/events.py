@@ -8,9 +8,9 @@ from typing import Any
 
 from storage.events import Event
 from storage.manifest import Manifest
-from sync.report.shown_time import ShownTime
+from sync.recording.noted import read_noted
+from sync.report.streams import ShownTime
 from sync.tables.event_frames import in_words, read_event_frames
-from sync.tables.noted import read_noted
 
 KINDS = ("done", "error", "undo")
 MOST_LABEL = 60

@@ -12,9 +12,9 @@ from storage.permission import consent_in_words, overrides_in_words
 from storage.timeline.alignment import Alignment
 from sync.answers import software_version
 from sync.report.cameras import ShownFile
+from sync.report.render import length, local_time, size
 from sync.report.streams import Damage, ReadStream
 from sync.report.timeline import ShownSpan
-from sync.report.words import length, local_time, size
 
 MOST_REASONS = 12
 _DEVICE_LEFT_OUT = ("kind", "address", "utc_offset_ticks")

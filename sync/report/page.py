@@ -20,9 +20,8 @@ from sync.report.mounts import read_mounts
 from sync.report.numbers import numbers
 from sync.report.pictures import DAMAGED, Strip, picture_strip
 from sync.report.rates import rate_of
-from sync.report.render import render
-from sync.report.shown_time import ShownTime
-from sync.report.streams import ReadStream, TicksToHost, read_clock, read_stream
+from sync.report.render import clock, local_time, render
+from sync.report.streams import ReadStream, ShownTime, TicksToHost, read_clock, read_stream
 from sync.report.timeline import (
     Hole,
     Lane,
@@ -36,7 +35,6 @@ from sync.report.timeline import (
     span_of,
     stream_lane,
 )
-from sync.report.words import clock, local_time
 
 NAME = Path("sync") / "report.html"
 MOST_GAPS = 15

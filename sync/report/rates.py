@@ -13,9 +13,9 @@ from markupsafe import Markup
 from storage.verify.coverage import is_adaptive
 from storage.verify.gaps import usual_step
 from storage.verify.thresholds import COVERAGE_WARN, RATE_WARN, SILENCE_WARN_S
+from sync.report.render import length
 from sync.report.streams import ReadStream, TicksToHost
 from sync.report.svg import element, tick_text
-from sync.report.words import length
 
 TICKS_PER_MS = 10_000.0
 BINS = 30

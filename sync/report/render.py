@@ -1,13 +1,13 @@
-"""Fill the templates of the pages; light, since the page of many recordings needs little of what one needs."""
+"""Fill the templates of the pages; light, since the page of many recordings needs little of it. Numbers in words."""
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sync.report.svg import glyph
-from sync.report.words import clock, length, size
 
 
 def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
@@ -21,3 +21,52 @@ def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
     )
     environment.filters |= {"clock": clock, "length": length, "size": size, "glyph": glyph}
     return environment.get_template(template).render(page)
+
+
+def size(count: float) -> str:
+    """Write bytes with a decimal unit."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if abs(count) < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return ""
+
+
+def clock(seconds: float) -> str:
+    """Write seconds of the recording as m:ss.t (h:mm:ss.t from an hour on)."""
+    sign = "-" if seconds < -0.05 else ""
+    tenths = round(abs(seconds) * 10)
+    minutes, rest = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    head = f"{hours}:{minutes:02d}" if hours else f"{minutes}"
+    return f"{sign}{head}:{rest / 10:04.1f}"
+
+
+def whole_clock(seconds: float) -> str:
+    """Write whole seconds as m:ss, for axes."""
+    return clock(round(seconds)).rpartition(".")[0]
+
+
+def length(seconds: float) -> str:
+    """Write a duration: milliseconds, seconds, minutes or hours."""
+    if seconds < 1:
+        return f"{seconds * 1e3:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    if seconds < 7200:
+        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+
+
+def count_of(number: int, noun: str) -> str:
+    """Write a count with its noun, which takes an s."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\u202f")
+
+
+def local_time(utc_ns: int, zone: dict[str, Any]) -> str:
+    """Write a moment as the clock on the wall showed it, with the zone."""
+    offset = datetime.timedelta(seconds=int(zone.get("utc_offset_s") or 0))
+    moment = datetime.datetime.fromtimestamp(utc_ns // 1_000_000_000, tz=datetime.timezone(offset))
+    name = f"{zone['iana']}, " if zone.get("iana") else ""
+    east = moment.strftime("%z")
+    return f"{moment:%Y-%m-%d %H:%M:%S} ({name}UTC{east[:3]}:{east[3:5]})"

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Int64, Mask
-from sensors.clock_probe import PROBE, decode
+from sensors.host_clock import PROBE, decode
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk
 from storage.names import stream_folder
 from storage.timeline.device_clock import HostClock, constant_clock, host_clock
+from storage.timeline.session_time import SessionTime
 
 UNREADABLE_CHUNK = (BadChunk, OSError, RuntimeError, KeyError, ValueError)
 FEW_PROBES = 3
@@ -149,3 +150,18 @@ def _from_arrival(streams: list[ReadStream]) -> HostClock | None:
     least = min(int(part.min()) for part in late)
     usual = max(int(np.median(part)) - least for part in late)
     return constant_clock(ticks0, least, usual)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTime:
+    """The seconds that are shown of host times: session time, or since `zero_host_ns` where no headset tells it."""
+
+    session: SessionTime | None
+    zero_host_ns: int
+
+    def seconds(self, host_ns: int) -> float:
+        """Seconds after zero."""
+        session_ns = self.session.of_host([host_ns]) if self.session is not None else None
+        if session_ns is None:
+            return (int(host_ns) - self.zero_host_ns) / 1e9
+        return float(session_ns[0]) / 1e9

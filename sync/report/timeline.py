@@ -14,10 +14,9 @@ from markupsafe import Markup
 from storage.verify.gaps import Gap
 from sync.report.cameras import ShownFile
 from sync.report.events import Mark
-from sync.report.shown_time import ShownTime
-from sync.report.streams import ReadStream, TicksToHost
+from sync.report.render import clock, count_of, length, whole_clock
+from sync.report.streams import ReadStream, ShownTime, TicksToHost
 from sync.report.svg import element, glyph, percent
-from sync.report.words import clock, count_of, length, whole_clock
 
 LANE = 22
 """Height of a lane in pixels."""
@@ -43,6 +42,7 @@ CAUSES = {
     "corrupt_packet": "a packet was garbage",
     "no_space": "the disk was full",
     "suspend": "the computer slept",
+    "device_swap": "the device was off or changed: its battery, its card",
 }
 STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sensors.files_on_disk import sync_path
 from storage.disk.durable import LOCAL
+from storage.manifest import note_change
 from storage.names import PART_SUFFIX
 from sync.result.state import OWN, STATE
 
@@ -31,6 +32,7 @@ def new_set(recording: Path) -> Iterator[Path]:
         folder.mkdir()
         yield folder
         _put_in_place(folder, own)
+        note_change(recording)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):

@@ -23,8 +23,8 @@ from storage.timeline.alignment import Alignment
 from storage.timeline.session_time import SessionTime
 from sync.align.index import strictly_increasing, tolerance_ticks
 from sync.recording.cameras import CameraFile, CameraTake
+from sync.recording.noted import read_noted
 from sync.recording.session import Headset, Session
-from sync.tables.noted import read_noted
 
 NAME, SCHEMA = Path("sync") / "events.json", "event-frames/1"
 TOLD = ("step", "position", "error_id", "category_name", "undoes")

@@ -13,12 +13,11 @@ import numpy.typing as npt
 
 from sensors.array_types import Int64
 from sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
-from storage.errors import BadChunk
+from storage.errors import BadChunk, pass_on_trouble
 from storage.ledger import Note
 from storage.notes import read_notes
 from storage.reading.inertial import sample_ticks
 from storage.timeline.pose_track import PoseTrack
-from storage.trouble import pass_on_trouble
 from sync.answers import plain
 from sync.errors import NoSuchMaster
 from sync.recording.headset import frame_poses, head_poses

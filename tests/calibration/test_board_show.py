@@ -29,10 +29,10 @@ from virtual_kitchen.headset.longthrow_stream import LongThrowFeed
 from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed, eye, focal_px_of
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
-from virtual_kitchen.world import board_show, rotations
-from virtual_kitchen.world.board_show import FRAME_S, PLACE_FRAMES, BoardShow
+from virtual_kitchen.world import boards, rotations
+from virtual_kitchen.world.boards import FRAME_S, PLACE_FRAMES, BoardShow
 from virtual_kitchen.world.motion import VIEWING_POINT_M, simulated_motion
-from virtual_kitchen.world.room_depth import off_surface_m
+from virtual_kitchen.world.room import off_surface_m
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +71,7 @@ def front_picture(feed: PvFeed, place: int) -> tuple[np.ndarray, np.void]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_lens_and_mount_come_back(kitchen, film, tmp_path):
     truth = kitchen.show.truth()
     found = calibrate_lens([film], BOARD, "fisheye", tmp_path)
@@ -82,7 +83,7 @@ def test_lens_and_mount_come_back(kitchen, film, tmp_path):
         "a place that is held is one view, however often it was seen"
     )
     detector, show, pairs = Detector(BOARD), kitchen.show, []
-    pictures = board_show.BoardPictures(show, show.camera)
+    pictures = boards.BoardPictures(show, show.camera)
     raw = PvConfiguration(False, FRONT, 1, VideoEncoding(AskedEncoding.RAW, 1_000_000), 1)
     feed = PvFeed(HeadsetState(kitchen), raw)
     for place in range(SHOWN + 6):

@@ -8,10 +8,9 @@ from scipy.spatial.transform import Rotation
 from tables import look_up_table
 
 from calibration.errors import Refused
-from calibration.space.mesh_fusion import Fusion, PinholeDepth, open3d_or_refuse
+from calibration.space.mesh import Fusion, PinholeDepth, open3d_or_refuse
 from virtual_kitchen.headset.cameras import LONGTHROW
-from virtual_kitchen.world.room import BACK, FLOOR, RIGHT
-from virtual_kitchen.world.room_depth import distance_m, off_surface_m
+from virtual_kitchen.world.room import BACK, FLOOR, RIGHT, distance_m, off_surface_m
 
 
 def looking(yaw_deg: float, pitch_deg: float, place: list[float]) -> np.ndarray:

@@ -15,10 +15,10 @@ from scipy.spatial import KDTree
 from calibration.commands.space import cloud, mesh
 from calibration.errors import Refused
 from calibration.geometry.wrapping import without_wrapped
-from calibration.space.mesh_fusion import open3d_or_refuse
+from calibration.space.mesh import open3d_or_refuse
 from sensors.hololens.streams import depth_ahat
 from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.room_depth import off_surface_m
+from virtual_kitchen.world.room import off_surface_m
 
 
 @pytest.fixture(scope="module")

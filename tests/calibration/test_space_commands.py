@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from calibration.commands.space import cloud, mesh, overlay
 from calibration.errors import Refused
-from calibration.geometry.depth_edges import STEP, STEP_MM
+from calibration.geometry.clouds import STEP, STEP_MM
 from calibration.geometry.voxels import Voxels
 from calibration.space import cloud as cloud_job
 from calibration.space import overlay as overlay_job
@@ -21,12 +21,12 @@ from calibration.space import partial
 from calibration.space.body import Body
 from calibration.space.depth_views import DepthSource
 from calibration.space.eyes import eye_of
-from calibration.space.mesh_fusion import open3d_or_refuse
+from calibration.space.mesh import open3d_or_refuse
 from calibration.space.onlooker import Onlooker
 from kitchensync.cli import main
 from storage.recording import open_recording
 from virtual_kitchen.world.optics import Optics
-from virtual_kitchen.world.room_depth import off_surface_m
+from virtual_kitchen.world.room import off_surface_m
 
 pytestmark = pytest.mark.slow
 

@@ -30,7 +30,7 @@ from sensors.hololens.streams import pv
 from storage.events import EventLog
 from storage.recording import open_recording
 from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.room_depth import off_surface_m
+from virtual_kitchen.world.room import off_surface_m
 
 needs_rerun = pytest.mark.skipif(find_spec("rerun") is None, reason="needs the extra view (rerun-sdk)")
 START_NS = 7_000_000_000_000

@@ -12,8 +12,7 @@ import pytest
 
 from capture.camera.watch import CameraHealth, CameraWatch
 from capture.errors import QueueSilent
-from capture.session.alarms import lost_streams, mute_processes, quiet_streams
-from capture.session.queue_watch import LATE_S, QueueWatch
+from capture.session.alarms import LATE_S, QueueWatch, lost_streams, mute_processes, quiet_streams
 from capture.session.supervisor import Supervisor
 from storage.names import LOGS
 

@@ -26,6 +26,8 @@ from sensors.gopro.camera import GoProHttp
 from sensors.gopro.camera_types import CameraState as Answer
 from storage.manifest import write_json
 from storage.move.mover import run_mover
+from virtual_kitchen.gopro.camera import VirtualCamera
+from virtual_kitchen.gopro.card import CardFile
 
 pytestmark = pytest.mark.slow
 
@@ -144,6 +146,79 @@ def test_a_recording_that_ends_by_itself_is_red_and_its_file_is_here(
     assert "stopped recording by itself" in take.state.problem
     assert words in take.state.problem
     assert len(media(tmp_path / "gopro")["files"]) == 1
+
+
+def test_a_changed_battery_is_a_named_gap_between_two_clips(tmp_path: Path) -> None:
+    with virtual_camera(tmp_path / "sim", "gopro_swap@2+3") as (_, url):
+        take = CameraRecorder("gopro", url, tmp_path / "gopro")
+        take.prepare()
+        take.start()
+        wait_for(lambda: take.state.gaps)
+        wait_for(lambda: take.state.recorded_s == 1)
+        assert (take.state.problem, take.state.battery_percent) == ("", 100)
+        take.end()
+        take.join(timeout=60)
+    [gap] = media(tmp_path / "gopro")["gaps"]
+    assert gap["cause"] == "device_swap"
+    assert 2e9 < gap["end_host_ns"] - gap["start_host_ns"] < 30e9
+    names = [one["file"] for one in media(tmp_path / "gopro")["files"]]
+    assert names == ["GX010001.MP4", "GX010002.MP4"]
+    assert len(media(tmp_path / "gopro")["shutters_on_again"]) == 1
+    assert "battery or card was changed" in take.state.problem
+
+
+def test_a_changed_card_leaves_one_clip_here_and_one_that_is_imported(tmp_path: Path) -> None:
+    """Both cards call their film the same: neither takes the place of the other."""
+    recording = tmp_path / "data" / "take-1"
+    with virtual_camera(tmp_path / "sim", "gopro_new_card@2+3") as (gopro, url):
+        older = gopro.camera.card.next_path()
+        older.write_bytes(b"of another recording")
+        gopro.camera.card.add(CardFile(older.name, older, older.stat().st_size, 0))
+        take = CameraRecorder("gopro", url, recording / "gopro")
+        device = take.prepare()
+        take.start()
+        wait_for(lambda: take.state.gaps)
+        wait_for(lambda: take.state.recorded_s == 1)
+        take.end()
+        take.join(timeout=60)
+        truth = {file["sha256"] for file in gopro.camera.kitchen.truth.as_dict()["gopro"]}
+    found = media(recording / "gopro")
+    assert [one["file"] for one in found["files"]] == ["GX010001.MP4"]
+    assert found["state"] == "done"
+    assert "1 of its 2 clips: not on the card" in take.state.problem
+    taken_out = tmp_path / "sim" / "gopro-card-taken-out"
+    (taken_out / "GX010001.MP4").unlink()
+    (taken_out / "GX010002.MP4").rename(taken_out / "GX010001.MP4")
+    manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
+    write_json(recording / "recording.json", manifest | {"state": "complete", "streams": {}})
+    for _ in range(2):  # the same card again changes nothing
+        order = ["gopro", "import", str(taken_out), "--recording", str(recording), "--yes", "--json"]
+        done = CliRunner().invoke(main, order)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["imported"][0]["files"] == ["GX010002.MP4"]
+    entries = media(recording / "gopro")["files"]
+    assert [(one["file"], one.get("card_file")) for one in entries] == [
+        ("GX010001.MP4", None),
+        ("GX010002.MP4", "GX010001.MP4"),
+    ]
+    assert {one["sha256"] for one in entries} == truth
+
+
+def test_another_camera_in_its_place_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with virtual_camera(tmp_path / "sim", "gopro_new_card@1.5+2") as (gopro, url):
+        take = CameraRecorder("gopro", url, tmp_path / "gopro")
+        first = take.prepare()["serial"]
+        take.start()
+        wait_for(lambda: gopro.camera.is_gone)
+        monkeypatch.setattr(VirtualCamera, "serial", "C3501325999999")
+        wait_for(lambda: take.state.gaps)
+        wait_for(lambda: take.state.recorded_s == 1)
+        take.end()
+        take.join(timeout=60)
+    found = media(tmp_path / "gopro")
+    assert (found["serial"], found["shutters_on_again"][0]["serial"]) == (first, "C3501325999999")
+    assert take.state.problem.startswith("camera C3501325999999 took its place: ")
+    assert found["gaps"][0]["cause"] == "device_swap"
 
 
 def test_an_empty_battery_leaves_the_session_alone(tmp_path: Path) -> None:
@@ -272,6 +347,27 @@ def test_what_a_state_says() -> None:
     watch.answered(Answer(answer(3).status, {}, 20 * 10**9))
     watch.answered(Answer(answer(3).status, {}, 30 * 10**9))
     assert "does not grow" in shown.problem
+
+
+def test_a_camera_that_was_away_between_two_questions_is_filmed_with_again() -> None:
+    """The question waits for its answer: nobody hears that it was gone."""
+
+    def answer(at_s: float, *, films: bool) -> Answer:
+        values = {"8": 0, "10": int(films), "13": 3, "33": 0, "35": 5000, "70": 80}
+        return Answer(values, {}, round(at_s * 1e9))
+
+    watch = CameraWatch(CameraHealth())
+    for at_s in (1.0, 2.0, 3.0):
+        watch.answered(answer(at_s, films=True))
+    watch.answered(answer(5.1, films=False))
+    assert watch.is_swapped
+    watch.went_on(6 * 10**9)
+    assert watch.shown.gaps == [
+        {"start_host_ns": 3 * 10**9, "end_host_ns": 6 * 10**9, "cause": "device_swap"}
+    ]
+    watch.answered(answer(6.5, films=True))
+    watch.answered(answer(7.5, films=False))  # somebody pressed its shutter: that is no change
+    assert not watch.is_swapped
 
 
 def test_fetching_leaves_a_camera_alone_that_films_for_a_running_recorder(

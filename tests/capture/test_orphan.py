@@ -3,15 +3,15 @@
 import subprocess
 import sys
 
-from capture.process.orphan import EXIT_CODE
+from capture.process.worker_process import EXIT_CODE
 
 CHILD = """
 import threading
-from capture.process import orphan
+from capture.process import worker_process
 
-orphan.GRACE_S = 0.2
+worker_process.GRACE_S = 0.2
 forever = threading.Event()
-orphan.watch_supervisor(0, forever.wait)  # nobody's parent has this number: it is gone from the beginning
+worker_process.watch_supervisor(0, forever.wait)  # nobody's parent has this number: it is gone from the beginning
 forever.wait()
 """
 

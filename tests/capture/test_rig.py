@@ -10,11 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from capture.commands.rig import record_options
 from capture.errors import BadRig
 from capture.order import RecordingRequest
-from capture.rig.rig_file import order_from
-from capture.rig.template import template
+from capture.rig.rig_file import no_options, order_from, template
 from sensors.hololens.catalogue import DEFAULT_SET, STREAMS
 from sensors.hololens.profile import Profile
 
@@ -37,7 +35,7 @@ pv_height = 720
 def order(folder: Path, text: str, **options: Any) -> RecordingRequest:
     rig = folder / "rig.toml"
     rig.write_text(text)
-    return order_from("take", record_options() | {"rig": rig, "data": folder} | options)
+    return order_from("take", no_options() | {"rig": rig, "data": folder} | options)
 
 
 def test_each_headset_has_the_settings_of_the_rig_and_its_own(tmp_path: Path) -> None:

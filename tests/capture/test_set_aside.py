@@ -19,10 +19,9 @@ from capture.process.health import HealthBoard
 from capture.process.outcome import Outcome
 from capture.queue import stream_queue as queue
 from capture.queue.server import QueueServer
+from capture.session.alarms import StorageTrouble
 from capture.session.closing import close_recording, queued_packets
-from capture.session.orphans import orphan_in
-from capture.session.recover import recover_all
-from capture.session.storage_trouble import StorageTrouble
+from capture.session.recover import orphan_in, recover_all
 from storage.chunks.chunk import Chunk, chunk_paths, prepare_folder
 from storage.manifest import read_manifest, write_json
 from storage.names import MANIFEST, WORK, stream_key

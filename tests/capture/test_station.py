@@ -17,7 +17,7 @@ PV = told_state(host_ns())["streams"]["hololens/pv"]
 
 def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, **changes: Any) -> dict[str, Any]:
     """The report of a recording that tells this of itself."""
-    station = Station(tmp_path, None)
+    station = Station(tmp_path)
     for stream in changes.get("streams", {}).values():
         stream["last_host_ns"] = host_ns()  # the module was read long ago
     monkeypatch.setattr(station, "_state", lambda recording: told_state(host_ns(), **changes))
@@ -75,7 +75,7 @@ def left_behind(tmp_path, **said):
     folder = tmp_path / "take-1"
     folder.mkdir()
     write_json(folder / "recording.json", {"schema": "recording/1", "recording": "take-1", **said})
-    return Station(tmp_path, None).report("take-1")
+    return Station(tmp_path).report("take-1")
 
 
 def test_a_recorder_that_is_gone_is_a_problem_and_no_end(tmp_path):

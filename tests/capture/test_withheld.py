@@ -134,7 +134,7 @@ def test_the_balance_names_the_gap(dropping: Plan, client) -> None:
     drain(dropping)
     index = StoredPackets(PV, Path(dropping.path) / PV, {}).index
     findings = Findings()
-    said = balance(PV, Contents(index, "", 0), read_manifest(Path(dropping.path)), [], findings)
+    said = balance(PV, Contents(index, "", 0), read_manifest(Path(dropping.path)), [], findings, [])
     assert said["received"] == said["stored"] + 53 == 200
     assert [gap["cause"] for gap in said["gaps"]] == ["privacy"]
     assert findings.status == "WARN"

@@ -20,15 +20,14 @@ import uvicorn
 from browser import Tablet, chromium, on_screen
 from databases import emptied, postgresql
 
-from recipe_app.cooking.checklist import items_for
+from recipe_app.cooking.checklist import CONSENT_VERSION, items_for
 from recipe_app.cooking.collaborators import Collaborators, collaborators
-from recipe_app.cooking.consent_form import CONSENT_VERSION
 from recipe_app.exchange.folders import Folders
 from recipe_app.store.app_records import AppRecords, new_id
-from recipe_app.store.database import Database, open_database
+from recipe_app.store.database import Database, kept_key, open_database
 from recipe_app.store.shelf import Shelf
 from recipe_app.web.app import create_app
-from recipe_app.web.connections import BoundedServer
+from recipe_app.web.door.connections import BoundedServer
 from storage.manifest import write_json
 
 PIN, PASSWORD = "482916", "a long enough pass phrase"
@@ -67,6 +66,10 @@ class LiveFolders:
     def live(self, recording: str) -> dict[str, Any] | None:
         """Nothing more is known."""
         return None
+
+    def room(self) -> list[dict[str, Any]]:
+        """No recorder answers."""
+        return []
 
 
 @dataclass
@@ -140,6 +143,14 @@ class Kitchen:
         login = self.tools.accounts.sign_in(self.basil, "pin", PIN, device=device, desk=False)
         return self.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
 
+    def signed_in(self, pseudonym: str) -> httpx.Client:
+        """Another participant, signed in on another paired tablet."""
+        person = self.tools.accounts.add_person(pseudonym, ["participant"], actor="")
+        self.tools.accounts.set_pin(person, PIN, actor="")
+        device, token = self.pair("Tablet by the sink")
+        login = self.tools.accounts.sign_in(person, "pin", PIN, device=device, desk=False)
+        return self.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
+
     def desk(self, role: str) -> httpx.Client:
         """Somebody with a role, signed in at the desk."""
         person = self.tools.accounts.add_person(f"{role} {next(self.seq)}", [role], actor="")
@@ -210,15 +221,29 @@ class Kitchen:
 
 @pytest.fixture
 def kitchen(tmp_path: Path) -> Iterator[Kitchen]:
-    data = tmp_path / "recordings"
-    data.mkdir()
-    database = open_database(data / "_app" / "app.db")
+    database = open_database(tmp_path / "recordings" / "_app" / "app.db")
+    with opened_kitchen(database, tmp_path / "recordings") as made:
+        yield made
+
+
+@contextlib.contextmanager
+def opened_kitchen(database: Database, data: Path) -> Iterator[Kitchen]:
     made = Kitchen(data, database)
     made.record("soup_1")
     with made.opened:
         yield made
     made.tools.pictures.close()
+    made.tools.cards.close()
     database.close()
+
+
+@pytest.fixture
+def kitchen_on_postgresql(tmp_path: Path, postgresql_server: str) -> Iterator[tuple[Kitchen, str]]:
+    """The app's world over PostgreSQL, and the address of that."""
+    data, address = tmp_path / "recordings", emptied(postgresql_server)
+    (data / "_app").mkdir(parents=True)
+    with opened_kitchen(open_database(address, kept_key(data / "_app")), data) as made:
+        yield made, address
 
 
 @pytest.fixture(scope="module")

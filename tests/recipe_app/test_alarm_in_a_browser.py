@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from browser import on_screen
+from browser import PIN, on_screen
 from rigs import Rig
 from screens import serious
 
@@ -84,3 +84,121 @@ def test_what_fails_is_called_out_until_it_is_touched_and_names_no_address(
         page.get_by_role("dialog").get_by_role("button", name="OK").click()
         tablet.screen("review")
         plain(page)
+
+
+def test_no_screen_of_a_participant_names_what_is_the_operators(kitchen: Any, browser: Any) -> None:
+    """Every screen and sheet of the tablet, with devices, with refusals and without a server."""
+    rig = Rig(kitchen)
+    kitchen.__dict__["tools"] = dataclasses.replace(kitchen.tools, capture=rig)
+    kitchen.record("soup_1", "stopped")
+    seen: list[str] = []
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+
+        def look(name: str) -> None:
+            assert name in (str(page.evaluate("document.body.dataset.screen")), "sheet")
+            seen.append(name)
+            plain(page)
+
+        def sheet(button: str, back: str = "Back") -> None:
+            tablet.tap(button, exact=True)
+            page.locator("dialog[open]").wait_for()
+            look("sheet")
+            page.get_by_role("dialog").get_by_role("button", name=back, exact=True).click()
+            tablet.rest()
+
+        look("choose")
+        page.goto(f"{tablet.url}/t/pair")
+        tablet.screen("pair")
+        page.get_by_label("Code").fill("XXXX-XXXX")
+        tablet.tap("Pair", exact=True)
+        page.locator(".warning:not(:empty)").first.wait_for()
+        look("pair")
+        page.goto(f"{tablet.url}/t/choose")
+        tablet.tap("Sign out")
+        tablet.screen("sign-in")
+        look("sign-in")
+        tablet.tap("Basil")
+        tablet.screen("pin")
+        for said in (*(f"tries left: {left}" for left in (4, 3, 2, 1, 0)), "too many tries"):
+            for digit in "602214":
+                tablet.tap(digit, exact=True)
+            page.get_by_text(said).wait_for()
+        look("pin")
+        kitchen.utc_ns += 3_600_000_000_000
+        for digit in PIN:
+            tablet.tap(digit, exact=True)
+        tablet.screen("choose")
+        page.locator("#recipes").get_by_role("button", name="Tea and toast").click()
+        tablet.screen("recipe")
+        look("recipe")
+        page.go_back()
+        tablet.screen("choose")
+        page.locator("#recipes").get_by_role("button", name="Tea and toast").click()
+        tablet.screen("recipe")
+        page.locator('input[name="strategy"][value="disordered"]').check()
+        tablet.tap("Begin", exact=True)
+        tablet.screen("instructions")
+        look("instructions")
+        sheet("My data")
+        tablet.instructed()
+        look("prepare")
+        sheet("Plan an error", "Cancel")
+        tablet.tap("Ready: to the checklist")
+        tablet.screen("checklist")
+        look("checklist")
+        page.locator("[data-key=gather]").click()
+        tablet.screen("gather")
+        look("gather")
+        tablet.tap("To the checklist")
+        tablet.screen("checklist")
+        rig.start = lambda recording, **_: [WHY]  # type: ignore[method-assign]
+        for box in page.get_by_role("checkbox").all():
+            box.click()
+        page.get_by_label("Pseudonym of the second person").fill("Clove")
+        page.locator("#start").click()
+        page.get_by_role("dialog", name="The recording did not start").wait_for()
+        look("sheet")
+        del rig.start
+        tablet.tap("Try again")
+        tablet.screen("follow")
+        tablet.tap("Begin", exact=True)
+        look("follow")
+        for button, back in (
+            ("All steps", "Back"),
+            ("Pause", "Back"),
+            ("Error", "Back, no error"),
+            ("End", "No, go on"),
+        ):
+            sheet(button, back)
+        for alarm in ("camera", "headset", "recording", "stopped"):
+            rig.said = {"health": "problem", "reasons": [WHY], "alarm": alarm}
+            page.locator(".alarm").wait_for()
+            look("follow")
+            page.locator(".alarm .call").click()
+            rig.said = {"health": "recording", "reasons": [], "alarm": ""}
+            page.locator(".dot.recording").wait_for()
+        rig.refuses = [WHY]
+        tablet.end_early()
+        page.get_by_role("dialog", name="The devices did not stop").wait_for()
+        look("sheet")
+        page.get_by_role("dialog").get_by_role("button", name="OK", exact=True).click()
+        tablet.screen("review")
+        look("review")
+        sheet("Add an error", "Back")
+        for row in page.locator(".outcomes").all():
+            row.get_by_role("button", name="As planned").click()
+            tablet.rest()
+        tablet.tap("Finish", exact=True)
+        tablet.screen("done")
+        look("done")
+        tablet.saved()
+        page.context.set_offline(True)
+        page.goto(f"{tablet.url}/t/choose")
+        page.get_by_text("No connection to the server").wait_for()
+        look("choose")
+        page.goto(f"{tablet.url}/t/recipes/tea_and_toast")
+        tablet.screen("failed")
+        look("failed")
+        page.context.set_offline(False)
+    assert len(set(seen)) >= 13

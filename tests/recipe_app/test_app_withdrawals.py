@@ -15,14 +15,14 @@ from histories import recording_body
 from sqlalchemy import insert, select, update
 
 from kitchensync.cli import main
-from recipe_app.cooking.consent_form import CONSENT_VERSION
+from recipe_app.cooking.checklist import CONSENT_VERSION
 from recipe_app.cooking.withdrawals import carry_out
 from recipe_app.people.accounts import Accounts
 from recipe_app.store import destruction, oplog, projections, tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import open_database
 from recipe_app.store.keys import kept_key
-from storage.disk.line_log import read_sound_lines
+from storage.disk.self_check import read_sound_lines
 from storage.manifest import edit_manifest, read_manifest
 
 AGREED = {"version": CONSENT_VERSION, "accepted": True}
@@ -60,7 +60,10 @@ def withdrawn(kitchen: Any) -> Any:
         {**entry, "person": person, "start": f"2026-12-0{day}T10:00:00+00:00"}
         for day, person in ((1, "Basil"), (2, "Clove"))
     ]
-    kitchen.tools.records.note("study_plan", "plan", {"sessions": entries, "goals": []}, actor="")
+    study = """[people.Basil]\nhours = ["mon 09:00-12:00"]\n[people.Clove]\nhours = ["tue 09:00-12:00"]\n"""
+    notes = ["Basil has no account here"]
+    plan = {"sessions": entries, "goals": [], "study": study, "notes": notes, "unmet": []}
+    kitchen.tools.records.note("study_plan", "plan", plan, actor="")
     with edit_manifest(kitchen.data / "soup_1") as manifest:
         manifest["state"] = "complete"
     return kitchen
@@ -97,6 +100,8 @@ def test_nothing_of_a_person_is_left_while_the_app_runs(withdrawn: Any, tmp_path
     assert done["soup_1"] == ("destroyed", "")
     assert done["kitchen.backup"] == ("made anew", "")
     assert [place for place, (_, left) in done.items() if left] == ["tablet Tablet"]
+    again = run("withdraw", "--person", "Basil", "--data", kitchen.data)[1]
+    assert [one["place"] for one in again["places"] if one["open"]] == ["tablet Tablet"], "until it connects"
     assert files_with(kitchen.data, *CANARIES) == []
     assert run("restore", backup, "--data", tmp_path / "other")[0] == 1, "it wants the key"
     (tmp_path / "other" / "_app" / "app.key").write_bytes((kitchen.data / "_app" / "app.key").read_bytes())
@@ -118,6 +123,8 @@ def _plan(kitchen: Any) -> list[dict[str, Any]]:
     with kitchen.database.reading() as connection:
         plans = [op for op in oplog.everything(connection) if op["kind"] == "study_plan"]
     assert len(plans) == 1
+    assert plans[0]["body"]["study"] == """[people.Clove]\nhours = ["tue 09:00-12:00"]\n"""
+    assert plans[0]["body"]["notes"] == []
     return list(plans[0]["body"]["sessions"])
 
 
@@ -142,7 +149,11 @@ def test_an_old_backup_is_restored_without_what_was_withdrawn_since(withdrawn: A
 def test_a_tablet_forgets_it_and_then_nothing_is_open(withdrawn: Any) -> None:
     kitchen = withdrawn
     assert kitchen.tablet.get("/api/v1/me").json()["device"]["destroyed"] == []
-    assert run("withdraw", kitchen.data / "soup_1")[1]["status"] == "open"
+    for _ in range(3):
+        said = run("withdraw", kitchen.data / "soup_1")[1]
+        assert [one["place"] for one in said["places"] if one["open"]] == ["tablet Tablet"], (
+            "until it connects"
+        )
     late = kitchen.operation(kitchen.recording, "note", {"text": SAID})
     (receipt,) = kitchen.tablet.post("/api/v1/ops", json={"operations": [late]}).json()["receipts"]
     assert "no recording" in receipt["error"]
@@ -227,6 +238,15 @@ def test_a_browser_forgets_it_at_its_next_connection(kitchen: Any, browser: Any)
         held = tablet.page.evaluate(HELD)
         assert SAID in held
         assert recording in held
+        tablet.page.context.set_offline(True)
+        tablet.page.locator("#note").fill(SAID)
+        tablet.page.locator("#note + button").click()
+        tablet.tap("Finish")
+        tablet.screen("done")
+        with tablet.page.expect_download():
+            tablet.tap("Save what waits to a file")
+        tablet.page.context.set_offline(False)
+        tablet.saved()
         code, said = run("withdraw", "--person", "Basil", "--data", kitchen.data)
         assert (code, "being recorded" in said["reason"]) == (1, True)
         assert not (kitchen.data / "_app" / "withdrawals.jsonl").exists(), "refused is not begun"
@@ -240,7 +260,11 @@ def test_a_browser_forgets_it_at_its_next_connection(kitchen: Any, browser: Any)
             tablet.page.wait_for_timeout(50)
         assert "Basil" not in held
         assert f'"recording":"{recording}"' not in held
-    assert run("withdraw", "--person", "Basil", "--data", kitchen.data)[1]["status"] == "done"
+    said = run("withdraw", "--person", "Basil", "--data", kitchen.data)[1]
+    (left,) = (one for one in said["places"] if one["open"])
+    assert left["place"] == "dumps saved on tablet Tablet by the stove", (
+        "a file that a browser kept is not reached"
+    )
 
 
 def test_a_withdrawal_is_taken_back_on_the_tablet(kitchen: Any, browser: Any) -> None:

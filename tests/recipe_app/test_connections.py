@@ -16,10 +16,10 @@ import httpx
 import pytest
 
 from recipe_app.errors import TooOften
-from recipe_app.web import connections, networks, tls
 from recipe_app.web.app import create_app
-from recipe_app.web.connections import Connections
-from recipe_app.web.networks import Lanes, network_of
+from recipe_app.web.door import connections, networks, tls
+from recipe_app.web.door.connections import Connections
+from recipe_app.web.door.networks import LanePlace, Lanes, network_of
 
 SOON_S = 0.3
 
@@ -190,3 +190,60 @@ def test_a_place_among_the_requests_of_a_network_is_given_back(monkeypatch: pyte
         return said
 
     assert asyncio.run(play()) == ["a"]
+
+
+def test_networks_take_turns_however_much_one_of_them_asks() -> None:
+    async def play() -> list[str]:
+        lanes, served = Lanes(2, 3), []
+
+        async def ask(network: str) -> None:
+            await lanes.enter(network)
+            served.append(network)
+
+        inside = [asyncio.create_task(ask(one)) for one in "aab"]
+        flood = [asyncio.create_task(ask(one)) for one in ["b"] * 20 + ["c"] * 20]
+        await asyncio.sleep(0)
+        newcomer = asyncio.create_task(ask("new"))
+        await asyncio.sleep(0)
+        for network in "aab":
+            lanes.leave(network)
+            await asyncio.sleep(0)
+        assert newcomer.done()
+        for task in (*inside, *flood):
+            task.cancel()
+        return served
+
+    assert asyncio.run(play()) == ["a", "a", "b", "b", "c", "new"]
+
+
+def test_who_keeps_a_request_waiting_keeps_no_place() -> None:
+    """Half of a body, or an answer that nobody reads, from as many addresses as there are places."""
+
+    async def play() -> None:
+        lanes, sender = Lanes(1, 1), asyncio.Event()
+
+        async def receive() -> dict[str, str]:
+            await sender.wait()
+            return {"type": "http.request"}
+
+        async def send(_: object) -> None:
+            await sender.wait()
+
+        receiving, answering = LanePlace(lanes, "a"), LanePlace(lanes, "b")
+        await receiving.take()
+        body = asyncio.create_task(receiving.receiving(receive)())
+        await asyncio.sleep(0)
+        await answering.take()
+        answer = asyncio.create_task(answering.sending(send)({"type": "http.response.body"}))
+        await asyncio.sleep(0)
+        await lanes.enter("c")
+        sender.set()
+        await answer
+        await asyncio.sleep(0)
+        assert not body.done(), "the work on what came waits for its turn"
+        lanes.leave("c")
+        await body
+        receiving.end()
+        await lanes.enter("c")
+
+    asyncio.run(asyncio.wait_for(play(), 10))

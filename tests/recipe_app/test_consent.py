@@ -11,14 +11,14 @@ from typing import Any, get_args
 import pytest
 from rigs import Rig
 
-from recipe_app.cooking import consent_form
-from recipe_app.cooking.consent_form import CONSENT_VERSION
+from recipe_app.cooking import checklist
+from recipe_app.cooking.checklist import CONSENT_VERSION
 from recipe_app.cooking.steering import steer
 from recipe_app.operations import kinds
 from storage.manifest import edit_manifest, read_manifest
 from storage.permission import Purpose, Scope, consent_in_words, enter_consent, why_not
 
-LOCALES = Path(consent_form.__file__).parents[1] / "locales"
+LOCALES = Path(checklist.__file__).parents[1] / "locales"
 
 
 @pytest.fixture
@@ -95,12 +95,10 @@ def test_another_text_is_another_version_and_is_asked_for_again(
 ) -> None:
     """The version is a hash of the words as they stand in the files, computed here anew."""
     words = {path.stem: json.loads(path.read_text()) for path in LOCALES.glob("*.json")}
-    asked = {name: {key: said[key] for key in consent_form.KEYS} for name, said in words.items()}
+    asked = {name: {key: said[key] for key in checklist.KEYS} for name, said in words.items()}
     told = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     assert told.startswith(CONSENT_VERSION)
-    assert len(consent_form.KEYS) == 3 + len(Scope)
-    from recipe_app.cooking import checklist
-
+    assert len(checklist.KEYS) == 3 + len(Scope)
     kitchen.agree(recording)
     state = kitchen.tools.records.state(recording)
     assert "consent" not in checklist.still_open(state, devices=False)
@@ -115,7 +113,7 @@ def test_the_form_is_printed_in_the_words_and_the_language_that_were_agreed_to(
     unanswered = operator.get(address).text
     assert (unanswered.count("☑"), unanswered.count("☐")) == (0, 5)
     kitchen.agree(recording, "annotate", language="de")
-    monkeypatch.setattr(consent_form, "WORDS", {"en": {}})  # the words of today are others
+    monkeypatch.setattr(checklist, "WORDS", {"en": {}})  # the words of today are others
     page = operator.get(address).text
     german = json.loads((LOCALES / "de.json").read_text())
     for key in ("consent.text", "consent.agree", "consent.scopes"):

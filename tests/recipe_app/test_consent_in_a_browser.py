@@ -9,7 +9,7 @@ import pytest
 from browser import Tablet
 from screens import serious
 
-from recipe_app.cooking import checklist, consent_form
+from recipe_app.cooking import checklist
 from storage.permission import Scope
 from sync.report.facts import consent_in_words
 
@@ -50,7 +50,7 @@ def test_agreeing_goes_into_the_manifest_and_undoing_takes_it_out(kitchen: Any, 
         "scopes": ["annotate", "release_raw"],
         "by": "tablet",
         "utc_ns": manifest["consent_history"][-1]["utc_ns"],
-        "version": consent_form.CONSENT_VERSION,
+        "version": checklist.CONSENT_VERSION,
         "language": "en",
         "person": "Basil",
     }
@@ -73,7 +73,7 @@ def test_a_changed_text_is_asked_for_again(
     annotate.click()
     page.locator('[data-key="scope-annotate"][aria-checked="true"]').wait_for()
     tablet.saved()
-    monkeypatch.setattr(consent_form, "CONSENT_VERSION", "another")
+    monkeypatch.setattr(checklist, "CONSENT_VERSION", "another")
     monkeypatch.setattr(checklist, "CONSENT_VERSION", "another")
     page.reload()
     page.locator('[data-key="consent"][aria-checked="false"]').wait_for()

@@ -8,6 +8,7 @@ import pytest
 from browser import at_the_desk, chromium
 from screens import serious
 
+from recipe_app.cooking.recorded_evidence import evidence_of, told
 from recipe_app.errors import BadOperation, NotNow
 from recipe_app.graphs.model import END, START, Graph, Step
 from recipe_app.review.drawn_graphs import agreement_of_graphs, differing, graph_with, holding
@@ -41,6 +42,31 @@ def test_only_what_differs_is_ruled_on() -> None:
         graph_with(RECIPE, [(1, 2), (2, 1)])
 
 
+def cooked(order: list[int], **error: bool) -> dict[str, Any]:
+    """The state of a recording whose steps were touched in this order."""
+    steps = {str(step.node): {"label": step.label} for step in STEPS}
+    runs = {str(node): {"runs": [{"start": k * 10, "end": k * 10 + 5}]} for k, node in enumerate(order)}
+    return {"recording": {"steps": steps}, "steps": runs, "errors": {"e": error} if error else {}}
+
+
+def test_an_edge_is_contradicted_by_who_made_no_error() -> None:
+    states = {
+        "a": cooked([1, 2, 3, 4]),
+        "b": cooked([2, 1, 3, 4]),
+        "c": cooked([2, 1, 4, 3], removed=False),
+        "d": cooked([2, 1, 3, 4], removed=True),
+        "e": cooked([1, 2]),
+    }
+    found = {one["edge"]: one for one in map(told, evidence_of(RECIPE, states))}
+    assert next(iter(found)) == (1, 2), "the most contradicted first"
+    assert found[1, 2] == {"edge": (1, 2), "kept": 2, "seen": 4, "broken_by": ["b", "d"]}
+    assert found[3, 4] == {"edge": (3, 4), "kept": 3, "seen": 3, "broken_by": []}
+    without = graph_with(RECIPE, [(2, 3), (3, 4)])
+    assert not any(one.is_challenged for one in evidence_of(without, states)), (
+        "the new version is judged anew"
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_two_draw_alone_a_third_rules_and_the_recipe_has_a_new_version(kitchen: Any) -> None:
@@ -51,6 +77,10 @@ def test_two_draw_alone_a_third_rules_and_the_recipe_has_a_new_version(kitchen: 
     assert third.post(f"{address}/assign", json={"people": people}).status_code == 200
     said = ann.get(address).json()
     a, b, c, d = (node for node, _ in said["steps"][:4])
+    recordings = cook_backwards(kitchen)
+    seen = {tuple(one["edge"]): one["broken_by"] for one in ann.get(address).json()["contradicted"]}
+    assert seen
+    assert all({*broken} == {*recordings} for broken in seen.values())
     first = {"seen": said["hash"], "edges": [[a, b], [c, d]]}
     assert third.post(address, json=first).status_code == 403
     assert ann.post(address, json=first | {"seen": "0" * 64}).status_code == 409
@@ -71,7 +101,24 @@ def test_two_draw_alone_a_third_rules_and_the_recipe_has_a_new_version(kitchen: 
         rule(at_the_desk(browser, kitchen.url, third.headers["x-kitchensync-login"]))
     fresh = third.get(address).json()  # of the new version nobody has drawn anything
     assert (fresh["hash"] != said["hash"], fresh["people"], fresh["complete"]) == (True, [], False)
+    still = [one["edge"] for one in fresh["contradicted"]]
+    place = kitchen.tools.records.state(recordings[0])["recording"]["order"].index
+    broken = [[u, v] for u, v in ((a, b), (c, d)) if place(u) < place(v)]  # they were cooked backwards
+    assert still == broken, "judged by the new version"
     assert set(kitchen.tools.shelf.get("tea_and_toast").graph.inner_edges) == {(a, b), (c, d)}
+
+
+def cook_backwards(kitchen: Any) -> list[str]:
+    """Cook twice, the last step first; return the recordings."""
+    found = []
+    for _ in range(2):
+        recording = str(kitchen.choose()["recording"])
+        for node in reversed(kitchen.tools.records.state(recording)["recording"]["order"]):
+            kitchen.now_ns += 10**9
+            kitchen.post(kitchen.operation(recording, "done", {"node": node}))
+        kitchen.post(kitchen.operation(recording, "finish", {}))
+        found.append(recording)
+    return found
 
 
 def draw(desk: Any, edges: list[tuple[int, int]]) -> None:
@@ -83,7 +130,8 @@ def draw(desk: Any, edges: list[tuple[int, int]]) -> None:
         page.get_by_label("waits for", exact=True).select_option(str(before))
         page.get_by_role("button", name="Add this edge").focus()
         page.keyboard.press("Enter")
-        page.locator("#graphs li").nth(number).wait_for()
+        page.locator("#graphs .rows:not(#contradicted) li").nth(number).wait_for()
+    assert page.locator("#contradicted li").count() > 0
     assert serious(page) == []
     page.get_by_role("button", name="Submit").focus()
     page.keyboard.press("Enter")
@@ -92,15 +140,15 @@ def draw(desk: Any, edges: list[tuple[int, int]]) -> None:
 
 
 def rule(desk: Any) -> None:
-    """Reject the first edge that differs, accept the second, make a version of it."""
+    """Reject the first edge that differs, accept the second, make a version of it; by keyboard alone."""
     page = desk.page
     desk.go("/recipes/tea_and_toast/graphs")
     page.get_by_text("2 answers to rule on").wait_for()
-    page.get_by_label("no", exact=True).first.check()
+    page.get_by_label("no", exact=True).first.press("Space")
     page.get_by_text("1 answer to rule on").wait_for()
-    page.get_by_label("yes", exact=True).nth(1).check()
+    page.get_by_label("yes", exact=True).nth(1).press("Space")
     page.get_by_text("0 answers to rule on").wait_for()
     assert serious(page) == []
-    desk.tap("Make it the newest version")
+    page.get_by_role("button", name="Make it the newest version").press("Enter")
     page.get_by_text("It is the recipe's newest version.").wait_for()
     assert desk.problems == []

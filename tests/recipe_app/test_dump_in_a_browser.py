@@ -18,7 +18,7 @@ from screens import fit_to_be_shown, small_boxes
 from kitchensync.cli import main
 from recipe_app.exchange.dump_pictures import frames_in
 from recipe_app.exchange.dumps import join_frames
-from recipe_app.web.access import LOGIN_HEADER
+from recipe_app.web.door.access import LOGIN_HEADER
 
 pytestmark = pytest.mark.timeout(240)
 QR = "async (text) => (await import('/static/core/qr.js')).qr(text)"
@@ -74,6 +74,7 @@ def give(desk: Any, *files: str) -> None:
     desk.get_by_role("button", name="Take it in", disabled=False).wait_for()
 
 
+@pytest.mark.long
 def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tablet, tmp_path: Path) -> None:
     page = tablet.page
     largest = "KS1z:" + "aZ09_-" * 44 + "xy"

@@ -23,8 +23,8 @@ from recipe_app.errors import BadOperation
 from recipe_app.exchange.dumps import read_dump, site_of, take_in
 from recipe_app.store import tables
 from recipe_app.store.app_records import new_id
-from recipe_app.web.api_desk import FILM
-from recipe_app.web.request_bodies import MAX_BODY
+from recipe_app.web.desk.api_desk import FILM
+from recipe_app.web.door.request_bodies import MAX_BODY
 
 SOUND = bytes(range(256)) * 8
 

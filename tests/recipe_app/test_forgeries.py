@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from recipe_app.cooking.consent_form import CONSENT_VERSION
+from recipe_app.cooking.checklist import CONSENT_VERSION
 from recipe_app.errors import BadOperation
-from recipe_app.exchange import intake, rights
+from recipe_app.exchange import intake
 from recipe_app.exchange.dumps import read_dump, site_of, take_in
 from recipe_app.store.app_records import new_id
 
@@ -117,11 +117,11 @@ def any_place(stamp: Any, **_: Any) -> Any:
 Check = tuple[Any, str, Any]
 SIGNED: Check = (intake, "was_answered", true)
 INSIDE: Check = (intake, "inside", any_place)
-ACTOR: Check = (rights.Sender, "actor_of", as_claimed)
-CONSENT: Check = (rights, "require_consent_by_person", nothing)
-OWN: Check = (rights, "require_own", nothing)
-KEPT: Check = (rights, "require_kept_by_person", nothing)
-CORRECTING: Check = (rights, "require_correcting", nothing)
+ACTOR: Check = (intake.Sender, "actor_of", as_claimed)
+CONSENT: Check = (intake, "require_consent_by_person", nothing)
+OWN: Check = (intake, "require_own", nothing)
+KEPT: Check = (intake, "require_kept_by_person", nothing)
+CORRECTING: Check = (intake, "require_correcting", nothing)
 
 
 @dataclass(frozen=True)

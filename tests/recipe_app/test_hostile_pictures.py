@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import struct
 import zlib
+from fractions import Fraction
 from pathlib import Path
 
+import av
 import cv2
 import numpy as np
 import pytest
 import segno
+from made_up_pictures import black
 
 from recipe_app.errors import BadOperation
 from recipe_app.exchange import dump_pictures
 from recipe_app.exchange.adopt import NotAdopted, adopt
 from recipe_app.exchange.dump_pictures import frames_in
+from sensors.gopro.media import open_media
 from sensors.process_apart import Bounds
-
-
-def piece(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-
-def black(path: Path, side: int) -> Path:
-    """A PNG of one bit a pixel without any light: 65,000 x 65,000 pixels in 0.6 MB."""
-    head = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
-    packer = zlib.compressobj(9)
-    row = bytes(1 + (side + 7) // 8)
-    rows = b"".join(packer.compress(row) for _ in range(side)) + packer.flush()
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + piece(b"IHDR", head) + piece(b"IDAT", rows) + piece(b"IEND", b""))
-    return path
 
 
 @pytest.mark.slow
@@ -85,3 +75,27 @@ def test_a_list_of_other_files_is_no_film(tmp_path: Path) -> None:
             adopt(tmp_path, "r", [tmp_path / name], consent="c", participant="p", tell=lambda *_: None)
         with pytest.raises(BadOperation, match="no frame of a dump"):
             frames_in(tmp_path / name, film=True, name=name)
+
+
+def film_of(picture: Path, path: Path) -> Path:
+    """A film whose three pictures are this PNG, as it lies there."""
+    width, height = struct.unpack_from(">II", picture.read_bytes(), 16)
+    with av.open(str(path), "w", format="mov") as film:
+        stream = film.add_stream("png", rate=1)
+        stream.width, stream.height, stream.pix_fmt = width, height, "rgb24"
+        for number in range(3):
+            packet = av.Packet(picture.read_bytes())
+            packet.stream, packet.pts, packet.dts, packet.time_base = stream, number, number, Fraction(1)
+            film.mux(packet)
+    return path
+
+
+def test_a_film_of_huge_pictures_is_neither_adopted_nor_decoded_where_it_lies_already(tmp_path: Path) -> None:
+    film = film_of(black(tmp_path / "large.png", 8_000), tmp_path / "large.mov")
+    with pytest.raises(NotAdopted, match="more than 50 megapixels"):
+        adopt(tmp_path / "data", "take", [film], consent="c", participant="p", tell=lambda *_: None)
+    with open_media(film).container() as opened, pytest.raises(av.FFmpegError):
+        next(opened.decode(video=0))
+    small = film_of(black(tmp_path / "small.png", 500), tmp_path / "small.mov")
+    with open_media(small).container() as opened:
+        assert next(opened.decode(video=0)).width == 500

@@ -76,7 +76,7 @@ def test_the_record_keeps_what_was_shown_and_what_the_recipe_says(kitchen: Any) 
     assert english["graph_hash"] == frozen["graph_hash"]
     assert bundle["timers"]["5"][0]["seconds"] == 180
     assert bundle["language"] == "en"  # of the hints: what is planned with one is shown as English
-    assert {"", "Boil the juice in the kettle"} < {
+    assert {"", "Fill the kettle with 600 ml of water"} < {
         hint["text"] for hints in bundle["hints"].values() for hint in hints
     }
     absent = {"op_id": new_id(8), "recipe": "tea_and_toast", "language": "fr"}
@@ -263,7 +263,7 @@ def test_a_recorder_that_was_killed_is_not_said_to_record(kitchen: Any) -> None:
     recording = kitchen.choose(folder="soup_1")["recording"]
     places = kitchen.tablet.get("/api/v1/running").json()
     assert places == {"running": ["soup_1"], "free": ["soup_1"], "adopted": []}
-    for watch in (Station(kitchen.data, None), None):
+    for watch in (Station(kitchen.data), None):
         app = create_app(dataclasses.replace(kitchen.tools, watch=watch))
         tablet = httpx.Client(base_url=kitchen.serve(app), trust_env=False, headers=kitchen.tablet.headers)
         with tablet:

@@ -127,6 +127,7 @@ def test_two_researchers_judge_and_a_third_rules(kitchen: Any, wrong: tuple[str,
         desk.tap("Keep with the recording")
         page.get_by_text("Kept in annotations/").wait_for()
         assert desk.problems == []
+    kitchen.tools.films.close()
     kept = json.loads((folder / "annotations" / "errors-1.json").read_text())
     assert [error["judged"] for error in kept["errors"]] == [every({"intent": "by_accident"})] * 2
     assert [error["error_id"] for error in kept["errors"]] == errors

@@ -12,7 +12,7 @@ from screens import fit_to_be_shown
 
 from recipe_app.store import tables
 from recipe_app.store.app_records import new_id
-from recipe_app.web import pages_overview
+from recipe_app.web.desk import pages_overview
 
 ROW = re.compile(r'<td><a href="/desk/recordings/([0-9a-f-]{36})"')
 WHO = ("Basil", "Clove_2", "A%b")
@@ -116,7 +116,7 @@ def test_the_log_is_filtered_by_person_device_and_recording(kitchen: Any) -> Non
 def test_the_filters_are_used_by_keyboard_and_fit(kitchen: Any, listed: dict[str, dict[str, Any]]) -> None:
     from browser import at_the_desk, chromium
 
-    from recipe_app.web.access import LOGIN_HEADER
+    from recipe_app.web.door.access import LOGIN_HEADER
 
     with chromium() as browser:
         desk = at_the_desk(browser, kitchen.url, kitchen.desk("researcher").headers[LOGIN_HEADER])

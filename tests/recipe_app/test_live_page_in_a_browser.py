@@ -71,7 +71,7 @@ def recorder(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder
 @pytest.fixture
 def url(kitchen: Any) -> str:
     """The app that watches what others record."""
-    tools = dataclasses.replace(kitchen.tools, capture=Station(kitchen.data, None))
+    tools = dataclasses.replace(kitchen.tools, capture=Station(kitchen.data))
     return str(kitchen.serve(create_app(tools)))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from browser import Desk, at_the_desk, chromium
 from click.testing import CliRunner
 from filmed_cooking import DONE_S, cook_on_film
 from screens import serious
-from speech import HZ, spoken, write_wav
+from speech import HZ, kitchen_noises, spoken, write_wav
 
 from kitchensync.cli import main
 
@@ -23,6 +25,28 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 pytest.importorskip(
     "pocketsphinx", reason="words of narrations are recognized by pocketsphinx; it is in the dev extra"
 )
+
+
+PHRASES = (
+    *("fill the kettle", "fill the kettle with three hundred milliliters of water", "boil the water"),
+    *(
+        "boil the water in the kettle",
+        "place one tea bag",
+        "place one tea bag in a mug",
+        "pour the hot water",
+    ),
+    *("pour the hot water over the tea bag", "steep the tea", "steep the tea for three minutes"),
+    *("discard the tea bag", "toast one slice of bread", "toast one slice of bread in the toaster"),
+    *("spread one teaspoon of butter", "spread one teaspoon of butter on the toast"),
+    *("spread one tablespoon of jam", "spread one tablespoon of jam over the butter"),
+    *("cut the toast", "cut the toast into two triangles", "now boil the water"),
+)
+"""What somebody might say of the recipe's steps."""
+SPOKEN = int(os.environ.get("KITCHENSYNC_PHRASES", "4"))
+"""So many of them go through the browser, each as long as it is spoken; all of them in `make phrases`."""
+NOISES = ("silence", "clatter 2000")
+LOST_S = 1.0
+"""So much of what was spoken may be lost when the page dies."""
 
 
 @pytest.fixture
@@ -120,6 +144,79 @@ def test_a_film_is_told_and_what_was_said_is_released(
     assert told_second == ["boil the water", "boil", "typed", order[2]]
     checked = CliRunner().invoke(main, ["release", "check", str(out), "--against", str(kitchen.data)])
     assert checked.exit_code == 0, checked.output
+
+
+@pytest.mark.timeout(150 + 15 * SPOKEN)
+@pytest.mark.long
+def test_what_the_microphone_hears_is_kept_once_as_its_words_and_noise_as_none(
+    kitchen: Any, cooked: tuple[str, Path], tmp_path: Path
+) -> None:
+    recording, folder = cooked
+    said = tmp_path / "said.wav"
+    assert len(PHRASES) == 20
+    sounds = [(text, spoken(text)) for text in PHRASES[:: 20 // SPOKEN]]
+    noises = dict(kitchen_noises(2.0))
+    sounds += [("", noises[name]) for name in NOISES]
+    login = kitchen.desk("researcher").headers["x-kitchensync-login"]
+    write_wav(said, sounds[0][1])
+    with chromium(f"--use-file-for-fake-audio-capture={said}%noloop") as browser:
+        desk = at_the_desk(browser, kitchen.url, login)
+        go(desk, recording)
+        for number, (_, sound) in enumerate(sounds):
+            write_wav(
+                said, np.concatenate([sound, np.zeros(60 * HZ, np.int16)])
+            )  # read when the microphone opens
+            show(desk, 10 * number)
+            desk.page.keyboard.press("r")
+            desk.page.get_by_text("Speak now").wait_for()
+            wait_recorded(desk.page, folder, len(sound) / HZ)
+            desk.page.keyboard.press("r")
+            desk.page.get_by_role("button", name="Hear").nth(number).wait_for(timeout=60_000)
+        desk.tap("Submit")
+        desk.page.get_by_text("Submitted").wait_for()
+        assert desk.problems == []
+    kept = json.loads((folder / "annotations" / "narration" / "narrations-1.json").read_text())["narrations"]
+    assert [one["frame"] for one in kept] == [10 * number for number in range(len(sounds))]
+    wrong = [(one["text"], text) for one, (text, _) in zip(kept, sounds, strict=True) if one["text"] != text]
+    assert len(wrong) <= max(1, len(sounds) // 10), wrong
+    assert all(text for _, text in wrong), "noise is no text"
+    files = {path.name: path for path in (folder / "annotations" / "narration").glob("*.webm*")}
+    assert sorted(files) == sorted(one["sound"] for one in kept), "each sound is there once"
+    for one, (_, sound) in zip(kept, sounds, strict=True):
+        assert seconds_of(files[one["sound"]]) > len(sound) / HZ
+
+
+def test_a_killed_tab_loses_what_it_had_not_sent_and_that_is_less_than_a_second(
+    kitchen: Any, cooked: tuple[str, Path], tmp_path: Path
+) -> None:
+    recording, folder = cooked
+    write_wav(tmp_path / "said.wav", np.zeros(60 * HZ, np.int16))
+    login = kitchen.desk("researcher").headers["x-kitchensync-login"]
+    with chromium(f"--use-file-for-fake-audio-capture={tmp_path / 'said.wav'}") as browser:
+        desk = at_the_desk(browser, kitchen.url, login)
+        page = desk.page
+        page.add_init_script("""
+            const recorder = MediaRecorder.prototype, start = recorder.start;
+            window.parts_s = [];
+            recorder.start = function (...given) {
+                let last = performance.now();
+                this.addEventListener("dataavailable", () => {
+                    window.parts_s.push((performance.now() - last) / 1000);
+                    last = performance.now();
+                });
+                return start.apply(this, given);
+            };
+        """)
+        go(desk, recording)
+        page.keyboard.press("r")
+        wait_recorded(page, folder, 4.0)
+        parts_s = page.evaluate("window.parts_s")
+        with suppress(Exception):  # nobody answers: the process of the page is gone
+            page.goto("chrome://crash", timeout=3000)
+        (part,) = (folder / "annotations" / "narration").glob("*.part")
+        assert len(parts_s) > 4
+        assert np.median(parts_s) < LOST_S / 1.5, "each part is sent when it is there: one is lost"
+        assert seconds_of(part) > sum(parts_s) - LOST_S
 
 
 def seconds_of(sound: Path) -> float:

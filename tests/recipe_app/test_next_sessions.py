@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -11,10 +12,12 @@ from typing import Any
 import pytest
 from browser import at_the_desk, on_screen
 from screens import fit_to_be_shown, serious
+from small_takes import write_manifest
 
 from recipe_app.cooking import next_sessions
 from recipe_app.store.app_records import new_id
-from recipe_app.web.access import LOGIN_HEADER
+from recipe_app.web.door.access import LOGIN_HEADER
+from storage.manifest import edit_manifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -109,30 +112,87 @@ def test_what_was_chosen_instead_is_counted(kitchen: Any) -> None:
     assert later
 
 
-def test_the_plan_says_how_far_the_study_is_and_leads_to_the_recordings(kitchen: Any) -> None:
-    goals = [
-        {"recipe": "tea_and_toast", "strategy": "normal", "count": 2, "display": "paragraph"},
-        {"recipe": "tea_and_toast", "strategy": "normal", "count": 1},
-        {"recipe": "yogurt_bowl", "strategy": "induced", "count": 1},
-    ]
-    body = {"schema": "study-plan/1", "sessions": [entry(kitchen, 1), entry(kitchen, 9)], "goals": goals}
-    desk = kitchen.desk("researcher")
-    assert kitchen.desk("operator").post("/api/v1/desk/plan", json=body).status_code == 200
-    first = next_sessions.sessions_of(kitchen.tools.records)[0].session
-    recording = begin(kitchen.tablet, kitchen, first).json()["recording"]
-    cells = next_sessions.cells_of(kitchen.tools.records)
-    assert (cells["tea_and_toast", "normal"].wanted, cells["tea_and_toast", "normal"].planned) == (3, 1)
-    assert "0 of 3" in desk.get("/desk/plan").text
-    kitchen.post(kitchen.operation(recording, "finish", {}))
-    page = desk.get("/desk/plan").text
-    assert ("1 of 3" in page, "1 planned" in page, page.count("1 missing")) == (True, True, 2)
-    link = "/desk?q=tea_and_toast&amp;strategy=normal"
-    assert link in page
-    assert recording in desk.get(link.replace("&amp;", "&")).text
-    other = kitchen.choose(recipe="tea_and_toast")["recording"]
-    kitchen.post(kitchen.operation(other, "withdraw", {}))
-    cell = next_sessions.cells_of(kitchen.tools.records)["tea_and_toast", "normal"]
-    assert (cell.cooked, cell.withdrawn) == (1, 1)
+STUDY = """
+goals = [{ recipe = "tea_and_toast", strategy = "normal", count = 2 }]
+[study]
+zone = "UTC"
+begin = 2026-09-20
+days = 14
+[people.Basil]
+hours = ["mon-sun 00:00-23:00"]
+[people.Nobody]
+hours = ["mon-sun 00:00-23:00"]
+[kitchens.Kitchen]
+hours = ["mon-sun 00:00-23:00"]
+"""
+
+
+def cook(kitchen: Any, name: str) -> None:
+    """A finished recording on the disk, as capture leaves it."""
+    (kitchen.data / name).mkdir()
+    write_manifest(kitchen.data / name, {}, {})
+    with edit_manifest(kitchen.data / name) as manifest:
+        manifest |= {"state": "complete", "pseudonym": "Basil", "place": "Kitchen"}
+        manifest |= {"recipe": {"name": "tea_and_toast", "order": [1]}, "script": {"strategy": "normal"}}
+        manifest["script"]["display"] = "steps"
+        manifest["started"] = {"utc_ns": kitchen.utc_ns - 86_400 * 10**9, "host_ns": 1}
+
+
+def save(desk: Any, study: str, seen: int, *locked: str) -> Any:
+    return desk.post("/api/v1/desk/study", json={"study": study, "seen": seen, "locked": list(locked)})
+
+
+def test_a_study_is_planned_at_the_desk_from_what_was_recorded(kitchen: Any) -> None:
+    desk, other = kitchen.desk("operator"), kitchen.desk("admin")
+    assert kitchen.basil
+    cook(kitchen, "take-1")
+    answer = save(desk, STUDY, 0)
+    assert (answer.status_code, answer.json()) == (200, {"sessions": 1, "unmet": []})
+    number, kept = next_sessions.kept_plan(kitchen.tools.records)
+    assert kept["notes"] == ["Nobody has no account here or withdrew: no session is planned for them"]
+    (planned,) = next_sessions.sessions_of(kitchen.tools.records)
+    assert planned.entry.start.timestamp() >= kitchen.utc_ns / 1e9  # nothing is planned behind us
+    assert save(other, STUDY.replace("count = 2", "count = 3"), number).json()["sessions"] == 2
+    refused = save(desk, STUDY.replace("count = 2", "count = 4"), number)  # seen before the other's
+    assert refused.status_code == 409
+    assert "somebody else changed the plan" in refused.json()["error"]
+    last, kept = next_sessions.kept_plan(kitchen.tools.records)
+    assert "count = 3" in kept["study"]
+    first = next_sessions.sessions_of(kitchen.tools.records)[0]
+    assert save(desk, STUDY, last, first.session).status_code == 200
+    (stays,) = next_sessions.sessions_of(kitchen.tools.records)
+    assert (stays.session, stays.entry.locked) == (first.session, True)
+    wrong = save(desk, "goals = 3", next_sessions.kept_plan(kitchen.tools.records)[0])
+    assert (wrong.status_code < 500, "study: " in wrong.json()["error"]) == (True, True)
+
+
+def test_what_somebody_avoids_is_not_planned_for_them(kitchen: Any) -> None:
+    desk = kitchen.desk("operator")
+    bands = {"person": kitchen.basil, "avoids": "bread, peanut", "hand": "left", "gender": "woman"}
+    assert desk.post("/api/v1/desk/bands", json=bands).status_code == 200
+    graph = kitchen.tools.shelf.get("tea_and_toast").graph
+    assert any("bread" in step.text.lower() for step in graph.steps)
+    (unmet,) = save(desk, STUDY, 0).json()["unmet"]
+    assert "nobody may cook tea_and_toast" in unmet["reason"]
+
+
+def test_coverage_counts_the_folders_and_each_cell_leads_to_them(kitchen: Any) -> None:
+    desk = kitchen.desk("operator")
+    assert kitchen.basil
+    assert "No study is kept here" in desk.get("/desk/coverage").text
+    assert save(desk, STUDY, 0).status_code == 200
+    cook(kitchen, "take-1")
+    page = desk.get("/desk/coverage").text
+    assert "<polyline" in page
+    link = "/desk/coverage?by=recipe&by=strategy&row=tea_and_toast%7Cnormal&stage=recorded"
+    assert f"{link}#chosen" in html.unescape(page)
+    assert "take-1" in desk.get(link).text
+    rows = desk.get("/desk/coverage.csv?by=recipe&by=person").text.splitlines()
+    assert rows[0].startswith("recipe,person,wanted,planned,recorded")
+    assert rows[1].startswith("tea_and_toast,,2,2,1")
+    assert "<svg" in desk.get("/desk/coverage.svg").text
+    assert "BEGIN:VEVENT" in desk.get("/desk/plan.ics").text
+    assert "tea and toast · normal" in desk.get("/desk/plan.html").text
 
 
 @pytest.mark.parametrize("wrong", [{"minutes": 0}, {"start": "soon"}, {"more": 1}])
@@ -155,7 +215,7 @@ def test_a_plan_is_taken_in_at_the_desk_and_begun_by_one_touch(
     desk = at_the_desk(browser, kitchen.url, kitchen.desk("operator").headers[LOGIN_HEADER])
     desk.go("/plan")
     desk.page.get_by_text("No plan was taken in yet").wait_for()
-    desk.page.get_by_label("File").set_input_files(tmp_path / "plan.json")
+    desk.page.get_by_label("File", exact=True).set_input_files(tmp_path / "plan.json")
     desk.tap("Take in a plan")
     desk.page.get_by_role("row").nth(2).wait_for()
     fit_to_be_shown(desk.page)

@@ -24,17 +24,19 @@ class Rig:
         self.asked: list[tuple[str, str]] = []
         self.refusal: list[str] = []
 
-    def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
+    def start(
+        self, recording: str, *, participant: str, consent: str, place: str, override: str = ""
+    ) -> list[str]:
         self.asked.append(("start", recording))
         if not self.refusal:
             self.kitchen.record(recording)
         return self.refusal
 
-    def stop(self, recording: str) -> list[str]:
+    def stop(self, recording: str, *, by: str) -> list[str]:
         self.asked.append(("stop", recording))
         return self.refusal
 
-    def abort(self, recording: str, *, reason: str) -> list[str]:
+    def abort(self, recording: str, *, reason: str, by: str) -> list[str]:
         self.asked.append(("abort", recording))
         return self.refusal
 

@@ -156,7 +156,9 @@ def rate(kitchen: Any, recording: str, five: list[Any], people: list[str], items
     assert five[0].post(f"{address}/ask", json=strange).status_code == 422
     three = [question | {"relevance": at, "informativeness": 0.5} for at in (0.9, 0.5, 0.1)]
     assert five[0].post(f"{address}/ask", json={"questions": three}).json() == {"items": 3}
-    for client in five:
+    with chromium() as browser:
+        rate_by_keyboard(at_the_desk(browser, kitchen.url, five[4].headers["x-kitchensync-login"]), recording)
+    for client in five[:4]:
         said = client.get(address)
         assert ("0.9" in said.text, "hidden" in said.text) == (False, False)
         for number, item in enumerate(said.json()["items"]):
@@ -172,3 +174,23 @@ def rate(kitchen: Any, recording: str, five: list[Any], people: list[str], items
             assert codes == [200, 200]
         assert client.post(f"{address}/submit", json={}).status_code == 200
     assert five[0].post(f"{address}/accept", json={}).status_code == 200
+
+
+def rate_by_keyboard(desk: Any, recording: str) -> None:
+    """Rate three questions, each one higher, and submit; the mouse is not touched."""
+    page = desk.page
+    desk.go(f"/recordings/{recording}/opinions/ratings")
+    for number in range(3):
+        page.get_by_text(f"{number + 1} / 3 ·").wait_for()
+        for name, value in (("relevance", 1 + number), ("informativeness", 3)):
+            page.locator(f"input[name={name}][value='{value}']").focus()
+            page.keyboard.press("Space")
+        left = 2 * (2 - number)
+        page.get_by_text(f"{left} questions left").wait_for()
+        page.get_by_role("button", name="Next").focus()
+        page.keyboard.press("Enter")
+    assert serious(page) == []
+    page.get_by_role("button", name="Submit").focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("Submitted.").wait_for()
+    assert desk.problems == []

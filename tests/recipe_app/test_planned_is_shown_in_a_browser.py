@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,11 +86,17 @@ def told_everywhere(kitchen: Any, shown: Shown, words: dict[int, str], desk: Any
         ]
 
 
+def without_prefix(page: Any) -> None:
+    """No step is led by its action in a file's manner, as in `Peel-Peel 1 banana`."""
+    assert re.findall(r"\b(\w+)\s?-\s?\1\b", page.locator("body").inner_text(), re.IGNORECASE) == []
+
+
 def printed(browser: Any, kitchen: Any, shown: Shown) -> None:
     """The script on paper has the same words in the same order."""
     login = kitchen.desk("operator").headers["x-kitchensync-login"]
     page = at_the_desk(browser, kitchen.url, login).page
     page.goto(f"{kitchen.url}/desk/recordings/{shown.recording}/script")
+    without_prefix(page)
     assert page.locator(".script .words").all_inner_texts() == [shown.words[node] for node in shown.order]
     page.context.close()
 
@@ -99,6 +106,10 @@ def cooks(kitchen: Any, browser: Any) -> Any:
     """A tablet that shows one recording after the other."""
     with on_screen(kitchen, browser) as tablet:
         yield tablet
+
+
+def test_the_plan_has_every_category_and_what_is_planned_is_another_text_or_place() -> None:
+    assert sorted(number for said in PLAN.values() for number in said["categories"]) == list(range(8))
 
 
 def follow(tablet: Tablet, shown: Shown) -> Any:
@@ -157,11 +168,12 @@ def test_where_the_recipe_is_hidden_the_log_says_that_nothing_of_it_was_shown(
     kitchen: Any, cooks: Tablet
 ) -> None:
     desk = kitchen.desk("researcher")
-    shown = planned(kitchen, "induced", "hidden")
-    page = follow(cooks, shown)
-    assert page.locator("main").inner_text() == "Tea and toast"
-    cook(kitchen, page, shown)
-    told_everywhere(kitchen, shown, dict.fromkeys(shown.words, ""), desk)
+    for strategy in STRATEGIES:
+        shown = planned(kitchen, strategy, "hidden")
+        page = follow(cooks, shown)
+        assert page.locator("main").inner_text() == "Tea and toast"
+        cook(kitchen, page, shown)
+        told_everywhere(kitchen, shown, dict.fromkeys(shown.words, ""), desk)
 
 
 def test_the_events_of_a_recording_keep_what_was_shown_beside_what_the_recipe_says(
@@ -249,6 +261,7 @@ def test_review_and_desk_show_the_recipe_the_plan_and_what_was_done_side_by_side
     cook(kitchen, page, shown)
     page.goto(f"{tablet.url}/t/rec/{shown.recording}/review")
     tablet.screen("review")
+    without_prefix(page)
     row = page.locator(".planned", has_text="600 ml of juice")
     sides = {
         name: row.locator(f'[data-side="{name}"]').inner_text() for name in ("original", "planned", "done")
@@ -261,6 +274,9 @@ def test_review_and_desk_show_the_recipe_the_plan_and_what_was_done_side_by_side
     assert serious(page) == []
     desk = at_the_desk(browser, kitchen.url, kitchen.desk("researcher").headers["x-kitchensync-login"]).page
     desk.goto(f"{kitchen.url}/desk/recordings/{shown.recording}")
+    without_prefix(desk)
+    assert desk.locator("#timeline g").count() == 11
+    assert desk.locator("#timeline .run").count() == len(shown.order)
     cells = desk.locator('#sides [data-node="1"] td').all_inner_texts()
     assert cells[1:4] == ["Fill the kettle with 300 ml of water", shown.words[1], shown.words[1]]
     assert (cells[4], "–" in cells[5]) == ("done", True)

@@ -35,7 +35,7 @@ from recipe_app.graphs.formats.annotations import (
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import Database
-from recipe_app.web.access import LOGIN_HEADER
+from recipe_app.web.door.access import LOGIN_HEADER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 CATEGORIES = {"Preparation Error": 1, "Order Error": 3, "Missing Step": 7, "Other": 8}

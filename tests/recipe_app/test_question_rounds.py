@@ -11,10 +11,12 @@ import pytest
 from browser import at_the_desk, chromium
 from click.testing import CliRunner
 from filmed_cooking import cook_on_film
+from model_server import ModelServer, message
 from screens import serious
 
 from kitchensync.cli import main
-from recipe_app.review.question_rounds import QuestionVerdict, agreement_of_judges, candidates, decide
+from recipe_app.review.question_rounds import ASKED, QuestionVerdict, agreement_of_judges, candidates, decide
+from storage.manifest import edit_manifest
 
 ITEM = {"item": "q", "type": "next", "answers": ["a", "b"], "question": "?", "example": {}}
 
@@ -38,7 +40,7 @@ def by_the_table(judged: list[QuestionVerdict], ruling: QuestionVerdict | None) 
     if yes == 1 and not ruling.valid:
         return "rejected", set()
     texts = list(dict.fromkeys([*ITEM["answers"], *extra]))
-    third = dict(zip(texts, ruling.accepted, strict=True))
+    third = dict(zip((text for text, _ in candidates(ITEM, judged)), ruling.accepted, strict=True))
     kept = set()
     for text in texts:
         of = [*(votes[text] if yes == 2 and text in votes else []), third[text]]
@@ -86,33 +88,126 @@ def judged_by(kitchen: Any, recording: str, client: Any, item: dict[str, Any], *
     return client.post(f"/api/v1/desk/recordings/{recording}/questions", json=body)
 
 
+def test_each_example_gets_two_chances_of_a_human_answer_and_nothing_tells_whose_an_answer_is() -> None:
+    judged = [verdict(True, True, False, added=["mine"]), verdict(True, True, True, added=["yours"])]
+    offered = candidates(ITEM, judged)
+    assert {*offered} == {("a", "machine"), ("b", "machine"), ("mine", "annotator"), ("yours", "annotator")}
+    places = set()
+    for number in range(30):
+        told = [tag for _, tag in candidates(ITEM | {"item": str(number)}, judged)]
+        places |= {place for place, tag in enumerate(told) if tag == "annotator"}
+    assert places == {0, 1, 2, 3}
+    assert offered == candidates(ITEM, judged[::-1]), "whoever answered first"
+    for chosen in (["mine"], ["yours"], ["mine", "yours"], []):
+        ruling = verdict(True, *(text in chosen for text, _ in offered))
+        found = decide(ITEM, judged, ruling)
+        assert sorted(found.answers) == sorted(["a", *chosen]), "each human answer is ruled on by itself"
+
+
+def written_by_a_model(folder: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Have a model on loopback write questions about a recording; return the rows."""
+
+    def say(body: dict[str, Any]) -> tuple[int, bytes]:
+        about = body["messages"][0]["content"].splitlines()[-3]
+        answers = [f"so says {len(about)}", "ask again"]
+        three = [{"question": f"Written {n}?", "answers": answers} for n in range(3)]
+        return 200, message(json.dumps({"candidates": three}))
+
+    with edit_manifest(folder) as manifest:
+        manifest["consent_scopes"] += ["third_party_processing"]
+    server = ModelServer(say, "questions")
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    try:
+        done = CliRunner().invoke(main, ["export", "promqa", str(folder), "--model", "--out", str(out)])
+    finally:
+        server.close()
+    assert done.exit_code == 0, done.output
+    rows = json.loads(out.read_text())
+    assert all(row["verification"]["question"].startswith("Written") for row in rows)
+    return list(rows)
+
+
+def ask_in_form(kitchen: Any, recording: str, form: str) -> None:
+    """Ask the same in another form: one recording shows both pages."""
+    (asked, *_) = (op["body"] for op in kitchen.tools.records.ops(recording) if op["kind"] == ASKED)
+    kitchen.tools.records.note(ASKED, recording, asked | {"form": form}, actor="")
+
+
+def judge_by_keyboard(desk: Any, recording: str, items: list[dict[str, Any]]) -> None:
+    """Reject the first question, accept the others with all their answers, and submit; the mouse is not touched."""
+    page = desk.page
+    desk.go(f"/recordings/{recording}/questions")
+    for number, item in enumerate(items):
+        page.get_by_text(f"{number + 1} / {len(items)} ·").wait_for()
+        assert page.locator("#questions").get_by_role("checkbox").count() == 0, "the question first"
+        page.get_by_label("no" if number == 0 else "yes", exact=True).focus()
+        page.keyboard.press("Space")
+        for text in item["answers"] if number else ():
+            page.get_by_label(text, exact=True).focus()
+            page.keyboard.press("Space")
+        assert page.locator("#questions").get_by_role("checkbox").count() == (
+            len(item["answers"]) if number else 0
+        )
+        page.get_by_role("button", name="Save, to the next one").focus()
+        page.keyboard.press("Enter")
+    page.get_by_text("0 questions left").wait_for()
+    assert serious(page) == []
+    page.get_by_role("button", name="Submit").focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("Submitted.").wait_for()
+    assert desk.problems == []
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(150)
-def test_a_film_is_asked_about_judged_ruled_on_and_exported(kitchen: Any, tmp_path: Path) -> None:
+@pytest.mark.timeout(200)
+def test_from_film_to_a_model_s_question_to_verified_to_export(
+    kitchen: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recording, folder, _ = cook_on_film(kitchen)
+    written = written_by_a_model(folder, tmp_path / "written.json", monkeypatch)
     address = f"/api/v1/desk/recordings/{recording}/questions"
     ann, ben, third = (kitchen.desk("researcher") for _ in range(3))
-    people = [one.get("/api/v1/me").json()["person"]["id"] for one in (ann, ben)]
-    assert third.post(f"{address}/assign", json={"people": people}).status_code == 200
-    asked = third.post(f"{address}/ask", json={}).json()["questions"]
-    assert asked == third.post(f"{address}/ask", json={}).json()["questions"] > 2
+    people = [one.get("/api/v1/me").json()["person"]["id"] for one in (ann, ben, third)]
+    for some in (people[:1], people):  # two chances of a human answer, no more and no less
+        assert third.post(f"{address}/assign", json={"people": some}).status_code == 422
+    assert third.post(f"{address}/assign", json={"people": people[:2]}).status_code == 200
+    strange = {"question": "?", "answers": ["a"], "question_id": "q", "recording_id": "take1"}
+    assert third.post(f"{address}/ask", json={"questions": [strange]}).status_code == 422
+    with chromium() as browser:
+        desk = at_the_desk(browser, kitchen.url, third.headers["x-kitchensync-login"])
+        desk.go(f"/recordings/{recording}/questions")
+        desk.page.get_by_label("Questions that a model wrote").set_input_files(tmp_path / "written.json")
+        assert serious(desk.page) == []
+        desk.page.get_by_label("as valid, multimodal and procedural").check()
+        desk.tap("Ask what can be asked")
+        desk.page.get_by_text("Asked.").wait_for()
+        assert desk.problems == []
+    asked = len(written)
+    assert third.post(f"{address}/ask", json={}).json()["questions"] == asked > 2
+    assert "generation" not in ann.get(address).text, "who wrote a question is not told"
     items = ann.get(address).json()["items"]
     assert len({item["item"] for item in items}) == asked
     assert judged_by(kitchen, recording, third, items[0], valid=False).status_code == 403
     assert judged_by(kitchen, recording, ann, items[0], valid=True, accepted=[]).status_code == 422
-    for client, other in ((ann, ben), (ben, ann)):
-        for number, item in enumerate(items):
-            accepted = [True] * len(item["answers"])
-            if number == 1 and client is ben:
-                accepted[0] = False
-            valid = number != 0
-            said = {"valid": valid, "accepted": accepted if valid else []}
-            assert judged_by(kitchen, recording, client, item, **said).status_code == 200
-        assert "standing" not in other.get(address).json()
-        assert third.post(f"{address}/accept", json={}).status_code == 409
-        assert client.post(f"{address}/submit", json={}).status_code == 200
+    assert ann.get(address).json()["form"] == "assembly"
+    ask_in_form(kitchen, recording, "cooking")
+    with chromium() as browser:
+        judge_by_keyboard(
+            at_the_desk(browser, kitchen.url, ann.headers["x-kitchensync-login"]), recording, items
+        )
+    assert "standing" not in ben.get(address).json()
+    ask_in_form(kitchen, recording, "assembly")
+    for number, item in enumerate(items):
+        accepted = [number != 1, *[True] * (len(item["answers"]) - 1)] if number else []
+        said = {"valid": number != 0, "accepted": accepted, "multimodal": True}
+        assert judged_by(kitchen, recording, ben, item, **said).status_code == 200
+    assert third.post(f"{address}/accept", json={}).status_code == 409
+    assert "standing" not in ann.get(address).json()
+    assert ben.post(f"{address}/submit", json={}).status_code == 200
     said = third.get(address).json()
     assert (said["to_rule"], said["standing"][items[1]["item"]]["state"]) == (1, "to_rule")
+    assert judged_by(kitchen, recording, ben, items[1], valid=False).status_code == 409, "all is seen now"
     own = {"op_id": kitchen.operation(recording, "note", {})["op_id"]}
     own["verdict"] = {"item": items[1]["item"], "valid": False}
     assert ann.post(f"{address}/rule", json=own).status_code == 409
@@ -122,19 +217,29 @@ def test_a_film_is_asked_about_judged_ruled_on_and_exported(kitchen: Any, tmp_pa
         page = desk.page
         page.get_by_text("1 answer to rule on").wait_for()
         page.locator("video").first.wait_for(timeout=60_000)
-        page.get_by_role("button", name="Next").click()
-        page.get_by_label("yes", exact=True).check()
-        page.get_by_label(items[1]["answers"][0], exact=True).check()
+        page.get_by_role("button", name="Next").press("Enter")
+        shown = {kind: page.locator(f".drawing .node.{kind}").count() for kind in ("done", "next", "missing")}
+        assert shown == {kind: len(nodes) for kind, nodes in items[1]["nodes"].items()}
+        assert shown["done"] + shown["next"] > 0
+        assert page.get_by_label("Procedural").count() == page.get_by_label("Multimodal").count() == 1
+        assert page.get_by_label(items[1]["answers"][0], exact=True).count() == 0, (
+            "hidden while it is not valid"
+        )
+        page.get_by_label("Valid").press("Space")
+        page.get_by_label(items[1]["answers"][0], exact=True).press("Space")
         page.get_by_label("Answers that are missing").fill("wash the cup")
         page.get_by_label("Answers that are missing").press("Tab")
         assert serious(page) == []
-        desk.tap("Save, to the next one")
+        page.get_by_role("button", name="Save, to the next one").press("Enter")
         page.get_by_text("0 answers to rule on").wait_for()
-        desk.tap("Keep with the recording")
+        page.get_by_role("button", name="Keep with the recording").press("Enter")
         page.get_by_text("Kept in annotations/").wait_for()
         assert desk.problems == []
     kitchen.tools.films.close()
     kept = json.loads((folder / "annotations" / "questions-1.json").read_text())["questions"]
+    assert {(one["multimodal"], one["procedural"]) for row in kept for one in row["judges"][1:]} == {
+        (True, False)
+    }
     assert [row["valid"] for row in kept] == [number != 0 for number in range(asked)]
     assert kept[1]["answers"][0] == items[1]["answers"][0]
     assert (kept[1]["answers"][-1], kept[1]["answer_tags"][-1]) == ("wash the cup", "adjudicator")
@@ -147,4 +252,6 @@ def test_a_film_is_asked_about_judged_ruled_on_and_exported(kitchen: Any, tmp_pa
     behind = [row["question_id"].removeprefix(row["recording_id"]) for row in rows]
     assert behind == [row["question_id"].removeprefix(row["recording_id"]) for row in kept if row["valid"]]
     assert rows[0]["judges"][1]["question"] is True
+    assert rows[0]["question"].startswith("Written")
+    assert rows[0]["generation"] == written[1]["generation"], "everything that was said is kept"
     assert rows[0]["answers"][-1] == "wash the cup"

@@ -23,9 +23,9 @@ from recipe_app.people.roles import ROLES
 from recipe_app.store import tables
 from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Shelf
-from recipe_app.web.api_desk import SEEN
+from recipe_app.web.desk.api_desk import SEEN
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
-from recipe_app.web.tablet_files import shell_files
+from recipe_app.web.tablet.tablet_files import shell_files
 
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
@@ -41,7 +41,7 @@ KINDS = {
 }
 IN_ENGLISH = {
     "commands/keep.py",
-    "commands/score_and_evidence.py",
+    "commands/graph/score_and_evidence.py",
     "graphs/mistakes/hints.py",
     "operations/kinds.py",
 }
@@ -130,10 +130,10 @@ def test_what_people_typed_is_said_as_they_typed_it(typed: str) -> None:
 
 
 WRONG_PIN = {
-    "en": "the PIN is not right",
-    "de": "Die PIN stimmt nicht.",
-    "ar": "الرقم السري غير صحيح.",
-    "fr": "the PIN is not right",
+    "en": "the PIN is not right; tries left: 4",
+    "de": "Die PIN stimmt nicht. Versuche übrig: 4",
+    "ar": "الرقم السري غير صحيح. المحاولات الباقية: 4",
+    "fr": "the PIN is not right; tries left: 4",
 }
 
 
@@ -145,7 +145,7 @@ def test_a_wrong_pin_is_refused_in_the_language_of_the_page(kitchen: Any, langua
     assert (liked.status_code, liked.json()) == (403, {"error": WRONG_PIN[language]})
     chosen = {"cookie": f"ks_language={language}", "accept-language": "en"}
     answer = kitchen.tablet.post("/api/v1/sign-in", json=wrong, headers=chosen)
-    assert (answer.status_code, answer.json()) == (403, {"error": WRONG_PIN[language]})
+    assert (answer.status_code, answer.json()) == (403, {"error": WRONG_PIN[language].replace("4", "3")})
 
 
 GERMAN = {"accept-language": "de-AT, en;q=0.5"}

@@ -13,7 +13,7 @@ import pytest
 from browser import LANDSCAPE, Tablet, chromium
 
 from recipe_app.web.app import create_app
-from recipe_app.web.tls import credentials
+from recipe_app.web.door.tls import credentials
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 NAME = "kitchen-lab"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from kitchensync.cli import main
 from recipe_app.exchange.stated_facts import stated_of
 from recipe_app.releases.checks.check import check
 from recipe_app.store import oplog, projections
-from recipe_app.web.access import LOGIN_HEADER
+from recipe_app.web.door.access import LOGIN_HEADER
 
 
 def test_facts_and_bands_are_counted_the_latest_wins_and_nobody_is_named(kitchen: Any) -> None:
@@ -31,9 +32,10 @@ def test_facts_and_bands_are_counted_the_latest_wins_and_nobody_is_named(kitchen
     recipes = [("tea_and_toast", "Tea and toast"), ("soup", "Soup")]
     lines = stated_of(records, recipes, ["Basil", "Clove", "Basil"])
     facts = {"heating": ["kettle", "toaster"], "skills": ["pouring"], "tools": []}
+    unsaid = {key: {"not said": 2} for key in ("cooks", "gender", "hand")}
     assert lines == [
         {"kind": "recipe", "recipe": "Tea and toast", **facts},
-        {"kind": "participants", "persons": 2, "age": {"25-34": 1, "not said": 1}, "cooks": {"not said": 2}},
+        {"kind": "participants", "persons": 2, "age": {"25-34": 1, "not said": 1}, **unsaid},
     ]
     assert stated_of(records, [("soup", "Soup")], ["Clove"]) == []  # taken back is not said
     for wrong in ({"person": clove, "age": "33"}, {"person": "nobody"}):
@@ -42,6 +44,26 @@ def test_facts_and_bands_are_counted_the_latest_wins_and_nobody_is_named(kitchen
         projections.rebuild(connection)
     with records.database.reading() as connection:
         assert oplog.first_fault(connection) is None
+
+
+def test_the_shelf_at_the_desk_is_filtered_by_facts(kitchen: Any) -> None:
+    researcher = kitchen.desk("researcher")
+    for name, tools in (("tea_and_toast", "kettle, knife"), ("yogurt_bowl", "knife, bowl")):
+        address = f"/api/v1/desk/recipes/{name}/facts"
+        assert researcher.post(address, json={"tools": tools, "heating": "", "skills": ""}).status_code == 200
+
+    def shown(**asked: str) -> set[str]:
+        page = researcher.get("/desk/recipes", params=asked)
+        assert page.status_code == 200
+        return set(re.findall(r'name="chosen" value="(\w+)"', page.text))
+
+    everything = shown()
+    assert len(everything) > 2
+    assert shown(tools="knife") == {"tea_and_toast", "yogurt_bowl"}
+    assert shown(tools="kettle") == shown(tools="kettle", q="tea") == {"tea_and_toast"}
+    assert shown(tools="kettle", q="yogurt") == shown(heating="kettle") == set()
+    assert shown(tools="") == everything
+    assert "<option selected>bowl</option>" in researcher.get("/desk/recipes?tools=bowl").text
 
 
 @pytest.mark.slow

@@ -24,7 +24,9 @@ class SlowRig:
         self.asked: list[str] = []
         self.starting, self.ready = threading.Event(), threading.Event()
 
-    def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
+    def start(
+        self, recording: str, *, participant: str, consent: str, place: str, override: str = ""
+    ) -> list[str]:
         self.asked.append(recording)
         self.starting.set()
         assert self.ready.wait(20)

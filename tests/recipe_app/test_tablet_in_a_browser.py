@@ -10,7 +10,7 @@ from browser import PIN, Tablet, on_screen, ops
 from screens import serious
 
 from recipe_app.store import tables
-from recipe_app.web import pages
+from recipe_app.web.desk import pages
 
 pytestmark = pytest.mark.timeout(240)
 KEPT_HERE = """new Promise((resolve) => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
-from browser import LANDSCAPE, PORTRAIT, Tablet, on_screen
+from browser import LANDSCAPE, PIN, PORTRAIT, Tablet, on_screen
 from screens import close_boxes, serious, small_boxes
 
 pytestmark = pytest.mark.timeout(240)
@@ -29,6 +30,8 @@ def test_a_paragraph_looks_the_same_at_the_first_and_at_the_last_step(kitchen: A
     tablet.checklist()
     page.locator(".dot.recording").wait_for()
     page.get_by_text("this food is not eaten").wait_for()
+    page.locator(".screen-clock").wait_for()
+    page.locator(".screen-clock").wait_for(state="detached")  # it is shown at the ends, never in between
     tablet.saved()
     page.mouse.move(5, 400)
     first, words = pixels(page), page.locator("body").inner_html()
@@ -174,7 +177,7 @@ def test_the_longest_published_step_fits_without_scrolling(
         assert tablet.page.get_by_text("This step is long").count() == 0
 
 
-@pytest.mark.parametrize(("metres", "largest"), [("0.5", 29), ("1", 58), ("1.5", 86)])
+@pytest.mark.parametrize(("metres", "largest"), [("0.5", 30), ("1", 60), ("1.5", 90)])
 def test_letters_are_as_large_as_the_distance_wants(
     kitchen: Any, tablet: Tablet, metres: str, largest: int
 ) -> None:
@@ -184,6 +187,55 @@ def test_letters_are_as_large_as_the_distance_wants(
     tablet.checklist()
     shown = tablet.page.evaluate("parseFloat(getComputedStyle(document.querySelector('.current')).fontSize)")
     assert shown == largest
+
+
+SIZES = """() => {
+    const found = [];
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const said = walk.currentNode.textContent.trim(), holder = walk.currentNode.parentElement;
+        const box = holder.getBoundingClientRect(), style = getComputedStyle(holder);
+        const seen = holder.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true });
+        const large = box.width > 2 && box.height > 2 && style.clipPath === "none";
+        if (said && seen && large) found.push([parseFloat(style.fontSize), said]);
+    }
+    return found;
+}"""
+PX_PER_MM = math.hypot(1280, 800) / 10 / 25.4
+"""Of the 10-inch screen on which the tablet's pages are tried."""
+
+
+def small(page: Any, millimetres: float) -> list[tuple[float, str]]:
+    """What can be seen with letters (from the top of `d` to the foot of `p`) lower than so many millimetres."""
+    return [(size, said) for size, said in page.evaluate(SIZES) if size / PX_PER_MM < millimetres]
+
+
+@pytest.mark.parametrize("display", ["steps", "paragraph", "hidden"])
+def test_everything_while_cooking_is_legible_at_one_metre(kitchen: Any, tablet: Tablet, display: str) -> None:
+    page = tablet.page
+    tablet.begin("Tea and toast", display=display)
+    tablet.checklist()
+    found = {"before": small(page, 5)}
+    page.locator("footer .done").click()
+    tablet.rest()
+    if display == "steps":
+        tablet.tap("Begin too")
+        page.locator(".open-step").nth(1).wait_for()
+        tablet.rest()
+    found["cooking"] = small(page, 5)
+    for name in ("All steps", "Error", "Pause", "End"):
+        if not page.get_by_role("button", name=name, exact=True).count():
+            continue
+        tablet.tap(name, exact=True)
+        page.locator("dialog[open]").wait_for()
+        found[name] = small(page, 5)
+        page.keyboard.press("Escape")
+        page.locator("dialog[open]").wait_for(state="detached")
+        tablet.rest()
+    assert {name: sizes for name, sizes in found.items() if sizes} == {}
+    if display == "steps":
+        size = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.current')).fontSize)")
+        assert size / PX_PER_MM >= 10
 
 
 COLOURS = """(place) => {
@@ -302,3 +354,90 @@ def test_in_arabic_it_reads_from_the_right_and_the_pseudo_locale_has_no_english(
         )
         assert len(said) > 6
         assert [text for text in said if not text.startswith("⟦")] == []
+
+
+def test_the_first_screen_takes_less_than_400_kb(kitchen: Any, browser: Any) -> None:
+    """All that comes before the first screen is shown, in letters of the page's own typeface, for every language."""
+    for language, letters in (("en", "Pair"), ("de", "Koppeln"), ("ar", "اربط")):
+        context = browser.new_context(viewport=LANDSCAPE)
+        page = context.new_page()
+        bodies: list[Any] = []
+        page.on("response", lambda answer, bodies=bodies: bodies.append(answer))
+        page.goto(f"{kitchen.url}/t/pair?lang={language}")
+        page.wait_for_selector('body[data-screen="pair"]')
+        before = [answer for answer in bodies if answer.status == 200]
+        total = sum(len(answer.body()) for answer in before)
+        assert 80_000 < total < 400_000, (language, total)
+        assert page.evaluate(
+            "async (letters) => { await document.fonts.ready; return document.fonts.check('16px Vazirmatn', letters)"
+            " && [...document.fonts].some((font) => font.status === 'loaded'); }",
+            letters,
+        )
+        context.close()
+
+
+PLACES = """() => [...document.querySelectorAll(".key")].map((key) => {
+    const { left, top, width, height } = key.getBoundingClientRect();
+    return [left + scrollX, top + scrollY, width, height];
+})"""
+
+
+def test_the_key_pad_stays_where_it_is_and_says_how_many_tries_are_left(kitchen: Any, browser: Any) -> None:
+    for viewport in (LANDSCAPE, PORTRAIT, DOUBLED):
+        with on_screen(kitchen, browser, viewport) as tablet:
+            page = tablet.page
+            tablet.tap("Sign out")
+            tablet.screen("sign-in")
+            tablet.tap("Basil")
+            tablet.screen("pin")
+            before = page.evaluate(PLACES)
+            for left in ("4", "3"):
+                for digit in "602214":
+                    page.get_by_role("button", name=digit, exact=True).click()
+                page.get_by_text(f"tries left: {left}").wait_for()
+                assert page.evaluate(PLACES) == before
+            page.locator(".key").first.click()
+            assert page.evaluate(PLACES) == before
+            assert page.get_by_text("tries left: 3").is_visible()
+            assert serious(page) == []
+            page.get_by_role("button", name="Erase the last digit").click()
+            for digit in PIN:
+                page.get_by_role("button", name=digit, exact=True).click()
+            tablet.screen("choose")
+
+
+ICONS = """(places) => places.map((place) => {
+    const style = getComputedStyle(document.querySelector(place), "::before");
+    return [style.maskImage, style.backgroundColor, getComputedStyle(document.querySelector(place)).color];
+})"""
+
+
+def test_each_category_has_a_drawing_of_its_own_beside_its_words(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    tablet.begin("Tea and toast")
+    tablet.checklist()
+    tablet.tap("Error", exact=True)
+    tiles = page.locator("dialog .tile")
+    drawn = page.evaluate(ICONS, [f"dialog [data-category='{number}']" for number in range(8)])
+    assert len({image for image, _, _ in drawn}) == 8
+    assert all("data:image/svg+xml" in image for image, _, _ in drawn)
+    assert {ink for _, ink, _ in drawn} == {
+        words for _, _, words in drawn
+    }  # one colour: it is told by its shape
+    assert [tile.locator(".name").inner_text() for tile in tiles.all()] == [
+        "Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other",
+    ]  # fmt: skip
+    shapes = [pixels_of(tile) for tile in tiles.all()]
+    for one in range(8):
+        for other in range(one):
+            assert np.mean(np.abs(shapes[one] - shapes[other]) > 60) > 0.02, (one, other)
+
+
+def pixels_of(tile: Any) -> npt.NDArray[np.int16]:
+    """The icon's place on a tile as it is on the glass, in grey, 64 x 64."""
+    box = tile.bounding_box()
+    middle = tile.evaluate("(tile) => tile.querySelector('.name').getBoundingClientRect().top")
+    clip = {"x": box["x"] + box["width"] / 2 - 34, "y": middle - 72, "width": 68, "height": 68}
+    png = tile.page.screenshot(clip=clip)
+    grey = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_GRAYSCALE)
+    return cv2.resize(grey, (64, 64)).astype(np.int16)

@@ -1,4 +1,4 @@
-"""Packets, pictures, sounds and words of a person are searched for after the withdrawal, byte by byte, everywhere."""
+"""A person is searched for after the withdrawal: bytes, spectra, decoded pictures and numbers of motion."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from paused_recording import FILM, Truth, write_paused
+from planted import MOTION, PICTURE, TONE, Planted
 from s3_server import s3_server
 
 from kitchensync.cli import main
@@ -30,7 +31,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-PIN, NAME, TONE = "482916", "Wilhelmina Canary", b"a voice note with a tone"
+NAME = "Wilhelmina Canary"
+BASIL, CLOVE = Planted(1, 3217), Planted(2, 2459)
+"""What their pictures, voices and heads are known by."""
 
 
 def run(*words: object) -> Any:
@@ -39,10 +42,25 @@ def run(*words: object) -> Any:
     return json.loads(done.stdout)
 
 
+SIGNS = {
+    "recordings/soup_1": {PICTURE, TONE, MOTION},
+    "store/soup_1": {PICTURE, TONE, MOTION},
+    "s3 lab": {PICTURE, TONE, MOTION},
+    "joined-soup_1": {PICTURE, TONE},
+    "report.html": {PICTURE},
+    "refused-GX010001": {PICTURE},
+    "queue.aof": {PICTURE},
+    "app.db": {TONE},
+    "backup!": {TONE},
+}
+"""Where a person is seen, heard and felt before the withdrawal."""
+
+
 class Hidden:
     """What is planted of one person, and where it is found again."""
 
-    def __init__(self, words: list[bytes], truth: Truth, other: Truth) -> None:
+    def __init__(self, who: Planted, words: list[bytes], truth: Truth, other: Truth) -> None:
+        self.who = who
         theirs = b"".join(everything_in(other))  # both films begin with the same tone
         own = [part for part in map(_part, everything_in(truth)) if part not in theirs]
         self.wanted = [*words, *random.Random(5).sample(own, 400)]
@@ -51,6 +69,11 @@ class Hidden:
         """Files in which any of it stands, with how many of the planted."""
         counts = {name: sum(one in content for one in self.wanted) for name, content in contents.items()}
         return {name: count for name, count in counts.items() if count}
+
+    def signs(self, contents: dict[str, bytes]) -> dict[str, set[str]]:
+        """Files in which a picture, a tone or a walk of this person is, once it is decoded."""
+        signs = {name: self.who.signs_in(content) for name, content in contents.items()}
+        return {name: one for name, one in signs.items() if one}
 
 
 def everything_in(truth: Truth) -> list[bytes]:
@@ -92,34 +115,25 @@ def bucket(tmp_path: Path) -> Iterator[str]:
         s3fs.S3FileSystem.clear_instance_cache()
 
 
-def closed(kitchen: Any, place: Path, name: str, person: str, seed: int) -> Truth:
+def closed(kitchen: Any, place: Path, name: str, person: str, who: Planted) -> Truth:
     """What was cooked into `name`, as a closed recording in which every packet is known."""
-    truth = write_paused(place / name, [], seed=seed)
+    truth = write_paused(place / name, [], seed=2 + who.seed, who=lambda _: who)
     shutil.copytree(place / name, kitchen.data / name, dirs_exist_ok=True)
     with edit_manifest(kitchen.data / name) as manifest:
         manifest |= {"pseudonym": person, "virtual": True, "place": f"kitchen of {person}"}
     return truth
 
 
-def cook(kitchen: Any, client: Any, name: str, said: str) -> str:
+def cook(kitchen: Any, client: Any, name: str, said: str, who: Planted) -> str:
     """A recording with a remark and a voice note."""
     choice = {"op_id": new_id(kitchen.utc_ns), "recipe": "tea_and_toast", "seed": 3, "folder": name}
     recording = str(client.post("/api/v1/recordings", json=choice).json()["recording"])
-    sound = TONE * 30 + said.encode()
+    sound = who.wave(0.5) + said.encode()
     address = f"/api/v1/voice/{recording}/{hashlib.sha256(sound).hexdigest()}"
-    assert client.put(address, content=sound, headers={"content-type": "audio/webm"}).status_code == 200
+    assert client.put(address, content=sound, headers={"content-type": "audio/wav"}).status_code == 200
     note = kitchen.operation(recording, "note", {"text": said}, actor="")
     assert "error" not in client.post("/api/v1/ops", json={"operations": [note]}).json()["receipts"][0]
     return recording
-
-
-def second(kitchen: Any) -> Any:
-    """Clove with a tablet of her own."""
-    clove = kitchen.tools.accounts.add_person("Clove", ["participant"], actor="")
-    kitchen.tools.accounts.set_pin(clove, PIN, actor="")
-    device, token = kitchen.pair("Tablet by the sink")
-    login = kitchen.tools.accounts.sign_in(clove, "pin", PIN, device=device, desk=False)
-    return kitchen.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
 
 
 def test_nothing_of_a_person_is_found_anywhere_and_nothing_of_another_is_touched(
@@ -129,10 +143,17 @@ def test_nothing_of_a_person_is_found_anywhere_and_nothing_of_another_is_touched
     remarks = {"soup_1": f"said by {NAME}", "soup_2": "said by somebody else"}
     kitchen.record("soup_2")
     for name, said in remarks.items():
-        cook(kitchen, kitchen.tablet if name == "soup_1" else second(kitchen), name, said)
+        is_hers = name == "soup_2"
+        cook(
+            kitchen,
+            kitchen.signed_in("Clove") if is_hers else kitchen.tablet,
+            name,
+            said,
+            CLOVE if is_hers else BASIL,
+        )
     truths = {
-        name: closed(kitchen, tmp_path / "made", name, person, seed)
-        for name, person, seed in (("soup_1", "Basil", 3), ("soup_2", "Clove", 4))
+        name: closed(kitchen, tmp_path / "made", name, person, who)
+        for name, person, who in (("soup_1", "Basil", BASIL), ("soup_2", "Clove", CLOVE))
     }
     shutil.rmtree(tmp_path / "made")
     store = tmp_path / "store"
@@ -142,14 +163,19 @@ def test_nothing_of_a_person_is_found_anywhere_and_nothing_of_another_is_touched
     for take in takes:
         run("upload", take, bucket)
         run("gopro", "join", take / FILM, "--out", f"joined-{take.name}.mp4", "--strip-location")
+        assert CliRunner().invoke(main, ["report", str(take)]).exit_code == 0
+        CliRunner().invoke(
+            main, ["calibrate", "gopro", str(take / FILM), "--data", str(tmp_path)]
+        )  # no board
         queue = kitchen.data / ".kitchensync" / take.name
         queue.mkdir(parents=True)
         (queue / "queue.aof").write_bytes(
             b"".join(one for _, one in truths[take.name].packets["hololens/pv"])
         )
     run("backup", "kitchen.backup", "--data", kitchen.data)
-    basil = Hidden([NAME.encode(), b"Basil", remarks["soup_1"].encode()], truths["soup_1"], truths["soup_2"])
-    clove = Hidden([b"Clove", remarks["soup_2"].encode()], truths["soup_2"], truths["soup_1"])
+    words = [NAME.encode(), b"Basil", remarks["soup_1"].encode()]
+    basil = Hidden(BASIL, words, truths["soup_1"], truths["soup_2"])
+    clove = Hidden(CLOVE, [b"Clove", remarks["soup_2"].encode()], truths["soup_2"], truths["soup_1"])
 
     def everywhere() -> dict[str, bytes]:
         return contents(tmp_path) | in_bucket(bucket)
@@ -166,10 +192,15 @@ def test_nothing_of_a_person_is_found_anywhere_and_nothing_of_another_is_touched
         "backup!",
     ):
         assert part in places, f"nothing was planted in {part}"
+    signs = basil.signs(before)
+    for part, kinds in SIGNS.items():
+        assert kinds <= set().union(*(one for name, one in signs.items() if part in name)), part
     said = run("withdraw", "--person", "Basil", "--data", kitchen.data)
     assert [one["place"] for one in said["places"] if one["open"]] == ["tablet Tablet"]
     after = everywhere()
-    assert basil.found(after) == {}
+    assert (basil.found(after), basil.signs(after)) == ({}, {})
+    theirs_seen = {name: one for name, one in clove.signs(before).items() if "app.db" not in name}
+    assert {name: one for name, one in clove.signs(after).items() if "app.db" not in name} == theirs_seen
     mine = {
         name: content for name, content in before.items() if "soup_2" in name and "tablet.jsonl" not in name
     }

@@ -10,18 +10,29 @@ from typing import Any
 import pytest
 
 from recipe_app.cooking.checklist import ITEMS
+from recipe_app.exchange.desk_batches import VERBS
 from recipe_app.graphs.text.plain_lines import LINE_KINDS
 from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import ROLES
 from recipe_app.review.drawn_graphs import MEASURES
 from recipe_app.review.judged_answers import ERRORS
 from recipe_app.review.opinions import OPINIONS
+from recipe_app.review.question_rounds import CRITERIA
+from recipe_app.study.progress import DIMENSIONS, STAGES
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
 from storage.permission import Scope
 
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]
 FAMILIES = {
+    "facts": ["gender", "hand"],
+    "facts.gender": ["woman", "man", "other"],
+    "facts.hand": ["right", "left", "both"],
+    "coverage": [*DIMENSIONS, *STAGES],
+    "batch": ["unknown", "no_folder", "withdrawn"],
+    "batch.state": ["waiting", "held", "doing", "done", "failed", "refused"],
+    "batch.verb": [*VERBS, "export", "consents", "recipes"],
+    "recipes.sort": ["title", "steps", "orders"],
     "category": [f"{n}{more}" for n in range(8) for more in ("", ".hint")],
     "check": [item.name for item in ITEMS],
     "checklist": ["person", "room", "devices"],
@@ -54,7 +65,10 @@ FAMILIES = {
     "health": ["recording", "starting", "stopped", "problem", "unknown", "standalone"],
     "instructions": ["normal", "impromptu", "disordered", "induced"],
     "judge": [*ERRORS.questions, *{answer for answers in ERRORS.questions.values() for answer in answers}],
+    "questions.criterion": ["valid", *CRITERIA],
+    "questions.node": ["done", "next", "missing"],
     "questions": ["direct", "suggestion", "intervention", "accepted", "rejected", "to_rule"],
+    "evidence": ["first", "second", "neither", "accepted", "rejected", "to_rule"],
     "line": LINE_KINDS,
     "outcome": ["as_planned", "differently", "not_done"],
     "phase": list(PHASES),
@@ -62,12 +76,17 @@ FAMILIES = {
     "graphs": [*MEASURES, "precision", "recall", "f1"],
     "opinions": [
         *(f"{more}{kind}" for kind in OPINIONS for more in ("", "who.")),
-        *(question for kind in OPINIONS.values() for question in kind.form.questions),
+        *(question for kind in OPINIONS.values() for question in kind.questions),
         *("share", "kappa", "mean_accuracy", "majority_accuracy", "spearman", "spearman_measured"),
     ],
     "prepare": ["normal", "impromptu", "disordered", "induced"],
     "recipe": ["order", "paragraph"],
     "recipes.form": ["txt", "cook", "json"],
+    "room": [
+        f"{action}{more}"
+        for action in ("stop", "abort", "mark", "pause", "resume", "swap", "swapped", "leave_films")
+        for more in ("", ".done")
+    ],
     "role": [f"{name}{more}" for name in ROLES for more in ("", ".hint")],
     "side": ["original", "planned", "done"],
     "stages": ["choose", "prepare", "follow", "review"],

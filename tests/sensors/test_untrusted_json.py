@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +62,5 @@ def test_a_file_that_is_a_link_or_a_pipe_is_refused_by_name(tmp_path):
     for name in ("link", "pipe"):
         with pytest.raises(NotPlainFile, match=f"a {name}, not a file"):
             load_json(tmp_path / name)
+    with pytest.raises(NotPlainFile, match="a device, not a file"):
+        load_json(Path("/dev/null"))

@@ -41,7 +41,7 @@ KEYS = {
 ELSEWHERE = {
     "storage/contents.py": {"bound95_ms", "total_ms"},  # keys of `info/1`
     "storage/commands/look.py": {"bound95_ms"},
-    "sync/report/summary.py": {"bound95_ms"},  # a key of `sync-compare/1`
+    "sync/report/overview.py": {"bound95_ms"},  # a key of `sync-compare/1`
     "sync/commands/sync.py": {"bound95_ms"},
     "calibration/results.py": {"sigma"},  # of a lens
     "calibration/commands/calibrate.py": {"sigma"},

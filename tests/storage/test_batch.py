@@ -22,8 +22,8 @@ from click.testing import CliRunner
 from distributed import LocalCluster
 from processes import COMMAND
 
+from kitchensync.batch.command import Journal
 from kitchensync.batch.jobs import VERBS, job_of
-from kitchensync.batch.journal import Journal
 from kitchensync.cli import main
 from storage.batch import workers
 from storage.batch.runner import Job, Workforce, run_all

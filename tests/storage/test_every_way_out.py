@@ -26,6 +26,11 @@ LOOKS: dict[str, list[str]] = {
     "info": [TAKE],
     "batch": ["report", "data"],
     "annotate accept": [TAKE, "--annotation", "1"],
+    "sync-compare": [TAKE, TAKE],
+    "sync-camera": [f"{TAKE}/gopro/GX010001.MP4", "--data", OUT],
+    "gopro inspect": [f"{TAKE}/gopro/GX010001.MP4"],
+    "calibrate gopro": [f"{TAKE}/gopro/GX010001.MP4", "--data", OUT],
+    "adopt": ["new", f"{TAKE}/gopro/GX010001.MP4", "--data", OUT],
 }
 """Commands that show a recording to those who made it: no scope is needed."""
 COPIES: dict[str, list[str]] = {
@@ -56,17 +61,18 @@ ANNOTATES: dict[str, list[str]] = {
 ELSEWHERE = {
     "release push": "asks for each recording of the data set again: tests/recipe_app/releases/test_push.py",
     "annotations export": "gives back a published folder; a withdrawn one is refused: test_published.py",
+    "measure answers": "asks for third_party_processing where the list lies in a recording: test_model_answers.py",
     "take-dump": "takes in; what it takes is refused on the way out",
     "backup": "keeps the app's own memory for the app's own folder",
 }
 WRITES_NO_RECORDING = {
     *("record", "stop", "recover", "rig check", "rig init", "doctor", "list", "verify", "archive", "consent"),
-    *("sync", "sync-compare", "sync-camera", "align", "app", "adopt", "restore", "annotations import"),
+    *("sync", "align", "app", "restore", "annotations import", "mark", "card"),
     *("graph agree", "graph check", "graph convert", "graph evidence", "graph hints", "graph orders"),
     *("graph score", "graph script", "annotate read", "annotate agree", "measure coherence", "measure spans"),
     *("release check", "release split", "release stats", "export assembly"),
-    *("calibrate board", "calibrate check", "calibrate gopro", "calibrate imu", "calibrate rig"),
-    *("gopro inspect", "gopro discover", "gopro remember", "gopro fetch", "gopro import"),
+    *("calibrate board", "calibrate check", "calibrate imu", "calibrate rig"),
+    *("gopro discover", "gopro remember", "gopro fetch", "gopro import"),
     *(
         "gopro free",
         "plan-media",

@@ -47,7 +47,9 @@ def test_a_copy_is_whole_and_passes_by_itself(finished, stores):
     (state,) = run_mover([finished], stores[:1])
     assert (state.finished, state.problem, state.files_done) == (True, "", state.files)
     assert verify(stores[0] / "take")["status"] == "PASS"
-    assert {line.read for line in read_book(finished)} <= {"direct", "dropped"}
+    begun, *copied = read_book(finished)
+    assert (begun.kind, begun.where, begun.file) == ("begun", str(stores[0]), "")
+    assert {line.read for line in copied} <= {"direct", "dropped"}
     assert not list(stores[0].rglob("*.part"))
 
 

@@ -78,6 +78,7 @@ def stored(tmp_path: Path) -> Callable[..., StoredStream]:
 
 def test_a_stretch_in_the_middle_is_decoded_from_the_key_frame_before_it(stored):
     stream = stored([pv.encode(unit, metadata(k)) for k, unit in enumerate(units())], "h264")
+    assert list(stream.frames(len(stream), len(stream))) == [], "behind the last one there is none"
     frames = list(stream.frames(17, 33))
     assert [frame.row for frame in frames] == list(range(17, 33))
     for frame in frames:

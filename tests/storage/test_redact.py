@@ -200,6 +200,22 @@ def test_archives_and_copies_lose_it_too(take: Path, made: tuple[Path, Truth], t
     check_account(store / "take")
 
 
+def test_a_copy_that_was_never_finished_loses_it_and_so_do_half_written_files(
+    take: Path, made: tuple[Path, Truth], tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    run_mover([take], [store], rule=None)
+    (store / "take" / "recording.json").unlink()  # it comes last: killed before
+    for home in (take, store / "take"):
+        shutil.copy(home / "hololens/pv/000003.h5", home / "hololens/pv/000001-000006.h5.part")
+        shutil.copy(home / FILM, home / f"{FILM}.part")
+    said = redact(take)
+    assert (said["status"], said["open"]) == ("done", [])
+    assert not residue(tmp_path, made[1])
+    check_account(take)
+
+
 @pytest.mark.slow
 def test_files_that_were_freed_lose_it_in_their_store_and_a_store_that_is_away_is_open(
     take: Path, made: tuple[Path, Truth], tmp_path: Path

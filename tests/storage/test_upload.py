@@ -86,7 +86,7 @@ def test_an_interrupted_upload_goes_on(finished, bucket, tmp_path, monkeypatch):
         patch.setattr(upload_module, "_send", dying)
         with pytest.raises(CloudRefused, match="the line is cut"):
             upload(finished, bucket)
-    assert len(read_book(finished)) == 3
+    assert [line.kind for line in read_book(finished)] == ["begun", *["copied"] * 3]
     done = upload(finished, bucket)
     assert (done.sent, done.files) == (6, 9)
     assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
@@ -95,12 +95,12 @@ def test_an_interrupted_upload_goes_on(finished, bucket, tmp_path, monkeypatch):
 def test_an_upload_that_is_killed_goes_on(finished, bucket, tmp_path):
     process = subprocess.Popen([COMMAND, "upload", str(finished), bucket], stdout=subprocess.DEVNULL)
     waiter = threading.Event()
-    while len(read_book(finished)) < 4:
+    while len(read_book(finished)) < 5:
         assert process.poll() is None, "it ended before it could be killed"
         waiter.wait(0.001)
     process.kill()
     process.wait()
-    known = len(read_book(finished))
+    known = len(read_book(finished)) - 1
     done = upload(finished, bucket)
     assert (done.sent, done.files) == (9 - known, 9)
     assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
@@ -167,6 +167,26 @@ def test_not_one_object_of_a_withdrawn_recording_reaches_the_store(finished, buc
         assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
         assert "withdrew" in done.stderr
     assert s3fs.S3FileSystem(skip_instance_cache=True).find(bucket) == []
+
+
+def test_a_bucket_that_keeps_versions_keeps_none_of_a_withdrawn_recording(finished, bucket):
+    import s3fs
+
+    there, name = s3fs.S3FileSystem(skip_instance_cache=True), bucket.split("/")[2]
+    asked = {"Bucket": name, "VersioningConfiguration": {"Status": "Enabled"}}
+    there.call_s3("put_bucket_versioning", **asked)
+    there.pipe_file(f"{name}/kitchen/take-2/recording.json", b"of another")
+    with edit_manifest(finished) as manifest:
+        manifest["virtual"] = True
+    for _ in range(2):
+        assert CliRunner().invoke(main, ["upload", str(finished), bucket]).exit_code == 0
+        there.rm(f"{bucket}/take", recursive=True)
+    assert len(there.call_s3("list_object_versions", Bucket=name)["Versions"]) > 10
+    done = CliRunner().invoke(main, ["withdraw", str(finished), "--json"])
+    assert (done.exit_code, json.loads(done.stdout)["status"]) == (0, "done")
+    left = there.call_s3("list_object_versions", Bucket=name)
+    kept = [one["Key"] for one in (*left["Versions"], *left.get("DeleteMarkers", ()))]
+    assert kept == ["kitchen/take-2/recording.json"]
 
 
 def test_who_sends_to_strangers_hears_what_is_in_the_files(finished, bucket):

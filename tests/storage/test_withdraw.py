@@ -5,20 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import fsspec
 import pytest
 from click.testing import CliRunner
+from fsspec.implementations.memory import MemoryFileSystem
 
 from kitchensync.cli import main
 from storage.disk.durable import LOCAL
+from storage.errors import Withdrawn
 from storage.manifest import edit_manifest, read_manifest
 from storage.move.freeing import FreeRule
 from storage.move.mover import run_mover
+from storage.move.upload import upload
 from storage.withdraw import withdrawal
-from storage.withdraw.policy import Policy
+from storage.withdraw.withdrawal import Policy
 
 NAME, PERSON = b"Wilhelmina Canary", "P07-canary"
 
@@ -155,6 +161,65 @@ def test_an_interrupted_withdrawal_goes_on(
     assert hits(data.parent, NAME, PERSON.encode()) == []
     assert read_manifest(data / "take-1")["withdrawn"]["files"]
     assert hashes(data / "take-2") == other
+
+
+def test_copies_on_their_way_end_and_nothing_of_them_stays(data: Path) -> None:
+    """Withdrawn while an upload and a mover run: they stop at the next piece, and what they had sent goes too."""
+    take, place = data / "take-1", data.parent / "late"
+    place.mkdir()
+
+    def withdrawn_meanwhile(copy: Callable[[Callable[..., None]], Any]) -> Any:
+        said: list[Any] = []
+        thread = threading.Thread(target=lambda: said.append(withdrawal.withdraw(take, Policy.DESTROY)))
+
+        def told(*_: object) -> None:
+            if thread.ident is None and hits(place, NAME):
+                thread.start()
+                while "withdrawn" not in read_manifest(take):
+                    time.sleep(0.01)
+
+        try:
+            return copy(told)
+        finally:
+            assert thread.ident is not None, "something had been sent"
+            thread.join()
+            assert hits(place, NAME) == []
+            assert all(not one.open for one in said[0])
+            assert [path.name for path in take.iterdir()] == ["recording.json"]
+
+    kept = shutil.copytree(take, data.parent / "kept")
+    with pytest.raises(Withdrawn):
+        withdrawn_meanwhile(lambda told: upload(take, f"file://{place}", told))
+    shutil.rmtree(take)
+    shutil.copytree(kept, take)
+    shutil.rmtree(kept)
+    (state,) = withdrawn_meanwhile(lambda told: run_mover([take], [place], rule=None, report=told))
+    assert "withdrew" in state.problem
+    assert hits(data.parent, NAME) == []
+
+
+class Keeping(MemoryFileSystem):
+    """A store that says yes, and keeps the file."""
+
+    protocol = "keeping"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+
+    def rm(self, *_: object, **__: object) -> None:
+        """Say yes."""
+
+
+def test_a_store_that_keeps_what_it_says_to_have_destroyed_is_open(data: Path) -> None:
+    fsspec.register_implementation("keeping", Keeping, clobber=True)
+    assert run("upload", data / "take-1", "keeping://lab")[0] == 0
+    for _ in range(2):
+        code, said = run("withdraw", data / "take-1")
+        assert (code, said["status"]) == (0, "open")
+        (left,) = (one for one in said["places"] if one["open"])
+        assert left["place"] == "keeping://lab/take-1"
+        assert left["open"] == f"{left['found']} files are still there"
+    Keeping.store.clear()
+    assert run("withdraw", data / "take-1")[1]["status"] == "done"
 
 
 def test_put_aside_it_can_be_read_by_its_owner_alone(data: Path) -> None:

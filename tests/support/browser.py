@@ -15,6 +15,7 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
+    "--disable-gpu",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
@@ -23,6 +24,8 @@ FLAGS = [
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 ]
+PATIENCE_MS = 45_000
+"""How long a test waits for what will come: a shared computer may stand still for a while."""
 DEAD_MS = 420
 """A second tap within 400 ms of the one before is nothing, on purpose."""
 PIN = "482916"
@@ -51,8 +54,21 @@ def chromium(*flags: str, home: Path | None = None) -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags], env=env)
         try:
             yield browser
+        except Exception as error:
+            for page in (page for context in browser.contexts for page in context.pages):
+                error.add_note(_glass_of(page))
+            raise
         finally:
             browser.close()
+
+
+def _glass_of(page: Any) -> str:
+    """Say what a page shows: its address and its words, for a test that failed on it."""
+    try:
+        words = page.evaluate("document.body.innerText")
+    except playwright_api().Error as error:
+        words = f"(no answer: {error})"
+    return f"{page.url}:\n{words[:2000]}"
 
 
 class Tablet:
@@ -67,7 +83,7 @@ class Tablet:
         page.on("request", lambda request: self._note("asked", request.url))
         page.on("requestfinished", lambda request: self._note("answered", request.url))
         page.on("requestfailed", lambda request: self._note("failed", f"{request.url} {request.failure}"))
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE_MS)
 
     def _note(self, what: str, about: str) -> None:
         self.happened.append(f"{time.monotonic():.1f} s {what} {about}")
@@ -199,7 +215,7 @@ class Desk:
         self.page, self.url = page, url.rstrip("/")
         self.problems: list[str] = []
         page.on("pageerror", lambda error: self.problems.append(str(error)))
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE_MS)
 
     def go(self, path: str = "") -> None:
         """Open a page by its address below the desk's."""

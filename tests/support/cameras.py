@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from virtual_kitchen.gopro.faults import CameraFaults, parse_camera_fault
+from virtual_kitchen.gopro.http import HomeNetwork
 from virtual_kitchen.gopro.server import VirtualGoPro
-from virtual_kitchen.gopro.tls import HomeNetwork
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ DONE_S = [2.5, 5.5, 8.0, 11.0]
 """When the first steps were touched as done, seconds of the film."""
 
 
-def cook_on_film(kitchen: Any) -> tuple[str, Path, Kitchen]:
+def cook_on_film(kitchen: Any, done_s: Iterable[float] = DONE_S, **choice: Any) -> tuple[str, Path, Kitchen]:
     """Cook in the app `kitchen` what a camera films; return the recording's id, its folder, and the truth."""
-    recording = str(kitchen.choose()["recording"])
+    recording = str(kitchen.choose(**choice)["recording"])
     world = write_numbered(kitchen.data, "take1")
     folder = kitchen.data / "take1"
     with edit_manifest(folder) as manifest:
@@ -26,7 +27,7 @@ def cook_on_film(kitchen: Any) -> tuple[str, Path, Kitchen]:
     assert CliRunner().invoke(main, ["sync", str(folder), "--workers", "1"]).exit_code == 0
     kitchen.tools.records.give_folder(recording, "take1", actor="")
     order = kitchen.tools.records.state(recording)["recording"]["order"]
-    for node, at_s in zip(order, DONE_S, strict=False):
+    for node, at_s in zip(order, done_s, strict=False):
         kitchen.now_ns = round(film_host_ns(world, at_s / FRAME_S))
         kitchen.post(kitchen.operation(recording, "done", {"node": node}))
     kitchen.tools.intake.file()

@@ -25,16 +25,14 @@ from virtual_kitchen.gopro.encoders import VideoEncoder
 from virtual_kitchen.headset.cameras import LONGTHROW, constants
 from virtual_kitchen.headset.client_configuration import VideoFormat
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.eye_stream import EyeFeed
 from virtual_kitchen.headset.pv_stream import constants as pv_constants
-from virtual_kitchen.headset.spatial_stream import SpatialFeed
+from virtual_kitchen.headset.spatial_stream import EyeFeed, SpatialFeed
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world import rotations
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.optics import Optics
-from virtual_kitchen.world.room import COUNTER, COUNTER_EDGE_Z
-from virtual_kitchen.world.room_depth import distance_m
+from virtual_kitchen.world.room import COUNTER, COUNTER_EDGE_Z, distance_m
 
 VIEWING_POINT = np.array([0.0, 1.62, 0.0])
 THINGS = tuple(

@@ -197,21 +197,31 @@ def _sign_in(session: httpx.Client) -> str:
     return str(answer.json()["token"])
 
 
-def film_seconds(server: LabelStudio, project: int, task: int, frames: list[int]) -> list[float]:
-    """Return the seconds of the film that the page of a real server shows for frames, as it counts them."""
-    video = "window.Htx.annotationStore.selected.names.get('video')"
+VIDEO = "window.Htx.annotationStore.selected.names.get('video')"
+"""The film, in the page of a real server."""
+
+
+@contextmanager
+def at_the_task(server: LabelStudio, project: int, task: int) -> Iterator[Any]:
+    """The page of a real server with the film of a task loaded; its user is signed in."""
     with chromium(home=server.folder) as browser:
-        page = browser.new_page()
+        page = browser.new_page(viewport={"width": 1920, "height": 1440})
         page.goto(f"{server.url}/user/login/")
         page.fill("input[name=email]", EMAIL)
         page.fill("input[name=password]", PASSWORD)
         page.click("button[type=submit]")
         page.wait_for_url(lambda url: "login" not in url)
         page.goto(f"{server.url}/projects/{project}/data?task={task}")
-        page.wait_for_function(f"window.Htx?.annotationStore?.selected && {video}?.length > 1")
-        found = []
+        page.wait_for_function(f"window.Htx?.annotationStore?.selected && {VIDEO}?.length > 1")
+        yield page
+
+
+def film_seconds(server: LabelStudio, project: int, task: int, frames: list[int]) -> list[float]:
+    """Return the seconds of the film that the page of a real server shows for frames, as it counts them."""
+    found = []
+    with at_the_task(server, project, task) as page:
         for frame in frames:
-            page.evaluate(f"{video}.setFrame({frame})")
+            page.evaluate(f"{VIDEO}.setFrame({frame})")
             page.wait_for_function("!document.querySelector('video').seeking")
             found.append(float(page.evaluate("document.querySelector('video').currentTime")))
-        return found
+    return found

@@ -20,7 +20,7 @@ AWAY = "elsewhere, stores away"
 
 
 def make_lives(made: Path) -> None:
-    """Record for three seconds, synchronize, and make every life of it below `made`, by its name."""
+    """Record for some seconds, synchronize, and make every life of it below `made`, by its name."""
     _record(made)
     take = made / "data" / "take"
     _halve(take, "hololens/pv")
@@ -39,7 +39,7 @@ def make_lives(made: Path) -> None:
 
 
 def _record(made: Path) -> None:
-    """Record until it went well: a computer with much to do may lose half of three seconds."""
+    """Record until it went well, for longer each time: a busy computer begins late."""
     for number in range(5):
         said = _one_try(made, number)
         if said.returncode == 0:
@@ -51,14 +51,16 @@ def _record(made: Path) -> None:
 
 
 def _one_try(made: Path, number: int) -> subprocess.CompletedProcess[str]:
+    seconds = 3 * (number + 1)
     host = ".".join(["127", *(str(random.randint(2, 254)) for _ in range(3))])
     simulate = [
         "simulate",
-        "--rings",
+        "--ring-store",
+        str(made / "rings"),
         "--seed",
         "3",
         "--seconds",
-        "8",
+        str(8 + seconds),
         "--hololens-host",
         host,
         "--gopro-host",
@@ -69,7 +71,8 @@ def _one_try(made: Path, number: int) -> subprocess.CompletedProcess[str]:
         assert kitchen.stdout is not None
         port = kitchen.stdout.readline().strip().partition("=")[2]
         devices = ["--hololens", host, "--gopro", f"http://{host}:{port}"]
-        record = [COMMAND, "record", "take", "--data", str(made / f"try{number}"), *devices, "--seconds", "3"]
+        record = [COMMAND, "record", "take", "--data", str(made / f"try{number}"), *devices]
+        record += ["--seconds", str(seconds)]
         return subprocess.run(record, check=False, capture_output=True, text=True)
 
 

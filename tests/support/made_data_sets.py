@@ -18,7 +18,7 @@ from recipe_app.releases.cards.write_cards import write_cards
 from recipe_app.releases.data_set import LINKS, Cooked, numbered, text_files
 from recipe_app.releases.entries import Told
 from recipe_app.releases.numbering import Numbering
-from recipe_app.releases.own_splits import own_splits
+from recipe_app.releases.release import own_splits
 
 CATEGORIES = {"Preparation Error": 0, "Order Error": 2, "Missing Step": 6, "Other": 7}
 COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 
 import av
 import numpy as np
+from planted import Planted, access_units, picture_of
 
-from sensors.clock_probe import encode
+from sensors.host_clock import encode
 from storage.chunks.chunk import Packet, seal
 from storage.events import EventLog
 from storage.manifest import write_json
@@ -45,22 +47,38 @@ def _payload(stream: str, rng: random.Random) -> bytes:
     return rng.randbytes(400)
 
 
-def write_film(path: Path, pause_s: tuple[float, float], seed: int = 1) -> Truth:
-    """Write a film with a key picture each half second; its sound has another tone in the pause."""
+def write_film(
+    path: Path,
+    pause_s: tuple[float, float],
+    seed: int = 1,
+    who: Callable[[float], Planted | None] | None = None,
+) -> Truth:
+    """Write a film with a key picture each half second; its sound has another tone in the pause.
+
+    `who` says whose signs it bears at each second, in place of noise and of both tones.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     noise = np.random.default_rng(seed)
     with av.open(str(path), "w") as film:
         video = film.add_stream(
             "libx264", rate=FPS, options={"g": str(GROUP), "bf": "0", "sc_threshold": "0"}
         )
-        video.width, video.height, video.pix_fmt = 96, 64, "yuv420p"
+        video.width, video.height = (128, 96) if who else (96, 64)
+        video.pix_fmt = "yuv420p"
         sound = film.add_stream("aac", rate=SOUND_HZ, layout="stereo")
-        for _ in range(SECONDS * FPS):
-            picture = noise.integers(90, 160, (64, 96, 3)).astype(np.uint8)
+        for number in range(SECONDS * FPS):
+            if who:
+                picture = picture_of(who(number / FPS), noise)
+            else:
+                picture = noise.integers(90, 160, (64, 96, 3)).astype(np.uint8)
             film.mux(video.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
         film.mux(video.encode(None))
         at_s = np.arange(SECONDS * SOUND_HZ) / SOUND_HZ
         hz = np.where((at_s >= pause_s[0]) & (at_s < pause_s[1]), PLANTED_HZ, TONE_HZ)
+        if who:
+            hz = np.repeat(
+                [one.tone_hz if (one := who(n / FPS)) else 0 for n in range(SECONDS * FPS)], SOUND_HZ // FPS
+            )
         wave = (0.3 * np.sin(2 * np.pi * hz * at_s)).astype(np.float32)
         for number, start in enumerate(range(0, len(wave), 1024)):
             block = np.ascontiguousarray(np.stack([wave[start : start + 1024]] * 2))
@@ -83,11 +101,30 @@ def read_film(path: Path) -> Truth:
 
 
 def write_paused(
-    path: Path, touches: list[tuple[str, float]], *, tone_s: tuple[float, float] = (4, 7), seed: int = 1
+    path: Path,
+    touches: list[tuple[str, float]],
+    *,
+    tone_s: tuple[float, float] = (4, 7),
+    seed: int = 1,
+    who: Callable[[float], Planted | None] | None = None,
 ) -> Truth:
-    """Write the recording `path`; `touches` are pause and resume with their seconds. Return what is in it."""
+    """Write the recording `path`; `touches` are pause and resume with their seconds. Return what is in it.
+
+    `who` says whose signs film, pictures, sound and gyroscope bear at each second.
+    """
     rng, files = random.Random(seed), {}
-    truth = write_film(path / FILM, tone_s, seed)
+    truth = write_film(path / FILM, tone_s, seed, who)
+    units = access_units([who(n / FPS) for n in range(SECONDS * FPS)], GROUP) if who else []
+
+    def payload(stream: str, number: int) -> bytes:
+        person = who(number / RATES[stream]) if who else None
+        if units and stream.endswith("pv"):
+            return units[number]
+        if person and stream.endswith("microphone"):
+            return person.block(number, SOUND_HZ // RATES[stream])
+        if person and stream.endswith("gyroscope"):
+            return person.gyroscope(number)
+        return _payload(stream, rng)
 
     def put(stream: str, number: int, packets: list[Packet]) -> None:
         (path / stream).mkdir(parents=True, exist_ok=True)
@@ -96,7 +133,7 @@ def write_paused(
 
     notes = []
     for stream, rate in RATES.items():
-        told = [(n / rate, _payload(stream, rng)) for n in range(SECONDS * rate)]
+        told = [(n / rate, payload(stream, n)) for n in range(SECONDS * rate)]
         truth.packets[stream] = told
         pose = np.eye(4, dtype=np.float32).tobytes() if stream.endswith(("pv", "ahat")) else b""
         for number in range(SECONDS // CHUNK_S):

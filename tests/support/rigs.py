@@ -14,7 +14,7 @@ class Rig:
         self.refuses: list[str] = []
         self.said: dict[str, Any] = {"health": "recording", "reasons": [], "alarm": ""}
 
-    def devices(self) -> list[str]:
+    def devices(self, place: str = "") -> list[str]:
         return ["headset", "camera"]
 
     def start(self, recording: str, **_: str) -> list[str]:
@@ -22,10 +22,10 @@ class Rig:
         self.kitchen.record(recording)
         return []
 
-    def stop(self, recording: str) -> list[str]:
+    def stop(self, recording: str, *, by: str = "") -> list[str]:
         return self._end("stop", recording)
 
-    def abort(self, recording: str, *, reason: str) -> list[str]:
+    def abort(self, recording: str, *, reason: str, by: str = "") -> list[str]:
         assert reason is not None
         return self._end("abort", recording)
 
@@ -37,6 +37,13 @@ class Rig:
 
     def report(self, recording: str) -> dict[str, Any]:
         return {**self.said, "host_ns": self.kitchen.tools.records.now_ns()}
+
+    def tell(self, recording: str, what: str, text: str = "") -> list[str]:
+        self.calls.append((what, recording))
+        return self.refuses
+
+    def room(self) -> list[dict[str, Any]]:
+        return []
 
     def live(self, recording: str) -> dict[str, Any] | None:
         return None

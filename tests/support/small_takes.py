@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from camera_films import FilmPlan, synthesize
 
-from sensors import clock_probe
+from sensors import host_clock
 from sensors.hololens import imu
 from sensors.hololens.streams import spatial_input
 from storage.calibration import ConstantTable, write_calibration
@@ -83,7 +83,7 @@ def probe_packets(kitchen: Kitchen):
     for world_s in np.arange(0.0, SECONDS, 1.0):
         host = HOST0_NS + round(world_s * 1e9)
         ticks = kitchen.headset_clock.ticks_at(world_s)
-        yield ticks, clock_probe.encode(host - 900_000, host + 1_100_000, ticks)
+        yield ticks, host_clock.encode(host - 900_000, host + 1_100_000, ticks)
 
 
 def write_headset(

@@ -44,6 +44,7 @@ def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
         "pid": 1,
         "phase": "recording",
         "stop_asked": "",
+        "ledger_closed": False,
         "host_ns": now_ns,
         "problems": [],
         "befallen": [],

@@ -21,7 +21,7 @@ from small_takes import (
 )
 
 from kitchensync.cli import main
-from sensors import clock_probe
+from sensors import host_clock
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import edit_manifest
 from storage.recording import open_recording
@@ -175,7 +175,7 @@ def test_the_headsets_clock_was_reset(made, take):
     for k, (ticks, _) in enumerate(rows):
         host = HOST0_NS + k * 10**9
         shown = ticks if k < len(rows) // 2 else ticks - 10**14
-        moved.append((shown, clock_probe.encode(host - 900_000, host + 1_100_000, shown)))
+        moved.append((shown, host_clock.encode(host - 900_000, host + 1_100_000, shown)))
     shutil.rmtree(clock)
     seal_stream(take, "clock/hololens", moved)
     entry = sync(take)

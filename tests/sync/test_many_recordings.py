@@ -15,8 +15,7 @@ from kitchensync.cli import main
 from storage.errors import NoDask
 from sync.batch import job
 from sync.batch.batch import failed, synchronize_all
-from sync.report.overview import summary_page
-from sync.report.summary import compare, worst_first
+from sync.report.overview import compare, summary_page, worst_first
 from sync.result.state import finished
 
 pytestmark = pytest.mark.slow

@@ -8,10 +8,10 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from sync.align.gyro import align_pair
-from sync.align.head_pose import head_pose_gyro
-from sync.fit.noise_colour import rising_noise_s
+from sync.align.headset_gyro import head_pose_gyro
 from sync.fit.pairing import FINE_HZ
 from sync.fit.resample import make_track
+from sync.fit.whole_fit import rising_noise_s
 
 EPOCH = 133_875_715_436_816_907
 POSE_HZ, SEEN_HZ = 30.0, 200.0

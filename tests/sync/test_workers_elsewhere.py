@@ -13,8 +13,7 @@ from distributed import Client, LocalCluster
 
 from kitchensync.cli import main
 from storage.batch import cluster
-from storage.batch.cluster import Undone, on_cluster
-from storage.batch.fitness import facts, unfit
+from storage.batch.cluster import Undone, facts, on_cluster, unfit
 from storage.errors import NoDask, NoWorkers
 from storage.manifest import write_json
 from sync.batch.batch import synchronize_all

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from small_takes import SECONDS, seal_stream, write_manifest
 
 from sensors.hololens.streams import spatial_input
-from storage.chunks.chunk_format import INDEX
+from storage.chunks.layout import INDEX
 from storage.ledger import ConnectedNote, NewWorldFrameNote
 from storage.recording import open_recording
 from storage.worlds import first_rows, frames_of

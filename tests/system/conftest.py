@@ -27,8 +27,10 @@ def runtime(tmp_path_factory, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def kitchen(tmp_path, loopback_host) -> Iterator[Callable[..., Kitchen]]:
-    """Start virtual kitchens; end them after the test."""
+def kitchen(tmp_path, tmp_path_factory, loopback_host) -> Iterator[Callable[..., Kitchen]]:
+    """Start virtual kitchens; end them after the test. Rings of packets are made once for all tests."""
+    base = tmp_path_factory.getbasetemp()
+    rings = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "rings"
     with contextlib.ExitStack() as stack:
         count = 0
 
@@ -39,6 +41,7 @@ def kitchen(tmp_path, loopback_host) -> Iterator[Callable[..., Kitchen]]:
             command = [COMMAND, "simulate", "--seed", str(seed), "--seconds", str(seconds), *options]
             command += ["--hololens-host", loopback_host, "--gopro-host", loopback_host]
             command += ["--gopro-port", "0", "--out", str(out)]
+            command += ["--ring-store", str(rings)] if "--rings" in options else []
             process = stack.enter_context(running(command, stdout=subprocess.PIPE))
             timer = threading.Timer(LIMIT_S, process.kill)
             timer.start()

@@ -28,7 +28,7 @@ def test_every_kind_says_what_it_does() -> None:
 
 @pytest.mark.timeout(120)
 def test_bodies_without_a_session_are_refused_and_cost_no_memory() -> None:
-    done = attack("large-bodies", "--seconds", "1")
+    done = attack("large-bodies", "--seconds", "1", "--alone")
     (row,) = done.stdout.splitlines()[1:]
     assert "memory" not in row, done.stdout + done.stderr
     assert "401:" in row or "413:" in row
@@ -45,5 +45,5 @@ target.memory_of = lambda process: next(sizes)
 
 
 def test_what_does_not_hold_is_named_and_fails() -> None:
-    done = attack("nothing", "--seconds", "0.5", beside=GROWING)
+    done = attack("nothing", "--seconds", "0.5", "--alone", beside=GROWING)
     assert (done.returncode, "memory" in done.stdout.splitlines()[-1]) == (1, True), done.stdout + done.stderr

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import kitchensync as ks
 from calibration.space.drawn_time import drawn_time
-from sensors.clock_probe import encode as encode_probe
+from sensors.host_clock import encode as encode_probe
 from storage.chunks.chunk import Packet, seal
 from storage.events import EventLog
 from storage.manifest import write_json

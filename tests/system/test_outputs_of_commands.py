@@ -38,6 +38,7 @@ WRITES = {
     "export windows": ["TAKE", "--out", OUT],
     "export promqa": ["TAKE", "--out", OUT],
     "export assembly": ["graph.json", "published", "--out", OUT],
+    "measure answers": ["cases.json", "--out", OUT],
     "export coherence": ["TAKE", "--out", OUT],
     "export prompts": ["TAKE", "--out", OUT],
     "export keysteps": ["TAKE", "--out", OUT],
@@ -78,14 +79,15 @@ READS = {
     "record": {"rig"},
     "recover": {"data", "rebuild"},
     "rig check": {"path"},
-    "doctor": {"data"},
+    "doctor": {"data", "rig", "acceptance"},
     "plan-media": {"rig", "data"},
     "list": {"root"},
     "info": {"path"},
+    "card": {"path"},
     "batch": {"paths"},
     "consent": {"path"},
     "study plan": {"file", "keep", "data"},
-    "study coverage": {"file", "data"},
+    "study coverage": {"file", "data", "planned"},
     "annotate export": {"paths"},
     "annotate push": {"paths", "token_file"},
     "annotate pull": {"paths", "token_file"},
@@ -104,14 +106,15 @@ READS = {
     "export frames": {"paths", "numbering", "split"},
     "export features": {"paths", "numbering"},
     "export steps": {"paths", "numbering"},
-    "export windows": {"paths", "numbering"},
-    "export promqa": {"paths", "numbering", "available"},
-    "export assembly": {"graphs", "mistakes"},
+    "export windows": {"paths", "numbering", "split"},
+    "export promqa": {"paths", "numbering", "available", "against"},
+    "export assembly": {"graphs", "mistakes", "fine"},
     "export coherence": {"paths", "numbering", "split"},
     "export prompts": {"paths", "numbering"},
     "export keysteps": {"paths", "numbering"},
     "measure spans": {"cases"},
     "measure coherence": {"dialogs"},
+    "measure answers": {"cases"},
     "verify": {"paths"},
     "archive": {"paths"},
     "move": {"paths"},
@@ -130,7 +133,7 @@ READS = {
     "graph orders": {"file", "recorded"},
     "graph score": {"folder"},
     "graph script": {"file"},
-    "app": {"recipes", "rig"},
+    "app": {"recipes"},
     "adopt": {"files"},
     "restore": {"file"},
     "take-dump": {"files"},
@@ -196,6 +199,7 @@ def take(tmp_path, monkeypatch):
     for name in ("film.mp4", "some.backup", "mine.txt"):
         Path(name).write_bytes(b"mine")
     Path("graph.json").write_text(json.dumps({"steps": {"0": "START", "1": "END"}, "edges": [[0, 1]]}))
+    Path("cases.json").write_text("[]")
     for name in ("recordings", "published"):
         Path(name).mkdir()
     Path("link").symlink_to(recording)

@@ -32,6 +32,11 @@ def asked(command: str, path: Path) -> dict:
     return answer["recordings"][0] if "recordings" in answer else answer
 
 
+def stated_starts(pair: dict) -> list[float]:
+    """Take out where each clock says that the film begins, s."""
+    return [stated.pop("prior_s") for stated in pair["evidence"]["timestamps"]["statements"]]
+
+
 def test_a_rebuilt_recording_verifies_and_synchronizes_as_the_original(take):
     before, aligned = asked("verify", take), asked("sync", take)
     original = read_manifest(take)
@@ -57,5 +62,7 @@ def test_a_rebuilt_recording_verifies_and_synchronizes_as_the_original(take):
     again = asked("sync", take)
     assert again["status"] == aligned["status"]
     for one, other in zip(again["pairs"], aligned["pairs"], strict=True):
+        # what the log says of UTC was read a moment after the manifest's reading
+        assert stated_starts(one) == pytest.approx(stated_starts(other), abs=1e-3)
         measured = one.keys() - set(OF_A_FILE)
         assert {key: one[key] for key in measured} == {key: other[key] for key in measured}

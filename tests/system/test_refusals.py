@@ -6,8 +6,12 @@ import json
 import socket
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 from processes import COMMAND, in_small_disk, kitchensync, one_line
+
+from kitchensync.cli import main
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
 
@@ -144,3 +148,12 @@ def test_a_busy_headset_port_is_named_by_the_simulator(kitchen, tmp_path):
     place = kitchen(seconds=4)
     again = ("simulate", "--hololens-host", place.host, "--gopro-host", place.host, "--gopro-port", "0")
     assert place.host in one_line(kitchensync(*again, "--seed", "1", "--out", tmp_path / "again"))
+
+
+def test_ctrl_c_in_the_making_of_a_class_is_no_mistake_of_ours(monkeypatch):
+    def stop():
+        raise RuntimeError("Error calling __set_name__ on 'auto' instance") from KeyboardInterrupt()
+
+    monkeypatch.setattr(main, "get_command", lambda *_: click.Command("list", callback=stop))
+    done = CliRunner().invoke(main, ["list"])
+    assert (done.exit_code, "stopped by Ctrl-C" in done.stderr) == (1, True)

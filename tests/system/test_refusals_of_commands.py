@@ -29,6 +29,7 @@ GRAPH = str(Path(__file__).parents[2] / "examples" / "recipes" / "tea_and_toast.
 TABLE: dict[str, list[str]] = {
     "list": [FOLDER],
     "info": [RECORDING],
+    "card": [RECORDING],
     "batch": ["verify", RECORDING],
     "verify": [RECORDING],
     "archive": [RECORDING],
@@ -79,6 +80,7 @@ TABLE: dict[str, list[str]] = {
     "export keysteps": [RECORDING, "--out", "WRITTEN/out.json"],
     "measure spans": [FILE],
     "measure coherence": [FILE],
+    "measure answers": [FILE, "--out", "WRITTEN/out.json"],
     "calibrate check": [RECORDING],
     "calibrate gopro": [FILE],
     "calibrate imu": [RECORDING],
@@ -102,6 +104,7 @@ NO_PATH = {
     "app": "serves until it is stopped; tests/recipe_app/test_app_command.py has what it refuses",
     "record": "makes its folder: below",
     "stop": "takes the name of a recording that runs",
+    "mark": "takes the name of a recording that runs",
     "top": "takes the name of a recording that runs",
     "recover": "takes the data folder, which may be empty; the matrix has it",
     "rig init": "writes its file: below",

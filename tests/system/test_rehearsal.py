@@ -22,12 +22,13 @@ from capture.rehearsal.scenarios import draw
 pytestmark = [pytest.mark.system, pytest.mark.timeout(580)]
 
 
-def test_twelve_scenarios_and_the_second_opinion(tmp_path):
+@pytest.mark.long
+def test_five_scenarios_and_the_second_opinion(tmp_path):
     done = kitchensync(
-        "rehearse", "--scenarios", 12, "--seed", 1, "--keep", tmp_path / "kept", "--json", limit_s=560
+        "rehearse", "--scenarios", 5, "--seed", 1, "--keep", tmp_path / "kept", "--json", limit_s=560
     )
     answer = json.loads(done.stdout)
-    assert (answer["schema"], answer["scenarios"]) == ("rehearse/1", 12)
+    assert (answer["schema"], answer["scenarios"]) == ("rehearse/1", 5)
     kinds = ("unexplained", "duplicates", "unreadable_files", "wrong_causes")
     assert [answer[kind] for kind in kinds] == [0, 0, 0, 0], answer["rows"]
     assert done.returncode == 0
@@ -39,9 +40,9 @@ def test_twelve_scenarios_and_the_second_opinion(tmp_path):
         assert wrong == [], folder.name
         row = rows[folder.name]
         assert (row["produced"], row["stored"], row["named_losses"]) == (sent, stored, named), folder.name
-    again = kitchensync("rehearse", "--scenarios", 12, "--seed", 1, "--keep", tmp_path / "kept", "--json")
+    again = kitchensync("rehearse", "--scenarios", 5, "--seed", 1, "--keep", tmp_path / "kept", "--json")
     assert json.loads(again.stdout) == answer, "what was played is not played again"
-    other = kitchensync("rehearse", "--scenarios", 12, "--seed", 2, "--keep", tmp_path / "kept")
+    other = kitchensync("rehearse", "--scenarios", 5, "--seed", 2, "--keep", tmp_path / "kept")
     assert other.returncode == 1
     assert "another seed" in other.stderr
 
@@ -74,7 +75,13 @@ DRAINERS_THAT_LIE = {
 }
 
 
-@pytest.mark.parametrize("lie", DRAINERS_THAT_LIE)
+@pytest.mark.parametrize(
+    "lie",
+    [
+        pytest.param(lie, marks=() if lie == "drops a packet" else pytest.mark.long)
+        for lie in DRAINERS_THAT_LIE
+    ],
+)
 def test_a_drainer_that_lies_is_caught_by_both_checkers(tmp_path, monkeypatch, lie):
     body = "import sys\nif 'capture.drain.drainer' in sys.orig_argv:" + DRAINERS_THAT_LIE[lie]
     (tmp_path / "sitecustomize.py").write_text(body)

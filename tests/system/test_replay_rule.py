@@ -12,7 +12,7 @@ import pytest
 from processes import kitchensync
 
 from sensors.gopro.media import open_media
-from virtual_kitchen.world.camera_gyro import read_gyro
+from virtual_kitchen.world.replay import read_gyro
 
 pytestmark = pytest.mark.system
 EPOCH_TICKS = 133_000_000_000

@@ -12,9 +12,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from browser import LANDSCAPE, Tablet, chromium
+from browser import LANDSCAPE, PATIENCE_MS, Tablet, chromium
 from processes import COMMAND, kitchensync, running
 
+from capture.monitor.live_findings import findings_in
+from capture.monitor.rules import ALARM
+from capture.plan import is_running, runtime_folder
+from capture.session.control import ask
 from virtual_kitchen.tablet import Desk
 from virtual_kitchen.tablet import Tablet as Program
 
@@ -45,7 +49,15 @@ class Person:
     def __init__(self, browser, url: str) -> None:
         self.browser, self.url = browser, url
         self.desk = browser.new_context(viewport=LANDSCAPE).new_page()
-        self.desk.set_default_timeout(15_000)
+        self.desk.set_default_timeout(PATIENCE_MS)
+
+    def look_over(self, url: str) -> None:
+        """Have the devices looked over at the desk: headset and camera are there."""
+        self.desk.goto(f"{url}desk/room")
+        self.desk.get_by_role("button", name="Look over the devices").click()
+        self.desk.locator('[data-what="gopro: camera"].good').wait_for()
+        assert self.desk.locator('[data-what="hololens: server version"].good').count() == 1
+        assert self.desk.locator('[data-what^="this computer: "]').count() > 5
 
     def set_up(self, invite: str) -> Tablet:
         """From the invite of the first start to a paired tablet: admin, kitchen, participant, code."""
@@ -88,11 +100,13 @@ class Person:
 
 
 def wait_for_end(folder: Path) -> dict:
-    """Wait until a recording is complete; return its manifest."""
+    """Wait until a recording is complete and its films are here; return its manifest."""
     end_s = time.monotonic() + 150
-    while (manifest := json.loads((folder / "recording.json").read_text()))["state"] == "recording":
+    while is_running(runtime_folder(folder)):
         assert time.monotonic() < end_s
         time.sleep(0.2)
+    manifest: dict = json.loads((folder / "recording.json").read_text())
+    assert manifest["state"] != "recording"
     return manifest
 
 
@@ -106,6 +120,7 @@ def test_a_whole_session_by_browser_alone(kitchen, runtime, tmp_path):
         person = Person(browser, url)
         tablet = person.set_up(invite)
         page = tablet.page
+        person.look_over(url)
         tablet.begin("Tea and toast", strategy="impromptu")
         tablet.checklist()
         page.locator(".dot.recording").wait_for()
@@ -192,3 +207,107 @@ def test_a_headset_that_is_not_there_is_a_refusal_in_words_and_leaves_nothing(
         assert loopback_host in " ".join(refused["reasons"])
         assert tablet.ask("GET", f"/api/v1/health/{tablet.recording}")["health"] == "standalone"
     assert {path.name for path in (tmp_path / "data").iterdir()} == {"_app"}
+
+
+def first_fault_ns(folder: Path) -> int:
+    """Ask the recorder, without the app, until it calls something a fault; return when it first did."""
+    end_s = time.monotonic() + 60
+    while time.monotonic() < end_s:
+        state = ask(runtime_folder(folder) / "control", "state")
+        if state is not None and any(one.severity == ALARM for one in findings_in(state)):
+            return time.monotonic_ns()
+        time.sleep(0.05)
+    pytest.fail("the recorder does not call it a fault")
+
+
+def ended(runtime: Path) -> None:
+    """Wait until every recorder has gone: it looks for the films of a camera that is away."""
+    end_s = time.monotonic() + 150
+    while list(runtime.glob("kitchensync/*")):
+        assert time.monotonic() < end_s, "a recorder does not end"
+        time.sleep(0.2)
+
+
+def through_the_checklist(page) -> None:
+    for box in page.get_by_role("checkbox").all():
+        box.click()
+    page.get_by_label("Pseudonym of the second person").fill("Clove")
+    page.locator("#start").click()
+
+
+def the_other(data: Path, known: Path) -> Path:
+    """Wait for the folder of another recording."""
+    end_s = time.monotonic() + 90
+    while not (found := [path.parent for path in data.glob("*/recording.json") if path.parent != known]):
+        assert time.monotonic() < end_s, "nothing is recorded"
+        time.sleep(0.2)
+    return found[0]
+
+
+def test_both_devices_die_and_the_operator_ends_it_and_begins_again(kitchen, runtime, tmp_path):
+    """The cook is told; what failed when, and who ended it, stands in the manifest; the desk starts the next one."""
+    place = kitchen(seconds=0)
+    with (
+        chromium() as browser,
+        app_with_rig(tmp_path, place.host, camera=place.camera) as (url, invite),
+    ):
+        person = Person(browser, url)
+        tablet = person.set_up(invite)
+        page, desk, data = tablet.page, person.desk, tmp_path / "data"
+        call = page.locator(".alarm .call")
+        page.remove_locator_handler(call)
+        tablet.begin("Tea and toast")
+        tablet.checklist()
+        page.locator(".dot.recording").wait_for()
+        tablet.tap("Begin", exact=True)
+        (folder,) = [path.parent for path in data.glob("*/recording.json")]
+        page.wait_for_timeout(4000)
+        killed_ns = time.monotonic_ns()
+        place.process.kill()  # the headset and the camera
+        place.process.wait()
+        fault_ns = first_fault_ns(folder)
+        call.wait_for(timeout=30_000)
+        glass_s = (time.monotonic_ns() - fault_ns) / 1e9
+        print(
+            f"a fault {(fault_ns - killed_ns) / 1e9:.2f} s after the kill, on the glass {glass_s:.2f} s later"
+        )
+        call.click()
+        desk.goto(f"{url}desk")
+        desk.get_by_role("link", name="Tea and toast").first.click()
+        desk.get_by_role("button", name="Stop recording").click()
+        manifest = wait_for_end(folder)
+        by, stopped = manifest["ended_by"], manifest["stopped"]
+        assert (by["person"], stopped["reason"]) == ("admin", "requested")
+        assert killed_ns < by["host_ns"] <= stopped["host_ns"]
+        heard = {one["name"]: one["since_host_ns"] for one in by["faults"]}
+        assert {name for name in heard if name.startswith("hololens/")}, by
+        assert all(
+            killed_ns - 2e9 < at < killed_ns + 2e9 for name, at in heard.items() if "hololens/" in name
+        )
+        assert any(problem.startswith("hololens: nothing came") for problem in manifest["problems"])
+        assert "ended_by_device" not in json.dumps(manifest)
+        ended(runtime)
+
+        page.goto(f"{url}t/choose")  # the cook begins anew, and the devices are not there yet
+        tablet.screen("choose")
+        tablet.begin("Tea and toast")
+        tablet.to_checklist()
+        through_the_checklist(page)
+        page.get_by_role("dialog", name="The recording did not start").wait_for(timeout=90_000)
+        fresh = kitchen(seconds=0)
+        rig = tmp_path / "rig.toml"
+        rig.write_text(rig.read_text().replace(place.camera, fresh.camera))
+        desk.goto(f"{url}desk/room")
+        desk.get_by_role("link", name=f"Card of {folder.name}").click(timeout=60_000)
+        desk.get_by_role("button", name="I have read it").click(timeout=90_000)
+        desk.get_by_text("Read by admin").wait_for()
+        desk.goto(f"{url}desk")
+        desk.get_by_role("link", name="Tea and toast").first.click()
+        desk.get_by_role("button", name="Start recording").click()
+        desk.get_by_role("button", name="Stop recording").wait_for(timeout=90_000)
+        second = the_other(data, folder)
+        assert json.loads((second / "recording.json").read_text())["state"] == "recording"
+        desk.get_by_role("button", name="Stop recording").click()
+        again = wait_for_end(second)
+        ended(runtime)
+    assert (again["ended_by"]["person"], again["ended_by"]["faults"], again["problems"]) == ("admin", [], [])

@@ -19,7 +19,7 @@ HELD_S = 13.0
     ("victim", "causes"),
     [
         ("capture.produce.producer", {"restart", "reconnect"}),
-        ("valkey-server", {"backpressure", "queue_loss"}),
+        pytest.param("valkey-server", {"backpressure", "queue_loss"}, marks=pytest.mark.long),
     ],
 )
 def test_a_gap_is_named_for_who_was_held_up(kitchen, runtime, tmp_path, victim, causes):

@@ -40,7 +40,9 @@ def test_a_stream_that_stalls_to_the_end_and_one_whose_port_dies_are_no_pass(kit
     assert done.stdout.startswith("FAIL")
     for name in ("pv", "gyroscope"):
         assert re.search(rf"hololens/{name}: covers \d+ % of the session, nothing after 0:0\d", done.stdout)
-        assert re.search(rf"^  {name} ends at 0:0\d: do not use it after that$", done.stdout, re.M)
+        # a busy computer may make another hole before the end
+        ends = r"ends at 0:0\d: do not use it after that|has .*(from|holes).*: do not use it there"
+        assert re.search(rf"^  {name} ({ends})$", done.stdout, re.M)
     assert "note: hololens/depth_ahat: " in done.stdout  # slowing down by itself is no fault
     answer = json.loads(kitchensync("verify", tmp_path / "data" / "take", "--json").stdout)
     place.truth()  # ends it, so that its lines are whole

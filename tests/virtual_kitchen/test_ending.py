@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from virtual_kitchen.ending import ALONE_S, LATEST_S, wait_for_clients
+from virtual_kitchen.simulation import ALONE_S, LATEST_S, wait_for_clients
 
 SECOND = 10**9
 

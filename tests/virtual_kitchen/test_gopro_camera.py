@@ -21,9 +21,8 @@ from virtual_kitchen.gopro.http import requested_range
 from virtual_kitchen.gopro.server import VirtualGoPro
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.camera_gyro import read_gyro
 from virtual_kitchen.world.motion import replayed_motion, simulated_motion
-from virtual_kitchen.world.replay import ReplayFromShutter
+from virtual_kitchen.world.replay import ReplayFromShutter, read_gyro
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from virtual_kitchen.gopro.recorder import TakeFile
 from virtual_kitchen.gopro.sensors import CameraMount, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.camera_gyro import read_gyro
 from virtual_kitchen.world.motion import simulated_motion
+from virtual_kitchen.world.replay import read_gyro
 from virtual_kitchen.world.sound import kitchen_sound
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from second_client import Wire, options, video
 
-from virtual_kitchen.faults import CUTS, HOSTILE, KINDS, BadFault, parse_faults
+from virtual_kitchen.faults import CUTS, HOSTILE, KINDS, WHOLE, BadFault, parse_faults
 from virtual_kitchen.headset import hostile
 
 pytestmark = pytest.mark.slow
@@ -40,6 +40,7 @@ def refused(host: str, port: int) -> bool:
         "app_restart:pv@2+1",
         "app_restart:@2",
         "app_restart:@2-1",
+        "headset_swap:@2",
         "die:pv@2",
         "die:@2+1",
         "die:",
@@ -56,7 +57,7 @@ def test_faults_that_make_no_sense(text: str) -> None:
 
 
 def test_every_kind_can_be_asked_for() -> None:
-    examples = {"never_answer": "pv", "refuse_port": "pv", "app_restart": "@1+2", "die": "@1"}
+    examples = {"never_answer": "pv", "refuse_port": "pv", "die": "@1"} | dict.fromkeys(WHOLE[:2], "@1+2")
     examples |= {"wrong_version": "", "research_mode_off": ""}
     examples |= {"depth_rate_drop": "depth_ahat@1+2", "time_jump": "pv@1-2"}
     moments = CUTS

@@ -12,8 +12,8 @@ from virtual_kitchen.headset.cameras import VLC
 from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
 from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed
-from virtual_kitchen.headset.rings import RingFeed
 from virtual_kitchen.headset.stream import Feed
+from virtual_kitchen.headset.stream_port import RingFeed
 from virtual_kitchen.headset.vlc_stream import VlcConfiguration, VlcFeed
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth

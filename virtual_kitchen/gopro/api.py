@@ -89,8 +89,7 @@ class CameraApi:
         return {
             "model_number": model.number, "model_name": model.name, "firmware_version": model.firmware,
             "serial_number": serial, "ap_mac_addr": "02" + serial[-10:], "ap_ssid": f"GP{serial[-8:]}",
-            "virtual": True,
-        }  # fmt: skip
+        } | ({} if self._camera.shows_people else {"virtual": True})  # fmt: skip
 
     def _require_ready(self) -> None:
         if not self._camera.is_ready:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 from virtual_kitchen.gopro.encoders import VideoEncoder
-from virtual_kitchen.world.board_show import PLACE_FRAMES, PLACES, BoardPictures, BoardShow
+from virtual_kitchen.world.boards import PLACE_FRAMES, PLACES, BoardPictures, BoardShow
 
 Sample = tuple[bytes, bool]
 

@@ -13,7 +13,7 @@ from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.gopro.card import Card, CardFile, replayed_file, sha256_of
 from virtual_kitchen.gopro.chapters import Chapter, ChapterRule
 from virtual_kitchen.gopro.clock import WallClock
-from virtual_kitchen.gopro.faults import CameraFault, CameraFaults
+from virtual_kitchen.gopro.faults import CHANGES, CameraFault, CameraFaults
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import LiveTake, TakeFile
 from virtual_kitchen.gopro.sensors import (
@@ -29,9 +29,8 @@ from virtual_kitchen.gopro.settings import Settings
 from virtual_kitchen.gopro.status import status_values
 from virtual_kitchen.gopro.takes import FilmedTake, Phase, ReplayTake, WrongState
 from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.camera_gyro import GYRO_RULE
 from virtual_kitchen.world.clocks import CameraCrystal, media_map
-from virtual_kitchen.world.replay import ReplayFromShutter
+from virtual_kitchen.world.replay import GYRO_RULE, ReplayFromShutter
 from virtual_kitchen.world.seeds import generator
 
 GPS_SETTING = 83
@@ -63,6 +62,7 @@ class VirtualCamera:
         self.card = Card(kitchen.truth.folder / f"gopro-card{name}")
         self.clock = WallClock(kitchen)
         self.settings = Settings(self.model.name)
+        self.shows_people = False
         self.is_usb_controlled = False
         self.is_turbo = False
         self.control_owner = 0
@@ -88,7 +88,8 @@ class VirtualCamera:
     @property
     def is_gone(self) -> bool:
         """Whether nobody answers at this address now."""
-        return self.is_dead or self.faults.active("gopro_vanish", self._world_now_s())
+        now_s = self._world_now_s()
+        return self.is_dead or any(self.faults.active(name, now_s) for name in ("gopro_vanish", *CHANGES))
 
     @property
     def phase(self) -> Phase:
@@ -160,6 +161,9 @@ class VirtualCamera:
                 take.abandon()
         else:
             self.stop_recording()
+            if fault.name == "gopro_new_card" and self._thread is not None:
+                self._thread.join()
+                self.card.change()
 
     def stop_recording(self) -> None:
         """Close the shutter; nothing happens when it is closed."""
@@ -192,12 +196,20 @@ class VirtualCamera:
             is_settling=time.monotonic_ns() < self._settled_ns,
             encoded_s=int(now_s - self._start_world_s) if is_encoding else 0,
             marks=len(self._hilights_ms) if is_encoding else 0,
+            battery_percent=self._battery_percent(now_s),
             files=[file.size for file in self.card.files()],
             is_hot=has["overheat"],
             is_full=has["card_full"],
             is_slow=self._has_failed or has["write_error"],
             control=(self.is_turbo, self.control_owner, self.is_usb_controlled),
         )
+
+    def _battery_percent(self, now_s: float) -> int:
+        """One percent less each minute, since it was changed last."""
+        changed = [one.end_s for one in self.faults.faults if one.name in CHANGES and one.end_s]
+        since_s = max((at_s for at_s in changed if at_s <= now_s), default=None)
+        full, away_s = (100, now_s - since_s) if since_s is not None else (92, now_s)
+        return max(full - int(max(away_s, 0.0) / 60), 1)
 
     def _world_now_s(self) -> float:
         return self.kitchen.world_time_s(time.monotonic_ns())

@@ -22,6 +22,8 @@ THUMBNAIL_WIDTH, SCREENNAIL_WIDTH = 160, 640
 READ_BYTES = 1 << 20
 WHOLE_READ_BYTES = 1 << 30
 PROXY_WIDTH, PROXY_HEIGHT = 320, 180
+SMALL_WIDTH = 640
+PROXY_BOXES = {"brand": "mp41", "write_tmcd": "0"}
 
 
 @dataclass(frozen=True)
@@ -90,26 +92,46 @@ class CardFile:
 
 
 def write_proxy(video: Path, target: Path) -> None:
-    """Write the small copy of a video: the same pictures at the same times, and the same sound."""
-    with av.open(str(video)) as source, av.open(str(target), "w", format="mp4") as out:
+    """Write the small copy of a video: the same pictures at the same times, the same sound and telemetry.
+
+    A film that is small itself is not encoded again: a camera has its small copy at once.
+    """
+    with av.open(str(video)) as source, av.open(str(target), "w", format="mp4", options=PROXY_BOXES) as out:
         pictures = source.streams.video[0]
-        small = out.add_stream(
-            "libx264", rate=pictures.average_rate, options={"preset": "ultrafast", "crf": "30"}
-        )
-        small.width, small.height, small.pix_fmt = PROXY_WIDTH, PROXY_HEIGHT, "yuv420p"
-        small.codec_context.time_base = small.time_base = pictures.time_base or Fraction(1, 90000)
-        sound = source.streams.audio[0] if source.streams.audio else None
-        copy = out.add_stream_from_template(sound) if sound is not None else None
-        for packet in source.demux([stream for stream in (pictures, sound) if stream is not None]):
-            if packet.stream is sound:
-                if packet.dts is not None and copy is not None:
-                    packet.stream = copy
-                    out.mux(packet)
-                continue
+        others = [*source.streams.audio[:1], *(one for one in source.streams if _is_telemetry(one))]
+        if pictures.width <= SMALL_WIDTH:
+            _copy(source, out, [pictures, *others])
+        else:
+            _shrink(source, out, pictures, others)
+
+
+def _is_telemetry(stream: Any) -> bool:
+    return stream.type == "data" and stream.metadata.get("handler_name", "").strip().endswith("GoPro MET")
+
+
+def _copy(source: Any, out: Any, streams: list[Any]) -> None:
+    copies = {stream.index: out.add_stream_from_template(stream) for stream in streams}
+    for packet in source.demux(streams):
+        if packet.dts is not None:
+            packet.stream = copies[packet.stream.index]
+            out.mux(packet)
+
+
+def _shrink(source: Any, out: Any, pictures: Any, others: list[Any]) -> None:
+    small = out.add_stream(
+        "libx264", rate=pictures.average_rate, options={"preset": "ultrafast", "crf": "30"}
+    )
+    small.width, small.height, small.pix_fmt = PROXY_WIDTH, PROXY_HEIGHT, "yuv420p"
+    small.codec_context.time_base = small.time_base = pictures.time_base or Fraction(1, 90000)
+    copies = {stream.index: out.add_stream_from_template(stream) for stream in others}
+    for packet in source.demux([pictures, *others]):
+        if packet.stream is pictures:
             for frame in packet.decode():
-                if isinstance(frame, av.VideoFrame):
-                    out.mux(small.encode(frame.reformat(PROXY_WIDTH, PROXY_HEIGHT, "yuv420p")))
-        out.mux(small.encode(None))
+                out.mux(small.encode(frame.reformat(PROXY_WIDTH, PROXY_HEIGHT, "yuv420p")))
+        elif packet.dts is not None:
+            packet.stream = copies[packet.stream.index]
+            out.mux(packet)
+    out.mux(small.encode(None))
 
 
 class Card:
@@ -128,6 +150,13 @@ class Card:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._last_number += 1
         return self.path / f"GX01{self._last_number:04d}.MP4"
+
+    def change(self) -> None:
+        """Put in an empty card; the files of the one before lie beside it, in a folder that ends in `-taken-out`."""
+        with self._lock:
+            self.path.rename(self.path.with_name(f"{self.path.name}-taken-out"))
+            self._files.clear()
+            self._last_number = 0
 
     def add(self, file: CardFile) -> None:
         """List a finished file."""

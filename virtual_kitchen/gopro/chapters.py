@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from virtual_kitchen.gopro import mp4_boxes
+from virtual_kitchen.gopro import mp4_writer
 from virtual_kitchen.gopro.encoders import AAC_BITS_PER_S, AAC_SAMPLES, AUDIO_HZ
 from virtual_kitchen.gopro.models import FileIds
-from virtual_kitchen.gopro.mp4_track import TrackWriter
-from virtual_kitchen.gopro.mp4_writer import Mp4Writer
+from virtual_kitchen.gopro.mp4_writer import Mp4Writer, TrackWriter
 from virtual_kitchen.gopro.sensors import FRAME_TICKS, FRAMES_PER_PAYLOAD, VIDEO_TIMESCALE
 
 SECONDS_PER_DAY = 86400
@@ -131,13 +130,13 @@ class ChapterWriter:
         add, pictures = self._writer.add_track, self._pictures
         name, compressor = HANDLERS[pictures.codec]
         shape = (pictures.width, pictures.height)
-        entry = mp4_boxes.video_entry(pictures.codec, *shape, compressor, pictures.configuration)
-        sound = mp4_boxes.aac_entry(2, AUDIO_HZ, AAC_BITS_PER_S, self._sound)
-        code = mp4_boxes.timecode_entry(
+        entry = mp4_writer.video_entry(pictures.codec, *shape, compressor, pictures.configuration)
+        sound = mp4_writer.aac_entry(2, AUDIO_HZ, AAC_BITS_PER_S, self._sound)
+        code = mp4_writer.timecode_entry(
             VIDEO_TIMESCALE, FRAME_TICKS, 30, is_drop_frame=self._ids.model.drop_frame
         )
         self._video = add(
-            TrackWriter(1, b"vide", name, VIDEO_TIMESCALE, entry, mp4_boxes.video_header(), *shape,
+            TrackWriter(1, b"vide", name, VIDEO_TIMESCALE, entry, mp4_writer.video_header(), *shape,
                   has_edit=True, timecode_track=3, sync=[])
         )  # fmt: skip
         self._audio = add(
@@ -147,7 +146,7 @@ class ChapterWriter:
                 "GoPro AAC",
                 AUDIO_HZ,
                 sound,
-                mp4_boxes.sound_header(),
+                mp4_writer.sound_header(),
                 volume=0x100,
                 timecode_track=3,
             )
@@ -159,13 +158,13 @@ class ChapterWriter:
                 "GoPro TCD",
                 VIDEO_TIMESCALE,
                 code,
-                mp4_boxes.timecode_header(),
+                mp4_writer.timecode_header(),
                 pictures.width,
                 16,
             )
         )
         self._metadata = add(
-            TrackWriter(4, b"meta", "GoPro MET", 1000, mp4_boxes.gpmf_entry(), mp4_boxes.metadata_header())
+            TrackWriter(4, b"meta", "GoPro MET", 1000, mp4_writer.gpmf_entry(), mp4_writer.metadata_header())
         )
         count = self._wall.timecode_frames + self._first_frame
         self._writer.write_sample(self._code, count.to_bytes(4, "big"), 0)

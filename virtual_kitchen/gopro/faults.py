@@ -20,9 +20,13 @@ KINDS = {
     "gopro_card_full": "gopro_card_full@T          the card is full at T: recording ends by itself",
     "gopro_overheat": "gopro_overheat@T           too hot at T: recording ends by itself",
     "gopro_write_error": "gopro_write_error@T        the card is too slow at T: recording ends by itself",
+    "gopro_swap": "gopro_swap@T+D             off from T to T+D: its battery is changed, and its recording ended",
+    "gopro_new_card": "gopro_new_card@T+D         as gopro_swap, then with an empty card that counts from 1",
     "gopro_battery_dead": "gopro_battery_dead@T       off for ever at T; the running file is left without its index",
 }
-SELF_ENDING = ("gopro_card_full", "gopro_overheat", "gopro_write_error", "gopro_battery_dead")
+CHANGES = ("gopro_swap", "gopro_new_card")
+"""Off for a while, with another battery or card after it."""
+SELF_ENDING = ("gopro_card_full", "gopro_overheat", "gopro_write_error", *CHANGES, "gopro_battery_dead")
 _BYTES = re.compile(r"(?P<bytes>\d+)(x(?P<times>\d+))?(\+(?P<seconds>\d+(\.\d+)?))?")
 _MOMENT = re.compile(r"(?P<at>\d+(\.\d+)?)(\+(?P<length>\d+(\.\d+)?))?")
 

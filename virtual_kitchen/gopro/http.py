@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
 import re
 import socket
+import ssl
 import struct
 import time
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -17,7 +21,23 @@ from virtual_kitchen.gopro.api import CameraApi, Reply
 from virtual_kitchen.gopro.camera import VirtualCamera
 from virtual_kitchen.gopro.card import SCREENNAIL_WIDTH, THUMBNAIL_WIDTH, CardFile
 from virtual_kitchen.gopro.faults import CameraFault
-from virtual_kitchen.gopro.tls import HomeNetwork
+
+
+@dataclass(frozen=True)
+class HomeNetwork:
+    """What a camera hands out when it joins: where its certificate is, and who may enter."""
+
+    certificate: str
+    "PEM."
+    username: str
+    password: str
+    context: ssl.SSLContext
+
+    def admits(self, authorization: str | None) -> bool:
+        """Check a request's Authorization header."""
+        token = base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
+        return hmac.compare_digest((authorization or "").encode(), f"Basic {token}".encode())
+
 
 STEP_BYTES = 16 << 20
 SLOW_STEP_BYTES = 64 << 10

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from virtual_kitchen.gopro.gpmf_writer import global_settings
-from virtual_kitchen.gopro.mp4_boxes import box
+from virtual_kitchen.gopro.mp4_writer import box
 from virtual_kitchen.gopro.sensors import READ_OUT_MS
 
 

@@ -6,12 +6,163 @@ file: brand mp41, time scale 90000, QuickTime handlers with counted names, track
 
 from __future__ import annotations
 
+import itertools
 import struct
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from virtual_kitchen.gopro.mp4_boxes import box, full
-from virtual_kitchen.gopro.mp4_track import TrackWriter, sample_tables, track_box
+U32_LIMIT = 1 << 32
+
+
+@dataclass
+class TrackWriter:
+    """One track's description and what was written of it so far."""
+
+    track_id: int
+    handler: bytes
+    name: str
+    timescale: int
+    entry: bytes
+    media_header: bytes
+    width: int = 0
+    height: int = 0
+    volume: int = 0
+    has_edit: bool = False
+    timecode_track: int | None = None
+    sizes: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    durations: list[int] = field(default_factory=list)
+    sync: list[int] | None = None
+
+    @property
+    def duration(self) -> int:
+        """Media duration in the track's time scale."""
+        return sum(self.durations)
+
+
+def sample_tables(
+    entry: bytes, durations: list[int], sizes: list[int], offsets: list[int], sync: list[int] | None
+) -> bytes:
+    """Return stbl for samples that are each a chunk of their own; 64-bit offsets only when one needs them."""
+    runs = [(len(list(group)), value) for value, group in itertools.groupby(durations)]
+    is_large = bool(offsets) and offsets[-1] >= U32_LIMIT
+    parts = [
+        full(b"stsd", 0, struct.pack(">I", 1), entry),
+        full(b"stts", 0, struct.pack(">I", len(runs)), *(struct.pack(">II", *run) for run in runs)),
+        full(b"stsc", 0, struct.pack(">IIII", 1, 1, 1, 1)),
+        full(b"stsz", 0, struct.pack(f">II{len(sizes)}I", 0, len(sizes), *sizes)),
+        full(
+            b"co64" if is_large else b"stco",
+            0,
+            struct.pack(f">I{len(offsets)}{'Q' if is_large else 'I'}", len(offsets), *offsets),
+        ),
+    ]
+    if sync is not None:
+        parts.append(full(b"stss", 0, struct.pack(f">I{len(sync)}I", len(sync), *sync)))
+    return box(b"stbl", *parts)
+
+
+def track_box(
+    track: TrackWriter, created_1904_s: int, movie_duration: int, tables: bytes, matrix: bytes
+) -> bytes:
+    """Return trak: header, references, edit list, media."""
+    times = struct.pack(">II", created_1904_s, created_1904_s)
+    header = times + struct.pack(">IIII", track.track_id, 0, movie_duration, 0) + bytes(4)
+    header += struct.pack(">HHHH", 0, 0, track.volume, 0) + matrix
+    header += struct.pack(">II", track.width << 16, track.height << 16)
+    parts = [full(b"tkhd", 15, header)]
+    if track.timecode_track is not None:
+        parts.append(box(b"tref", box(b"tmcd", struct.pack(">I", track.timecode_track))))
+    if track.has_edit:
+        edit = struct.pack(">IIiHH", 1, movie_duration, 0, 1, 0)
+        parts.append(box(b"edts", full(b"elst", 0, edit)))
+    parts.append(_media(track, times, tables))
+    return box(b"trak", *parts)
+
+
+def _media(track: TrackWriter, times: bytes, tables: bytes) -> bytes:
+    name = track.name.encode("latin-1").ljust(11)
+    handler = b"mhlr" + track.handler + bytes(12) + bytes([len(name)]) + name
+    reference = full(b"dref", 0, struct.pack(">I", 1), full(b"alis", 1))
+    return box(
+        b"mdia",
+        full(b"mdhd", 0, times, struct.pack(">IIHH", track.timescale, track.duration, 0, 0)),
+        full(b"hdlr", 0, handler),
+        box(b"minf", track.media_header, box(b"dinf", reference), tables),
+    )
+
+
+def box(kind: bytes, *parts: bytes) -> bytes:
+    """Return a box with its 32-bit size."""
+    return struct.pack(">I4s", 8 + sum(map(len, parts)), kind) + b"".join(parts)
+
+
+def full(kind: bytes, flags: int, *parts: bytes) -> bytes:
+    """Return a box that begins with version 0 and 24 bits of flags."""
+    return box(kind, struct.pack(">I", flags), *parts)
+
+
+def video_header() -> bytes:
+    """Return vmhd."""
+    return full(b"vmhd", 1, bytes(8))
+
+
+def sound_header() -> bytes:
+    """Return smhd."""
+    return full(b"smhd", 0, bytes(4))
+
+
+def timecode_header() -> bytes:
+    """Return gmhd of a timecode track: white Helvetica of ten points."""
+    info = struct.pack(">HHHH", 21, 0, 10, 0) + bytes(6) + b"\xff" * 6 + b"\x09Helvetica"
+    mode = struct.pack(">HHHHHH", 0x40, 0x8000, 0x8000, 0x8000, 0, 0)
+    return box(b"gmhd", full(b"gmin", 0, mode), box(b"tmcd", full(b"tcmi", 1, info)))
+
+
+def metadata_header() -> bytes:
+    """Return gmhd of a GPMF track."""
+    return box(b"gmhd", full(b"gmin", 0, bytes(12)), full(b"gpmd", 0))
+
+
+def video_entry(codec: bytes, width: int, height: int, compressor: str, configuration: bytes) -> bytes:
+    """Return the sample description hvc1 or avc1 with its configuration box (hvcC or avcC)."""
+    name = compressor.encode("latin-1")
+    body = bytes(6) + struct.pack(">H", 1) + bytes(16) + struct.pack(">HH", width, height)
+    body += struct.pack(">IIIH", 0x480000, 0x480000, 0, 1)
+    body += bytes([len(name)]) + name.ljust(31, b"\0") + struct.pack(">Hh", 24, -1)
+    return box(codec, body, box(b"hvcC" if codec == b"hvc1" else b"avcC", configuration))
+
+
+def aac_entry(channels: int, rate_hz: int, bits_per_s: int, configuration: bytes) -> bytes:
+    """Return the sample description mp4a with an elementary stream descriptor."""
+    specific = _descriptor(5, configuration)
+    decoder = _descriptor(
+        4, bytes([0x40, 0x15, 0, 0x20, 0]), struct.pack(">II", bits_per_s, bits_per_s), specific
+    )
+    stream = _descriptor(3, struct.pack(">HB", 0, 0), decoder, _descriptor(6, b"\x02"))
+    body = (
+        bytes(6) + struct.pack(">H", 1) + bytes(8) + struct.pack(">HHhHI", channels, 16, 0, 0, rate_hz << 16)
+    )
+    return box(b"mp4a", body, full(b"esds", 0, stream))
+
+
+def _descriptor(tag: int, *parts: bytes) -> bytes:
+    data = b"".join(parts)
+    return bytes([tag, 0x80, 0x80, 0x80, len(data)]) + data
+
+
+def timecode_entry(timescale: int, frame_duration: int, frames_per_s: int, *, is_drop_frame: bool) -> bytes:
+    """Return the sample description tmcd: 24-hour wrap, frames counted since midnight."""
+    flags = 3 if is_drop_frame else 2
+    body = bytes(6) + struct.pack(">HIIIIBB", 1, 0, flags, timescale, frame_duration, frames_per_s, 0)
+    return box(b"tmcd", body)
+
+
+def gpmf_entry() -> bytes:
+    """Return the sample description gpmd."""
+    return box(b"gpmd", bytes(6), struct.pack(">HI", 1, 0))
+
 
 MOVIE_TIMESCALE = 90000
 UNIX_TO_1904_S = 2082844800

@@ -10,25 +10,86 @@ from pathlib import Path
 
 import numpy as np
 
+from virtual_kitchen.gopro.board_roll import film, roll_of
 from virtual_kitchen.gopro.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
 from virtual_kitchen.gopro.encoders import (
     AAC_SAMPLES,
     AUDIO_HZ,
     FIRST_BLOCK,
     AudioEncoder,
+    VideoEncoder,
 )
 from virtual_kitchen.gopro.models import FileIds, chapter_path
 from virtual_kitchen.gopro.sensors import (
+    EXPOSURE_S,
     FRAMES_PER_PAYLOAD,
+    READ_OUT_MS,
     CameraMount,
     Instruments,
     TelemetryWriter,
     Timeline,
     frame_media_s,
 )
-from virtual_kitchen.gopro.views import BoardView, KitchenView
 from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.world.frame_counter import draw_i420
+from virtual_kitchen.world.screen import Shutter
 from virtual_kitchen.world.sound import kitchen_sound
+
+SHUTTER = Shutter(EXPOSURE_S, READ_OUT_MS / 1e3)
+
+
+class KitchenView:
+    """The kitchen as the camera on a turning head sees it, rendered and encoded frame by frame."""
+
+    def __init__(self, kitchen: Kitchen) -> None:
+        self.size = kitchen.gopro_size
+        self._scene, self._motion, self._screen = kitchen.scene, kitchen.motion, kitchen.screen
+        self._has_counter = kitchen.frame_counter
+        self._mount = CameraMount.of_seed(kitchen.seed)
+        self._encoder = VideoEncoder(*self.size)
+        self.configuration = self._encoder.configuration
+        self._views = np.empty((0, 4))
+
+    def frame(self, number: int, world_s: np.ndarray) -> Iterator[tuple[bytes, bool]]:
+        """Yield what frame `number` adds; `world_s` are the world times of the payload it is in."""
+        in_payload = number % FRAMES_PER_PAYLOAD
+        if in_payload == 0:
+            self._views = self._mount.camera_orientation(self._motion.orientation(world_s))
+        width, height = self.size
+        focal_px = self._mount.focal_per_width * width
+        picture = self._scene.render_i420(self._views[in_payload], width, height, focal_px)
+        if self._screen is not None:
+            at_s = float(world_s[in_payload])
+            self._screen.draw(picture, self._views[in_payload], focal_px, at_s, SHUTTER)
+        if self._has_counter:
+            draw_i420(picture, number, height)
+        yield from self._encoder.encode(number, picture)
+
+    def flush(self) -> Iterator[tuple[bytes, bool]]:
+        """Yield what is still inside."""
+        yield from self._encoder.flush()
+
+
+class BoardView:
+    """A board that the cook shows, from groups of pictures that are encoded already."""
+
+    def __init__(self, kitchen: Kitchen) -> None:
+        assert kitchen.show is not None
+        self._roll = roll_of(kitchen.show)
+        self.size = (self._roll.width, self._roll.height)
+        self.configuration = self._roll.configuration
+        self._samples: Iterator[tuple[bytes, bool]] = iter(())
+
+    def frame(self, number: int, world_s: np.ndarray) -> Iterator[tuple[bytes, bool]]:
+        """Yield the sample of frame `number`; the first one says where in the show the film begins."""
+        if number == 0:
+            self._samples = film(self._roll, float(world_s[0]))
+        yield next(self._samples)
+
+    def flush(self) -> Iterator[tuple[bytes, bool]]:
+        """Yield nothing: every frame was whole."""
+        yield from ()
+
 
 LONGEST_NAP_S = 0.25
 ALL_INSTRUMENTS = Instruments()

@@ -26,6 +26,7 @@ IMU_HZ = 199.2527
 FIRST_IMU_US = -2273
 FIRST_FRAME_US = 132495
 READ_OUT_MS = 16.0
+EXPOSURE_S = 1 / 120
 GPS_HZ = 10.0
 GPS_SCALE = [10_000_000, 10_000_000, 1000, 1000, 100, 1, 1000, 100, 1]
 
@@ -228,7 +229,7 @@ class TelemetryWriter:
         shown = np.array([k for k in range(first_frame, self._frames) if k not in slips])
         total = self._frames - sum(slip < self._frames for slip in slips)
         stamp = FIRST_FRAME_US + round(float(frame_media_s(first_frame)) * 1e6)
-        exposure_s = 1 / 120 + 0.0004 * np.sin(shown / 97.0)
+        exposure_s = EXPOSURE_S + 0.0004 * np.sin(shown / 97.0)
         thirds = -(-frames // 3)
         blocks = [
             SensorBlock("SHUT", "f", "Exposure time (shutter speed)", stamp, total, values=exposure_s, unit="s"),

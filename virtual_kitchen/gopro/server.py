@@ -17,8 +17,7 @@ from virtual_kitchen.errors import KitchenError, PortBusy
 from virtual_kitchen.gopro.api import CameraApi
 from virtual_kitchen.gopro.camera import Phase, VirtualCamera
 from virtual_kitchen.gopro.faults import CameraFaults
-from virtual_kitchen.gopro.http import GoProRequestHandler
-from virtual_kitchen.gopro.tls import HomeNetwork
+from virtual_kitchen.gopro.http import GoProRequestHandler, HomeNetwork
 from virtual_kitchen.kitchen import Kitchen
 
 

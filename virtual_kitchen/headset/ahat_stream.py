@@ -3,6 +3,8 @@
 The pictures depend on seed and k alone, so encoded groups of pictures are kept and sent again.
 """
 
+from __future__ import annotations
+
 import struct
 import threading
 from collections import OrderedDict
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from virtual_kitchen.headset.cameras import AHAT, constants
 from virtual_kitchen.headset.client_configuration import (
@@ -21,12 +24,25 @@ from virtual_kitchen.headset.client_configuration import (
     VideoEncoding,
 )
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import SentPacket
 from virtual_kitchen.headset.pv_stream import video_schedule
-from virtual_kitchen.headset.stream import Feed, Stream
+from virtual_kitchen.headset.stream import Feed, SentPacket, Stream
 from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
-from virtual_kitchen.headset.zdepth_blobs import blob
 from virtual_kitchen.world.seeds import generator
+
+MAGIC, KEY_FRAME = 0xCA, 1
+_HEADER = struct.Struct("<BBHHH8I")
+
+
+def blob(depth_mm: npt.NDArray[np.uint16], number: int) -> bytes:
+    """Return a picture (height, width) as a blob: zeroes, blocks, edges, surfaces."""
+    codec = pa.Codec("zstd")
+    zeroes = np.packbits(depth_mm == 0).tobytes()
+    plain = (zeroes, b"\0" * 8, b"\0" * 8, depth_mm.tobytes())
+    parts = [codec.compress(part, asbytes=True) for part in plain]
+    sizes = [size for raw, part in zip(plain, parts, strict=True) for size in (len(raw), len(part))]
+    height, width = depth_mm.shape
+    return _HEADER.pack(MAGIC, KEY_FRAME, number & 0xFFFF, width, height, *sizes) + b"".join(parts)
+
 
 SIDE = 512
 HZ = 45

@@ -9,7 +9,7 @@ import numpy as np
 
 from virtual_kitchen.faults import FaultPlan
 from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.clocks import FILETIME_MINUS_UNIX_TICKS, TickCounter
+from virtual_kitchen.world.clocks import FILETIME_MINUS_UNIX_TICKS, TickCounter, headset_clock
 from virtual_kitchen.world.motion import HeadMotion, rotations
 from virtual_kitchen.world.seeds import generator
 
@@ -70,18 +70,17 @@ class HeadsetState:
     camera_on: bool = False
     camera: CameraSettings = field(default_factory=CameraSettings)
     restarts: int = 0
+    swaps: int = 0
+    clock: TickCounter = field(init=False)
+    "The QPC; after a swap it is another one, with its own drift."
     start: CommonStart = field(init=False)
     stopping: threading.Event = field(default_factory=threading.Event)
     _utc_offset: int | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        self.clock = self.kitchen.headset_clock
         self.start = CommonStart(is_wanted=self.ring_store is not None)
-
-    @property
-    def clock(self) -> TickCounter:
-        """Return the QPC."""
-        return self.kitchen.headset_clock
 
     @property
     def motion(self) -> HeadMotion:
@@ -134,11 +133,14 @@ class HeadsetState:
         self.camera_on = False
         self.camera = CameraSettings()
 
-    def restart(self) -> None:
+    def restart(self, *, is_swap: bool = False) -> None:
         """Begin as a new start of the app: camera off, another UTC offset, another world frame."""
         self.close_camera()
         with self._lock:
             self.restarts += 1
+            if is_swap:
+                self.swaps += 1
+                self.clock = headset_clock(self.kitchen.seed + 1000 * self.swaps)
             self._utc_offset = None
 
     def frame(self) -> rotations.Floats:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from virtual_kitchen.headset.ahat_stream import blob
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.longthrow_stream import HEIGHT, WIDTH, picture
@@ -16,10 +17,8 @@ from virtual_kitchen.headset.microphone_stream import (
     AacFeed,
     PcmFeed,
 )
-from virtual_kitchen.headset.packets import Schedule, SentPacket
 from virtual_kitchen.headset.pv_stream import CLOSE_FLAG, MRC_BYTES, OPEN_FLAG, PvFeed, read_pv
-from virtual_kitchen.headset.stream import Feed, Stream
-from virtual_kitchen.headset.zdepth_blobs import blob
+from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
 from virtual_kitchen.world.seeds import generator
 
 DEVICES = ["Microphone Array (Virtual Kitchen)", "Headset Speakers (Virtual Kitchen)"]

@@ -1,10 +1,16 @@
-"""What a headset that means harm sends on a stream's port, once; then it closes the connection."""
+"""What a headset that means harm sends on a stream's port, once; then it closes the connection.
+
+python -m virtual_kitchen.headset.hostile NETWORK      answers questions on 3809 and for constants in one such way
+on each address NETWORK.1, NETWORK.2 ..; prints {NAME: ADDRESS} as JSON; ends with its input
+"""
 
 import contextlib
 import itertools
+import json
 import os
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -122,3 +128,78 @@ def play(name: str, connection: HostileLink) -> None:
 
 def _ticks(connection: HostileLink) -> int:
     return int(struct.unpack_from("<Q", connection.frame)[0])
+
+
+PORTS = range(3800, 3822)
+ANSWERS: dict[str, Sends] = {
+    "says nothing": lambda _: itertools.repeat(b""),
+    "drips its answers": lambda _: itertools.repeat(b"\1"),
+    "stops in the middle": lambda _: iter([b"\1\0\0"]),
+    "resets in the middle": lambda link: _reset(HostileLink(link.client, bytes(6), link.stopping)),
+    "closes at once": _nothing,
+    "answers for ever": lambda _: itertools.repeat(bytes(1 << 16)),
+    "answers with numbers beyond all": lambda _: itertools.repeat(b"\xff" * 4096),
+    "sends noise": _noise,
+    "is a web server": _web,
+    "promises a device list of 4 GB": lambda _: iter([b"\xff\xff\xff\xff", bytes(1 << 20)]),
+}
+"""Name -> what is sent to whoever asks on the port of remote configuration, or for constants on a stream's."""
+SLOW = ("says nothing", "drips its answers")
+
+
+class HostileHeadset:
+    """One of them: it listens on every port of a headset."""
+
+    def __init__(self, name: str, host: str) -> None:
+        self._name, self._stopping = name, threading.Event()
+        self._listeners = [socket.create_server((host, port)) for port in PORTS]
+        self._threads = [threading.Thread(target=self._listen, args=(one,)) for one in self._listeners]
+        for thread in self._threads:
+            thread.start()
+
+    def _listen(self, listener: socket.socket) -> None:
+        listener.settimeout(0.1)
+        while not self._stopping.is_set():
+            with contextlib.suppress(OSError):
+                client = listener.accept()[0]
+                with client:
+                    self._serve(client)
+
+    def _serve(self, client: socket.socket) -> None:
+        client.settimeout(LASTS_S)
+        if not client.recv(65536):
+            return
+        pause_s, end_s = PAUSE_S if self._name in SLOW else 0.0, time.monotonic() + 10 * LASTS_S
+        for piece in ANSWERS[self._name](HostileLink(client, b"", self._stopping)):
+            client.sendall(piece)
+            if self._stopping.wait(pause_s) or time.monotonic() > end_s or _has_left(client):
+                return
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+        for listener in self._listeners:
+            listener.close()
+
+
+def _has_left(client: socket.socket) -> bool:
+    try:
+        return client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+
+
+def main() -> None:
+    """Serve all kinds until the input ends."""
+    places = {name: f"{sys.argv[1]}.{number}" for number, name in enumerate(ANSWERS, 1)}
+    headsets = [HostileHeadset(name, place) for name, place in places.items()]
+    print(json.dumps(places), flush=True)
+    sys.stdin.read()
+    for headset in headsets:
+        headset.close()
+
+
+if __name__ == "__main__":
+    main()

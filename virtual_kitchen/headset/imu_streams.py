@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Schedule, SentPacket
-from virtual_kitchen.headset.stream import Feed, Stream
+from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
 from virtual_kitchen.world.rotations import Floats, matrices
 from virtual_kitchen.world.seeds import generator
 

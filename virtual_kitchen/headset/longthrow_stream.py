@@ -9,11 +9,10 @@ import numpy.typing as npt
 from virtual_kitchen.headset.cameras import LONGTHROW, constants
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Schedule, SentPacket
-from virtual_kitchen.headset.stream import Feed, Stream
+from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
 from virtual_kitchen.world import rotations
 from virtual_kitchen.world.motion import VIEWING_POINT_M
-from virtual_kitchen.world.room_depth import distance_m
+from virtual_kitchen.world.room import distance_m
 from virtual_kitchen.world.seeds import generator
 
 WIDTH, HEIGHT, HZ = 320, 288, 5

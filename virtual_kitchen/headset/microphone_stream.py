@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Schedule, SentPacket
-from virtual_kitchen.headset.stream import Feed, Stream
+from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
 from virtual_kitchen.world.seeds import generator
 from virtual_kitchen.world.sound import kitchen_sound
 

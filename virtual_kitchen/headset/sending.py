@@ -12,8 +12,7 @@ import numpy as np
 from virtual_kitchen.faults import SLOW_HZ, Fault
 from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.hostile import HOSTILE, HostileLink, play
-from virtual_kitchen.headset.packets import SentPacket
-from virtual_kitchen.headset.stream import Feed
+from virtual_kitchen.headset.stream import Feed, SentPacket
 from virtual_kitchen.truth import StreamTruth
 from virtual_kitchen.world.seeds import generator
 

@@ -13,14 +13,12 @@ from virtual_kitchen.headset.extended_streams import (
     ExtendedDepthStream,
     ExtendedVideoStream,
 )
-from virtual_kitchen.headset.eye_stream import EyeStream
 from virtual_kitchen.headset.imu_streams import ACCELEROMETER, GYROSCOPE, MAGNETOMETER, ImuStream
 from virtual_kitchen.headset.longthrow_stream import LongThrowStream
-from virtual_kitchen.headset.message_ports import GuestPort, UnityPort, VoicePort
 from virtual_kitchen.headset.microphone_stream import AAC_BYTES_PER_S, AacFeed, MicrophoneStream
 from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed, PvStream
-from virtual_kitchen.headset.remote import RemotePort
-from virtual_kitchen.headset.spatial_stream import SpatialStream
+from virtual_kitchen.headset.remote import GuestPort, RemotePort, UnityPort, VoicePort
+from virtual_kitchen.headset.spatial_stream import EyeStream, SpatialStream
 from virtual_kitchen.headset.stream import Stream
 from virtual_kitchen.headset.stream_port import ListeningPort, StreamPort
 from virtual_kitchen.headset.vlc_stream import VlcStream
@@ -118,7 +116,7 @@ class VirtualHeadset:
                 port.finish(0.0)
             if fault.end_s is None:
                 return
-            headset.restart()
+            headset.restart(is_swap=fault.name == "headset_swap")
             self._tell_frame()
             if not headset.wait_until(fault.end_s) or self._are_ending.is_set():
                 return
@@ -128,6 +126,10 @@ class VirtualHeadset:
     def _tell_frame(self) -> None:
         """Put the new world frame into the truth: matrix of row vectors, world to it."""
         told = {"from_ticks": self._headset.now_ticks(), "matrix": self._headset.frame().tolist()}
+        if self._headset.swaps:
+            now_s = self._headset.now_s()
+            first = self._headset.kitchen.headset_clock
+            told["clock_ahead_ticks"] = self._headset.clock.ticks_at(now_s) - first.ticks_at(now_s)
         self._headset.kitchen.truth.notes.setdefault("world_frames", []).append(told)
 
     @property

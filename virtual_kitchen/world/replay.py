@@ -1,14 +1,132 @@
 """Head motion from a file: an array of a .npz, or the gyroscope of a real GoPro file."""
 
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import av
 import numpy as np
 
 from virtual_kitchen.errors import BadReplay
-from virtual_kitchen.world.camera_gyro import read_gyro
 from virtual_kitchen.world.motion import HeadMotion, replayed_motion
 from virtual_kitchen.world.rotations import Floats
+
+GYRO_RULE = (
+    "media time of gyro sample k = (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate; "
+    "rate = samples in all payloads but the last / (STMP_gyro,last - STMP_gyro,first)"
+)
+NUMBER_TYPES = {
+    "b": "i1",
+    "B": "u1",
+    "s": ">i2",
+    "S": ">u2",
+    "l": ">i4",
+    "L": ">u4",
+    "J": ">u8",
+    "f": ">f4",
+    "d": ">f8",
+}
+
+
+@dataclass(frozen=True)
+class _Block:
+    stamp_us: int | None
+    values: np.ndarray
+    axes: str | None
+    output_axes: str | None
+    matrix: np.ndarray | None
+
+
+def read_gyro(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gyroscope of a GoPro MP4 as (t_s (n,), rad_per_s (n, 3)), both float64.
+
+    t_s is media time, 0 at the file's first frame: sample k lies at (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate,
+    with rate = samples in all payloads but the last over the time from the first payload's stamp to the last one's.
+    The first time may be negative: the gyroscope starts a few milliseconds before the first frame.
+    rad_per_s is in head axes (x right, y up, z back), from the camera's X left, Y back, Z up.
+
+    Raises BadReplay when the file cannot be read, or has no gyroscope with camera stamps (before HERO8).
+    """
+    payloads = _payloads(path)
+    gyro = [block for data in payloads for block in _streams(data, "GYRO")]
+    shutter = [block for data in payloads for block in _streams(data, "SHUT")]
+    if not gyro or not shutter or any(b.stamp_us is None for b in (gyro[0], gyro[-1], shutter[0])):
+        raise BadReplay(f"{path}: no gyroscope with camera time stamps; use a file of a HERO8 or later")
+    if len(gyro) < 2:
+        raise BadReplay(f"{path}: one metadata payload does not tell the gyroscope's rate; use a longer file")
+    first_us, last_us, shutter_us = (int(b.stamp_us or 0) for b in (gyro[0], gyro[-1], shutter[0]))
+    if last_us <= first_us:
+        raise BadReplay(f"{path}: the gyroscope's time stamps do not rise")
+    rate_hz = sum(len(b.values) for b in gyro[:-1]) / ((last_us - first_us) / 1e6)
+    rad_per_s = np.concatenate([_head_axes(b) for b in gyro])
+    return (first_us - shutter_us) / 1e6 + np.arange(len(rad_per_s)) / rate_hz, rad_per_s
+
+
+def _payloads(path: Path) -> list[bytes]:
+    payloads: list[bytes] = []
+    try:
+        with av.open(str(path)) as container:
+            data_streams = [stream for stream in container.streams if stream.type == "data"]
+            for packet in container.demux(data_streams) if data_streams else ():
+                data = bytes(packet)
+                if data[:4] == b"DEVC":
+                    payloads.append(data)
+    except (av.error.FFmpegError, OSError) as error:
+        raise BadReplay(f"{path}: not a readable MP4 ({error})") from error
+    return payloads
+
+
+def _entries(data: bytes) -> Iterator[tuple[str, str, int, bytes]]:
+    """Walk one nest, yielding key, type, bytes of one element, data."""
+    at = 0
+    while at + 8 <= len(data) and data[at : at + 4] != bytes(4):
+        key, kind, element_bytes, count = struct.unpack_from(">4scBH", data, at)
+        end = at + 8 + element_bytes * count
+        yield key.decode("latin-1"), kind.decode("latin-1"), element_bytes, data[at + 8 : end]
+        at = end + (-element_bytes * count) % 4
+
+
+def _streams(payload: bytes, wanted: str) -> Iterator[_Block]:
+    for _, _, _, device in _entries(payload):
+        for key, _, _, stream in _entries(device):
+            found = (
+                {k: (kind, size, data) for k, kind, size, data in _entries(stream)} if key == "STRM" else {}
+            )
+            if wanted in found:
+                yield _block(found, wanted)
+
+
+def _block(found: dict[str, tuple[str, int, bytes]], wanted: str) -> _Block:
+    values = _numbers(*found[wanted])
+    if "SCAL" in found:
+        values = values / _numbers(*found["SCAL"]).reshape(-1)
+    return _Block(
+        stamp_us=int.from_bytes(found["STMP"][2], "big") if "STMP" in found else None,
+        values=values,
+        axes=found["ORIN"][2].decode("latin-1") if "ORIN" in found else None,
+        output_axes=found["ORIO"][2].decode("latin-1") if "ORIO" in found else None,
+        matrix=_numbers(*found["MTRX"]).reshape(3, 3) if "MTRX" in found else None,
+    )
+
+
+def _numbers(kind: str, element_bytes: int, data: bytes) -> np.ndarray:
+    flat = np.frombuffer(data, NUMBER_TYPES[kind]).astype(np.float64)
+    return flat.reshape(-1, element_bytes // np.dtype(NUMBER_TYPES[kind]).itemsize)
+
+
+def _head_axes(block: _Block) -> np.ndarray:
+    """Return a block's samples as x right, y up, z back; a letter of ORIN in lower case is a negated channel."""
+    values, axes = block.values, block.axes or "ZXY"
+    if block.matrix is not None and block.output_axes:
+        values, axes = values @ block.matrix.T, block.output_axes
+    camera = np.empty((len(values), 3))
+    for channel, letter in enumerate(axes):
+        camera[:, "XYZ".index(letter.upper())] = values[:, channel] * (1 if letter.isupper() else -1)
+    return np.stack([-camera[:, 0], camera[:, 2], camera[:, 1]], axis=1)
+
 
 _FEWEST_SAMPLES = 16
 

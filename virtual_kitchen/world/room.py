@@ -1,5 +1,8 @@
-"""The room's shape: which surface a direction meets, and where on it, in metres."""
+"""The room's shape: which surface a direction meets, and how far along rays from anywhere; the truth of depth."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -97,3 +100,54 @@ def _meet(x: Floats, y: Floats, z: Floats) -> dict[str, tuple[npt.NDArray[np.boo
         "floor": (on_floor, x * to_floor, z * to_floor),
         "ceiling": (~high & (y > 0), px, pz),
     }
+
+
+Floats64 = npt.NDArray[np.float64]
+
+_ROOM = (np.array([LEFT, FLOOR, FRONT]), np.array([RIGHT, CEILING, BACK]))
+_COUNTERS = (
+    (np.array([LEFT, FLOOR, FRONT]), np.array([COUNTER_EDGE_X, COUNTER, BACK])),
+    (np.array([LEFT, FLOOR, FRONT]), np.array([RIGHT, COUNTER, COUNTER_EDGE_Z])),
+)
+
+
+Box = tuple[Floats64, Floats64]
+"""Two opposite corners (3,) of something that stands about, its sides along the walls."""
+
+
+def distance_m(origin: Floats64, directions: Floats64, things: Sequence[Box] = ()) -> Floats64:
+    """Return distances (n,) from a point in the room (3,) along unit rays (n, 3), metres from the viewing point."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        _, leaves = _slabs(*_ROOM, origin, directions)
+        nearest = leaves
+        for low, high in (*_COUNTERS, *things):
+            enters, out = _slabs(low, high, origin, directions)
+            nearest = np.where((enters > 0) & (enters < out), np.minimum(nearest, enters), nearest)
+    return nearest
+
+
+def off_surface_m(points: Floats64, things: Sequence[Box] = ()) -> Floats64:
+    """Return how far points (n, 3) are from the nearest surface of the room."""
+    inside = _signed(*_ROOM, points)
+    off = np.abs(inside)
+    for low, high in (*_COUNTERS, *things):
+        off = np.minimum(off, np.abs(_signed(low, high, points)))
+    return off
+
+
+def _slabs(
+    low: Floats64, high: Floats64, origin: Floats64, directions: Floats64
+) -> tuple[Floats64, Floats64]:
+    """Return where rays enter and leave a box (Kay and Kajiya 1986)."""
+    one, other = (low - origin) / directions, (high - origin) / directions
+    enters: Floats64 = np.nanmax(np.minimum(one, other), axis=1)
+    leaves: Floats64 = np.nanmin(np.maximum(one, other), axis=1)
+    return enters, leaves
+
+
+def _signed(low: Floats64, high: Floats64, points: Floats64) -> Floats64:
+    """Return the signed distance to a box: negative inside."""
+    beyond = np.maximum(low - points, points - high)
+    outside = np.linalg.norm(np.maximum(beyond, 0), axis=1)
+    signed: Floats64 = outside + np.minimum(beyond.max(1), 0)
+    return signed

@@ -58,8 +58,8 @@ def _graph(read: Reader, value: Any, place: str) -> Graph:
     for edge in read.array(value.get("edges"), f"{place}: edges"):
         edge = read.object(edge, f"{place}: edges")
         for end in ("source", "target"):
-            if edge.get(end) not in numbers:
-                raise read.fail(f"{place}: edges", f"there is no node {edge.get(end)!r}")
+            if read.text(edge.get(end), f"{place}: {end} of an edge") not in numbers:
+                raise read.fail(f"{place}: edges", f"there is no node {edge[end]!r}")
         pair = (numbers[edge["source"]], numbers[edge["target"]])
         if pair in links:
             raise read.fail(f"{place}: edges", f"{list(pair)} stands twice; remove one")
@@ -119,6 +119,19 @@ def _example(graph: Graph, toy: str) -> dict[str, Any]:
         edges.append(links.get((before, after)) or made)
     nodes = [_node(step, ids[step.node], place) for place, step in enumerate(graph.nodes)]
     return {**own, "nodes": nodes, "edges": edges}
+
+
+def ticks(graph: Graph) -> dict[int, bool]:
+    """Return, by node, whether a step fastens with a screw; of steps that come from such a file."""
+    own = {step.node: _own(step.extra) for step in graph.steps}
+    return {node: bool(one.get("data", {}).get("checked")) for node, one in own.items() if one}
+
+
+def equal_ticks(first: Graph, second: Graph) -> float | None:
+    """Return the share of steps that both mark alike as fastening; None where no step is marked in both."""
+    ours, theirs = ticks(first), ticks(second)
+    both = ours.keys() & theirs.keys()
+    return sum(ours[node] == theirs[node] for node in both) / len(both) if both else None
 
 
 def _own(extra: str) -> dict[str, Any]:

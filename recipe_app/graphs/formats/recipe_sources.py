@@ -167,7 +167,7 @@ def _documents(text: str, name: str) -> Iterator[Any]:
         try:
             found = json.loads(script)
             refuse_half_letters(found, script, name)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadGraph(name, "", f"its JSON-LD is not JSON ({error})") from error
         yield found
 

@@ -11,8 +11,16 @@ from importlib import resources
 from itertools import pairwise
 
 from recipe_app.graphs.model import Span
-from recipe_app.graphs.text.amounts import AMOUNT, NUMBER, plural, scaled, value_of, values_of, write
-from recipe_app.graphs.text.spans import find_spans
+from recipe_app.graphs.text.spans import (
+    AMOUNT,
+    NUMBER,
+    find_spans,
+    plural,
+    scaled,
+    value_of,
+    values_of,
+    write,
+)
 
 HALF, DOUBLE = Fraction(1, 2), Fraction(2)
 _WORDS: dict[str, dict[str, list[str]]] = tomllib.loads(

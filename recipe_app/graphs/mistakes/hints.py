@@ -7,7 +7,7 @@ answers of a language model pass: it changes the step, it changes what its categ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from recipe_app.errors import NotFound
@@ -42,14 +42,17 @@ class Hint:
     before: int | None = None
 
 
-def step_hints(step: Step) -> list[Hint]:
-    """Return the hints of the rules on a step's own words, without duplicates, in the order of the categories."""
+def step_hints(step: Step, later: Sequence[str] = ()) -> list[Hint]:
+    """Return the hints of the rules on a step's own words, without duplicates, in the order of the categories.
+
+    `later` are the texts of the steps that follow it.
+    """
     made = [
         hint_of(step, category, change, origin=RULES)
         for category, rule in TEXT_RULES
         for change in rule(step.instruction)
     ]
-    return accepted(step, sorted(made, key=lambda hint: CATEGORY_NAMES.index(hint.category)))
+    return accepted(step, sorted(made, key=lambda hint: CATEGORY_NAMES.index(hint.category)), later)
 
 
 def hint_of(step: Step, category: str, change: Change, *, origin: str) -> Hint:
@@ -61,26 +64,43 @@ def hint_of(step: Step, category: str, change: Change, *, origin: str) -> Hint:
     return Hint(step.node, category, change.subtype, change.expected, change.actual, text, wording, origin)
 
 
-def accepted(step: Step, hints: Iterable[Hint]) -> list[Hint]:
+def accepted(step: Step, hints: Iterable[Hint], later: Sequence[str] = ()) -> list[Hint]:
     """Keep the hints that pass the check, each changed text once."""
     kept: dict[str, Hint] = {}
     for hint in hints:
-        if why_refused(step, hint) is None:
+        if why_refused(step, hint, later) is None:
             kept.setdefault(_plain(hint.text), hint)
     return list(kept.values())
 
 
-def why_refused(step: Step, hint: Hint) -> str | None:
+def texts_after(graph: Graph, node: int) -> list[str]:
+    """Return the texts of all steps that follow one."""
+    found, waiting = set[int](), [node]
+    while waiting:
+        fresh = [one for one in graph.successors[waiting.pop()] if one not in found]
+        found.update(fresh)
+        waiting += fresh
+    return [step.text for step in graph.steps if step.node in found]
+
+
+def why_refused(step: Step, hint: Hint, later: Sequence[str] = ()) -> str | None:
     """Return why a hint must not be shown, or None: the one gate for rules and models alike."""
     if hint.category not in CATEGORY_NAMES:
         return f"there is no category {hint.category!r}"
-    if not hint.text.strip() or len(hint.text) > MOST_CHARACTERS or "\n" in hint.text:
+    if not hint.text.strip() or not all(map(_is_line, (hint.text, hint.wording, hint.subtype))):
         return "no text of one line"
     if _plain(hint.text) == _plain(step.text):
         return "it changes nothing"
     if not _fits_category(step.text, hint.text, hint.category):
         return f"the change is not one of {hint.category}"
-    return why_unsafe(step.text, hint.text)
+    return why_unsafe(step.text, hint.text, later) or why_unsafe(
+        step.text, f"{step.text}: {hint.wording}", later
+    )
+
+
+def _is_line(text: str) -> bool:
+    """Tell whether a text is words of one line: no control signs, no markup, no address."""
+    return len(text) <= MOST_CHARACTERS and text.isprintable() and not re.search(r"[<>{}]|://|\bwww\.", text)
 
 
 def _plain(text: str) -> str:

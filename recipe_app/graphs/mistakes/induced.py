@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from recipe_app.errors import NoSuchScript
 from recipe_app.graphs.mistakes.hint_rules import TEXT_RULES
-from recipe_app.graphs.mistakes.hints import Hint, step_hints
+from recipe_app.graphs.mistakes.hints import Hint, step_hints, texts_after
 from recipe_app.graphs.model import Graph
 
 INDUCIBLE = tuple(category for category, _ in TEXT_RULES)
@@ -29,7 +29,7 @@ def induce(
     rng = random.Random(f"induce {seed}")
     steps = [node for node in order if node not in protected]
     rng.shuffle(steps)
-    by_step = {node: step_hints(graph.by_node[node]) for node in steps}
+    by_step = {node: step_hints(graph.by_node[node], texts_after(graph, node)) for node in steps}
     rounds = [category for category in INDUCIBLE if category in categories]
     rng.shuffle(rounds)
     chosen: dict[int, Hint] = {}

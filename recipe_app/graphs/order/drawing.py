@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 from recipe_app.graphs.model import Edge, Graph
 from recipe_app.graphs.order.closure import find_cycle, topological
@@ -23,6 +24,11 @@ class Drawing:
     columns: int
     places: dict[int, Point]
     lines: dict[Edge, tuple[Point, ...]]
+
+    def told(self) -> dict[str, Any]:
+        """Return it as JSON, as the page draws it."""
+        lines = [{"edge": edge, "points": points} for edge, points in self.lines.items()]
+        return {"columns": self.columns, "places": self.places, "lines": lines}
 
 
 def draw(graph: Graph) -> Drawing:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,14 +19,14 @@ from itertools import pairwise
 from recipe_app.graphs.model import END, START, Edge, Graph, Link, RecipeVersion, Span, Step
 from recipe_app.graphs.order.closure import covers, relation_of
 from recipe_app.graphs.text.actions import LISTED_ACTION, SECOND_ACTION, action_of
-from recipe_app.graphs.text.amounts import values_of
 from recipe_app.graphs.text.safety import hazards_of
-from recipe_app.graphs.text.spans import find_spans
+from recipe_app.graphs.text.spans import find_spans, values_of
 
 RULE = "rule"
 LONG = 90
 """Characters of a step that are read at a glance, at one metre, in letters of the size that the distance wants."""
 
+_TAIL_MARKS = string.whitespace + "\xa0\u2009\u202f;,."
 _PASSIVE = re.compile(
     r"^(?:let|leave|allow|wait|bake|boil|simmer|microwave|chill|soak|rest|cool|roast|thaw)\b", re.I
 )
@@ -62,6 +63,10 @@ class Sentence:
     text: str
     action: str
     spans: tuple[Span, ...] = ()
+
+
+NO_STEP = 2_000
+"""Letters: such a text is refused as a step, and is not searched for amounts and tools before."""
 
 
 def identify(selected: Selected) -> list[Sentence]:
@@ -114,8 +119,21 @@ def _read_at_a_glance(text: str, start: int, end: int) -> Iterator[tuple[int, in
     yield start, end
 
 
+def _without_tail(text: str) -> str:
+    """Leave out marks, spaces, `and` and `then` at the end; one pattern for all of it would take squared time."""
+    while True:
+        bare = text.rstrip(_TAIL_MARKS)
+        word = next((word for word in ("and", "then") if bare.endswith(word)), "")
+        before = bare[-len(word) - 1 : -len(word)] if word else ""
+        if not word or before.isalnum() or before == "_":
+            return bare
+        text = bare[: -len(word)]
+
+
 def _step(number: int, sentence: Sentence, start: int, end: int) -> Step:
-    text = re.sub(r"(?:[\s;,.]|\b(?:and|then)\b)+$", "", sentence.text[start:end])
+    if end - start > NO_STEP:
+        return Step(number, f"{sentence.action}-{sentence.text[start:end]}")
+    text = _without_tail(sentence.text[start:end])
     action = action_of(text) if start else sentence.action
     said = text[:1].upper() + text[1:]
     offset = len(action) + 1

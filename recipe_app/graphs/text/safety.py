@@ -6,9 +6,64 @@ The rules look at what a changed step says beyond the original; they err on the 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from recipe_app.graphs.text.amounts import values_of
-from recipe_app.graphs.text.spans import find_spans
+from recipe_app.graphs.text.spans import find_spans, values_of
+
+_NO_WATER = (
+    r"(?:\w*juice|lemonade|soda|cola|milk|cream|oil|butter|broth|stock|soup|sauce|wine|beer|vodka|rum|whisky|vinegar|"
+    r"syrup|honey|jam|sugar|salt|coffee|cocoa|chocolate|tea|tea bags?|eggs?|noodles|ramen|pasta|rice|oats|flour|"
+    r"lemon|orange|tomato\w*|vegetables?|potato\w*|meat|chicken|sausages?|fish|food|dough|batter|cheese|yogh?urt)"
+)
+_KETTLE = r"(?:the |a |an |your )?(?:\w+ )?kettle\b"
+_VESSEL = (
+    r"metal\w*|foil|alumini?um|(?:stainless )?steel|tins?|iron|copper|saucepan|frying pan|pan|pot|wok|skillet|"
+    r"baking (?:sheet|tray)"
+)
+_CUTLERY = r"cutlery|forks?|knife|knives|(?<!wooden )(?<!plastic )spoons?|spatula|whisk|skewers?"
+_METAL = rf"(?:{_VESSEL}|{_CUTLERY})"
+_INTO = r"(?:in|into|inside|to)\s+(?:the |a )?(?:running )?"
+_HEAT = r"(?:in|into|on|onto|inside)\s+(?:the |a )?(?:hot )?(?:oven|stove|burner|hob|grill|pan|toaster)"
+_MELTS = r"(?:plastic\w*|cling ?film|paper ?towels?|kitchen paper|cardboard|napkins?|styrofoam|wooden \w+)"
+_DRIPS = r"(?:butter|jam|honey|cheese|oil|sauce|syrup|milk|water|eggs?|batter|wet \w+|cream|chocolate)"
+
+_MISUSES = (
+    ("no water in the kettle", rf"\bkettle\b[^.;]*?\b(?:with|of)\b[^.;]*?\b(?P<what>{_NO_WATER})\b"),
+    ("no water in the kettle", rf"\b(?P<what>{_NO_WATER})\b[^.;]*?\b(?:in|into|inside|to|with|using)\s+{_KETTLE}"),
+    ("an empty kettle", r"\bkettle\b[^.;]*\b(?P<what>empty|without (?:any |the )?water|no water)\b"),
+    ("an empty kettle", r"\b(?P<what>empty) kettle\b"),
+    ("a kettle as a pot", rf"{_KETTLE}[^.;]*\b(?:on|in|into) the (?P<what>stove|burner|hob|oven|microwave|sink)\b"),
+    ("metal in the microwave", rf"\bmicrowav\w+\b[^.;]*\b(?P<what>{_METAL})\b"),
+    ("metal in the microwave", rf"\b(?P<what>{_METAL})\b[^.;]*\b{_INTO}microwave\b"),
+    ("closed in the microwave", r"\bmicrowav\w+\b[^.;]*\b(?P<what>sealed|tightly|closed|(?:its|the) shell)\b"),
+    ("an empty microwave", r"\b(?P<what>empty) microwave\b|\bmicrowave\b[^.;]*\b(?P<with>empty)\b"),
+    ("something wet in the toaster", rf"\b(?P<what>{_DRIPS})\b[^.;]*?\b{_INTO}toaster\b"),
+    ("something wet in the toaster", rf"\btoaster\b[^.;]*\bwith\b[^.;]*\b(?P<what>{_DRIPS})\b"),
+    ("metal in a machine", rf"\b(?P<what>{_CUTLERY})\b[^.;]*\b{_INTO}(?:blender|mixer|toaster|grinder)\b"),
+    ("something hot in the blender", rf"\b(?P<what>boiling|hot|steaming)\b[^.;]*\b{_INTO}blender\b"),
+    ("something that melts or burns on heat", rf"\b(?P<what>{_MELTS})\b[^.;]*\b{_HEAT}\b"),
+)  # fmt: skip
+_MISUSE_RULES = tuple((reason, re.compile(pattern, re.IGNORECASE)) for reason, pattern in _MISUSES)
+_MICROWAVES = re.compile(r"\bmicrowav\w+\b", re.IGNORECASE)
+_METAL_VESSEL = re.compile(rf"\b{_VESSEL}\b", re.IGNORECASE)
+
+
+def why_misused(original: str, changed: str, later: Iterable[str] = ()) -> str | None:
+    """Return how a changed step misuses equipment, or None; `later` are the texts of the steps that follow it."""
+    for reason, rule in _MISUSE_RULES:
+        if _named(rule, changed) - _named(rule, original):
+            return reason
+    metal = {word.lower() for word in _METAL_VESSEL.findall(changed)}
+    metal -= {word.lower() for word in _METAL_VESSEL.findall(original)}
+    if metal and any(_MICROWAVES.search(text) for text in later):
+        return "metal in the microwave"
+    return None
+
+
+def _named(rule: re.Pattern[str], text: str) -> set[str]:
+    """What a rule finds in a text, each by its words."""
+    return {word.lower() for found in rule.finditer(text) for word in found.groupdict().values() if word}
+
 
 _MEAT = (
     r"\b(?:meat\w*|chicken|pork|beef|turkey|lamb|fish|salmon|tuna|shrimps?|prawns?|bacon|sausages?|ham|poultry)\b"
@@ -39,7 +94,6 @@ _SELF = (
     r"\b(?:toward|towards|against|at|into|on|in|over) (?:the |your |my |one's )?(?:own )?"
     r"(?:body|hands?|palm|fingers?|thumb|chest|stomach|lap|yourself|you)\b"
 )
-_METAL = r"\b(?:metal\w*|foil|alumini?um|steel|tin|cutlery)\b"
 
 _FORBIDDEN = (
     ("bare hands on heat", rf"{_BY_HAND}.*{_HOT}"),
@@ -57,15 +111,6 @@ _FORBIDDEN = (
     ("a blade towards the body", rf"{_BLADE}.*{_SELF}"),
     ("a blade towards the body", r"\b(?:catch|juggl|throw|swing)\w*\b.*\b(?:knife|knives|blade)\b"),
     ("a blade towards the body", rf"{_BLADE}.*\b(?:eyes closed|blindfold\w*|without looking)\b"),
-    ("metal in the microwave", rf"\bmicrowav\w+\b.*{_METAL}"),
-    (
-        "metal in the microwave",
-        rf"(?:{_METAL}|\b(?:frying pan|saucepan)\b).*\b(?:in|into|inside) the microwave\b",
-    ),
-    (
-        "metal in the microwave",
-        r"\bmicrowav\w+\b.*\bwith an? (?:fork|knife|spoon|whisk)(?: left)? (?:in|inside)\b",
-    ),
     ("something that is no food", r"\b(?:soap|detergent|bleach|cleaner|disinfectant|glue|paint|medicine)\b"),
     ("spoiled food", r"\b(?:spoil\w*|rotten|mould\w*|mold\w*|expired)\b"),
     ("water in hot oil", r"\bwater\b.*\b(?:in|into|onto|to) (?:the )?(?:hot|boiling|smoking) (?:oil|fat)\b"),
@@ -77,7 +122,6 @@ _FORBIDDEN = (
     ),
     ("a machine without its lid", r"\b(?:blend\w*|mixer)\b.*\bwithout (?:the |a )?lid\b"),
     ("water and electricity", r"\bwet hands?\b.*\b(?:plug|socket|switch|toaster|appliance)\b"),
-    ("water and electricity", r"\b(?:knife|fork)\b.*\b(?:in|into) the toaster\b"),
     (
         "scalding",
         r"\b(?:boiling|hot) \w+\b.*\b(?:on|onto|over) (?:the |your |a )?(?:hands?|skin|arm|floor|person)\b",
@@ -86,12 +130,19 @@ _FORBIDDEN = (
 _RULES = tuple((reason, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for reason, pattern in _FORBIDDEN)
 
 
-def why_unsafe(original: str, changed: str) -> str | None:
-    """Return why a changed step must not be shown, or None. What the original says itself is not held against it."""
+def why_unsafe(original: str, changed: str, later: Iterable[str] = ()) -> str | None:
+    """Return why a changed step must not be shown, or None. What the original says itself is not held against it.
+
+    `later` are the texts of the steps that follow: what this step fills may be heated by one of them.
+    """
     for reason, rule in _RULES:
         if rule.search(changed) and not rule.search(original):
             return reason
-    return _raw_meat(original, changed) or _new_allergen(original, changed)
+    return (
+        why_misused(original, changed, later)
+        or _raw_meat(original, changed)
+        or _new_allergen(original, changed)
+    )
 
 
 def _raw_meat(original: str, changed: str) -> str | None:

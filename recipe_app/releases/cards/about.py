@@ -58,7 +58,7 @@ def parse_about(text: str, name: str) -> About:
     """Read a description, TOML. Raises BadAbout."""
     try:
         found: dict[str, Any] = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadAbout(f"{name}: is not TOML ({error}); correct it") from error
     known = [one.name for one in fields(About)]
     for key, value in found.items():

@@ -5,9 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from recipe_app.releases.cards import readme, responsible_use
+from recipe_app.releases.cards import card_facts, readme
 from recipe_app.releases.checks.release_faults import ReleaseFaults
+from storage.errors import StorageError
+from storage.manifest import Manifest, read_manifest
+from storage.names import recordings_in
+
+SHORTEST = 5
+"""A shorter word stands everywhere by chance."""
+
+
+def private_words(data: Path) -> frozenset[str]:
+    """Return the words of all recordings below a folder; those of a manifest that cannot be read are not known."""
+    found: set[str] = set()
+    for recording in recordings_in(data):
+        try:
+            found |= _words(read_manifest(recording)) | {str(recording.resolve())}
+        except StorageError:
+            continue
+    return frozenset(word for word in found if len(word) >= SHORTEST)
+
+
+def _words(manifest: Manifest) -> set[str]:
+    about = {str(manifest.get(key) or "") for key in ("uuid", "pseudonym", "place", "consent")} - {"none"}
+    for device in manifest.get("devices", {}).values():
+        address = str(device.get("address") or "")
+        about |= {str(device.get("serial") or ""), urlsplit(address).hostname or address}
+    return about
+
 
 _BLOCK = 1 << 22
 
@@ -26,7 +53,7 @@ def check_private(folder: Path, words: frozenset[str], found: ReleaseFaults) -> 
 
 
 def _of_all_cards(words: frozenset[str]) -> frozenset[str]:
-    said = json.dumps([readme.PLACES, responsible_use.texts(is_own=True, is_virtual=False)])
+    said = json.dumps([readme.PLACES, card_facts.texts(is_own=True, is_virtual=False)])
     return frozenset(word for word in words if word in said)
 
 

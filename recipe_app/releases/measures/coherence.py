@@ -6,11 +6,17 @@ same together with the earlier questions and answers. By the published code, not
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from recipe_app.releases.measures.cases import CaseReader
+from recipe_app.releases.measures.questioning import (
+    CANDIDATE,
+    StopRule,
+    best_question,
+    best_threshold,
+    informativeness,
+)
 
 UNSURE = 0.1
 THRESHOLD = 0.5
@@ -18,19 +24,9 @@ PROBABILITIES = ("p_yes", "p_no", "prev_p_yes", "prev_p_no", "vqa")
 Turn = Mapping[str, Any]
 
 
-def entropy(p: float) -> float:
-    """Return the bits of doubt that a probability leaves: 0 at 0 and 1, 1 at one half."""
-    return 0.0 if p in (0, 1) else -p * math.log2(p) - (1 - p) * math.log2(1 - p)
-
-
 def relevance(turn: Turn) -> float:
     """Return how much the answer to a question matters, 0 to 1."""
     return abs(float(turn["prev_p_yes"]) - float(turn["prev_p_no"]))
-
-
-def informativeness(p: float) -> float:
-    """Return how little doubt an answer leaves, 0 to 1 bit."""
-    return 1 - entropy(p)
 
 
 def is_unsure(turn: Turn, unsure: float = UNSURE) -> bool:
@@ -46,10 +42,18 @@ def reference_adjusted(turn: Turn, label: int, unsure: float = UNSURE) -> float:
     return informativeness(p) if (p < THRESHOLD) == bool(label) else -informativeness(p)
 
 
-def measures(turns: Sequence[Turn], success: Sequence[float], label: int, unsure: float) -> dict[str, Any]:
-    """Return every measure of a dialog; `success`: the judged probability after each turn, `label` 1: a mistake."""
+def measures(
+    turns: Sequence[Turn], success: Sequence[float], label: int, unsure: float, *, corrected: bool = False
+) -> dict[str, Any]:
+    """Return every measure of a dialog; `success`: the judged probability after each turn, `label` 1: a mistake.
+
+    `corrected`: as the paper says, unsure turns have no part in `example_informativeness`, 0 where all are.
+    """
     relevances = [relevance(turn) for turn in turns]
     adjusted = [reference_adjusted(turn, label, unsure) for turn in turns]
+    sure = [
+        one for one, turn in zip(adjusted, turns, strict=True) if not (corrected and is_unsure(turn, unsure))
+    ]
     mistake = 1 - success[-1]
     return {
         "relevance": relevances,
@@ -57,7 +61,7 @@ def measures(turns: Sequence[Turn], success: Sequence[float], label: int, unsure
         "reference_adjusted": adjusted,
         "individual_informativeness": [informativeness(_answered(turn, "p")) for turn in turns],
         "example_relevance": sum(relevances) / len(relevances),
-        "example_informativeness": max(adjusted),
+        "example_informativeness": max(sure, default=0.0),
         "information_gain": informativeness(success[-1]),
         "decision": int(mistake >= THRESHOLD),
         "decision_error": abs(label - mistake),
@@ -68,14 +72,41 @@ def _answered(turn: Turn, kind: str) -> float:
     return float(turn[f"{kind}_{str(turn['answer']).lower()}"])
 
 
-def answered(content: bytes, name: str, unsure: float = UNSURE) -> list[dict[str, Any]]:
-    """Return the dialogs of a file with `measures` at each. Raises BadGraph."""
+def answered(
+    content: bytes,
+    name: str,
+    unsure: float = UNSURE,
+    *,
+    corrected: bool = False,
+    stop: StopRule | None = None,
+) -> list[dict[str, Any]]:
+    """Return the dialogs of a file with `measures` at each. Raises BadGraph.
+
+    A turn that has `candidates` gets the place of the best of them in `best_questions`; a stop rule, `iterations`.
+    """
     read = CaseReader(name)
     dialogs = read.cases(content)
     for number, dialog in enumerate(dialogs):
         _check(read, dialog, f"[{number}]")
-        dialog["measures"] = measures(dialog["turns"], dialog["success"], dialog["label"], unsure)
+        turns, success = dialog["turns"], dialog["success"]
+        found = measures(turns, success, dialog["label"], unsure, corrected=corrected)
+        if any("candidates" in turn for turn in turns):
+            found["best_questions"] = [best_question(turn.get("candidates", [])) for turn in turns]
+        if stop is not None:
+            found["iterations"] = stop.iterations(success)
+        dialog["measures"] = found
     return dialogs
+
+
+def differ_from_paper(dialogs: Iterable[Mapping[str, Any]], unsure: float = UNSURE) -> int:
+    """Count the dialogs in which an unsure turn, counted 0 by the published code, is the maximum."""
+    return sum(
+        one["measures"]["example_informativeness"] == 0
+        and max(one["measures"]["reference_adjusted"]) == 0
+        and any(is_unsure(turn, unsure) for turn in one["turns"])
+        and not all(is_unsure(turn, unsure) for turn in one["turns"])
+        for one in dialogs
+    )
 
 
 def _check(read: CaseReader, dialog: dict[str, Any], place: str) -> None:
@@ -92,15 +123,26 @@ def _check(read: CaseReader, dialog: dict[str, Any], place: str) -> None:
             raise read.fail(f"{where}: answer", "neither Yes nor No")
         for key in PROBABILITIES:
             read.number(turn.get(key), f"{where}: {key}", most=1)
+        for one in read.array(turn.get("candidates", []), f"{where}: candidates"):
+            one = read.object(one, f"{where}: candidates")
+            for key in CANDIDATE:
+                read.number(one.get(key), f"{where}: candidates: {key}", most=1)
         read.number(judged, f"{place}: success[{number}]", most=1)
 
 
-def summary(dialogs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the means over dialogs; consistency and verifiability count 0 where the decision is wrong."""
+def summary(dialogs: list[dict[str, Any]], *, corrected: bool = False) -> dict[str, Any]:
+    """Return the means over dialogs; consistency and verifiability count 0 where the decision is wrong.
+
+    `corrected`: as the paper says, a dialog that informs against its label adds 0 to verifiability. `best_threshold`
+    is where the fewest decisions are wrong, by FPR + FNR; of several the lowest.
+    """
     found = [dialog["measures"] for dialog in dialogs]
     right = [one["decision"] == dialog["label"] for one, dialog in zip(found, dialogs, strict=True)]
     sound = [one["example_relevance"] * ok for one, ok in zip(found, right, strict=True)]
     proven = [value * one["example_informativeness"] for value, one in zip(sound, found, strict=True)]
+    if corrected:
+        proven = [max(0.0, value) for value in proven]
+    stopped = [one["iterations"] for one in found if "iterations" in one]
     keys = ("example_relevance", "example_informativeness", "information_gain", "decision_error")
     means = {key: _mean([one[key] for one in found]) for key in keys}
     return {
@@ -109,6 +151,8 @@ def summary(dialogs: list[dict[str, Any]]) -> dict[str, Any]:
         "accuracy": _mean(right),
         "consistency": _mean(sound),
         "verifiability": _mean(proven),
+        "best_threshold": best_threshold([(1 - one["success"][-1], one["label"]) for one in dialogs]),
+        **({"iterations": _mean(stopped)} if stopped else {}),
     }
 
 

@@ -62,6 +62,18 @@ def answered(content: bytes, name: str) -> list[dict[str, Any]]:
     return cases
 
 
+def overlapping(cases: Iterable[dict[str, Any]]) -> int:
+    """Count the lists whose spans overlap each other: the printed equation, without merging, differs there."""
+    lists = [
+        one for case in cases for one in (case["truth"], *(b["spans"] for b in case["predictions"].values()))
+    ]
+    return sum(_overlap([(start, end) for start, end in one if end > start]) for one in lists)
+
+
+def _overlap(spans: Sequence[Span]) -> bool:
+    return length(merged(spans)) < length(spans) - 1e-9
+
+
 def _spans(read: CaseReader, value: Any, place: str) -> list[Span]:
     pairs = [read.array(one, place) for one in read.array(value, place)]
     if wrong := next((pair for pair in pairs if len(pair) != 2), None):

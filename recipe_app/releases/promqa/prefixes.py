@@ -1,7 +1,7 @@
 """The moments of a recording at which something is asked, and what was done until then, by the published rules.
 
 Entries go by their start, those that were not done first, behind a step of cooking itself (-1) that ends when the
-first step begins. Some entries are skipped and are neither asked about nor history.
+first step begins. Entries that were not done are neither asked about nor history.
 """
 
 from __future__ import annotations
@@ -38,9 +38,14 @@ class NodeEntry:
         return f"unknown{self.entry.step_id}" if self.node == UNKNOWN else str(self.node)
 
     @property
-    def is_skipped(self) -> bool:
-        """Tell whether it is neither asked about nor history."""
-        return self.entry.has_tag(MISSING_STEP) or self.entry.end_s < FIRST_END_S
+    def was_done(self) -> bool:
+        """Tell whether it was done, as the annotations have it."""
+        return not self.entry.has_tag(MISSING_STEP) and self.entry.end_s >= 0
+
+    @property
+    def vanishes(self) -> bool:
+        """Tell whether it was done and yet, by the published rules, is neither asked about nor history."""
+        return self.node != BEFORE_ALL and self.was_done and self.entry.end_s < FIRST_END_S
 
 
 @dataclass(frozen=True)
@@ -79,19 +84,28 @@ def node_entries(one: AnnotatedRecording, graph: Graph) -> tuple[list[NodeEntry]
     return [NodeEntry(BEFORE_ALL, first), *found], unknown
 
 
-def prefixes(entries: list[NodeEntry]) -> Iterator[StoppedFilm]:
-    """Yield each moment at which something is asked: none where a later step is under way when the film stops."""
+def prefixes(entries: list[NodeEntry], *, corrected: bool = False) -> Iterator[StoppedFilm]:
+    """Yield each moment at which something is asked: none where a later step is under way when the film stops.
+
+    By the published rules a step that ends in the first five seconds vanishes; `corrected`: nothing is asked so
+    early, and the step is history.
+    """
     history: list[NodeEntry] = []
     end_s: Seconds = 0
     for place, one in enumerate(entries):
         end_s = max(end_s, one.entry.end_s)
-        if one.is_skipped:
+        if not _counts(one, corrected):
             continue
-        later = (other.entry for other in entries[place + 1 :] if not other.is_skipped)
-        if not _is_under_way(later, end_s):
+        later = (other.entry for other in entries[place + 1 :] if _counts(other, corrected))
+        is_early = (end_s if corrected else one.entry.end_s) < FIRST_END_S
+        if not is_early and not _is_under_way(later, end_s):
             yield StoppedFilm(tuple(history), one, end_s)
         if one.node != BEFORE_ALL:
             history.append(one)
+
+
+def _counts(one: NodeEntry, corrected: bool) -> bool:
+    return one.was_done and (corrected or not one.vanishes)
 
 
 def _is_under_way(later: Iterable[Entry], end_s: Seconds) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from recipe_app.graphs.formats.annotations import MISSING_STEP, ORDER_ERROR, AnnotatedRecording
 from recipe_app.graphs.model import Graph
@@ -64,14 +64,22 @@ class Targets:
         return any(node in self.ancestors.get(other, ()) for other in done)
 
 
-def examples(one: AnnotatedRecording, targets: Targets) -> tuple[list[Example], int]:
-    """Return the examples of a recording, each question once, and how many entries have a text the graph lacks."""
+class Examples(NamedTuple):
+    """The examples of a recording; how many entries have a text that the graph lacks, and how many vanish."""
+
+    rows: list[Example]
+    unknown: int
+    vanished: int
+
+
+def examples(one: AnnotatedRecording, targets: Targets, *, corrected: bool = False) -> Examples:
+    """Return the examples of a recording, each question once."""
     entries, unknown = node_entries(one, targets.graph)
     found: dict[str, Example] = {}
-    for prefix in prefixes(entries):
+    for prefix in prefixes(entries, corrected=corrected):
         for example in _asked(one, prefix, targets):
             found.setdefault(example["question_id"], example)
-    return list(found.values()), unknown
+    return Examples(list(found.values()), unknown, 0 if corrected else sum(one.vanishes for one in entries))
 
 
 def _asked(one: AnnotatedRecording, prefix: StoppedFilm, targets: Targets) -> Iterator[Example]:

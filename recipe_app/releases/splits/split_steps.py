@@ -16,9 +16,12 @@ PUBLISHED = {"train": Fraction(75, 100), "test": Fraction(91, 100), "val": Fract
 def split(
     recordings: list[AnnotatedRecording], ratio: Ratio | None = None, seed: int | None = None
 ) -> StepSplit:
-    """Cut the entries of each recording, normal and with errors apart: in list order as published, else shuffled."""
+    """Cut the entries of each recording, normal and with errors apart: shuffled by a seed, without one in list order.
+
+    The published loader shuffles a copy and cuts the list as it was.
+    """
     cuts = dict(PUBLISHED) if ratio is None else _cuts(ratio)
-    chance = None if ratio is None else random.Random(seed)
+    chance = None if seed is None else random.Random(seed)
     made: StepSplit = {part: {one.recording_id: [] for one in recordings} for part in PARTS}
     for one in recordings:
         for wrong in (False, True):

@@ -147,6 +147,8 @@ def _stated(data: DataSet) -> dict[str, Any]:
             said |= {
                 "participants by age": line.get("age", {}),
                 "participants by cooking": line.get("cooks", {}),
+                "participants by gender": line.get("gender", {}),
+                "participants by hand": line.get("hand", {}),
             }
     return {name: counts for name, counts in said.items() if counts}
 

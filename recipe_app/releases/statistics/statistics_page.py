@@ -1,4 +1,4 @@
-"""Statistics as one self-contained page: numbers, and plots drawn as SVG."""
+"""Statistics as one self-contained page, with plots drawn as SVG, and as CSV files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recipe_app.releases.release_pages import render
+from recipe_app.releases.tables.csv_text import csv_text
 
 
 def as_page(said: Mapping[str, Any], title: str) -> str:
@@ -27,3 +28,39 @@ def as_page(said: Mapping[str, Any], title: str) -> str:
 
 def _bar(name: str, first: float, second: float) -> dict[str, Any]:
     return {"name": name, "first": first, "sum": first + second}
+
+
+def as_tables(said: dict[str, Any]) -> dict[str, str]:
+    """Return file name -> text of each table."""
+    return {
+        "recipes.csv": csv_text(
+            ("recipe", "steps", "normal", "normal_hours", "error", "error_hours"),
+            (
+                (name, row["steps"], row["normal"], row["normal_hours"], row["error"], row["error_hours"])
+                for name, row in said["table11"]["rows"].items()
+            ),
+        ),
+        "errors.csv": csv_text(
+            ("category", "uses", "entries", "recordings"),
+            (
+                (tag, uses, said["figure19"]["entries"][tag], said["figure19"]["recordings"][tag])
+                for tag, uses in said["figure19"]["uses"].items()
+            ),
+        ),
+        "errors_by_recipe.csv": csv_text(
+            ("recipe", "category", "uses"),
+            (
+                (recipe, tag, uses)
+                for recipe, counts in said["figure19"]["per_recipe"].items()
+                for tag, uses in counts.items()
+            ),
+        ),
+        "stated.csv": csv_text(
+            ("of", "word", "count"),
+            ((name, word, n) for name, counts in said["stated"].items() for word, n in counts.items()),
+        ),
+        "windows.csv": csv_text(
+            ("segments", "clips", "seconds"),
+            ((size, row["clips"], row["seconds"]) for size, row in said["windows"].items()),
+        ),
+    }

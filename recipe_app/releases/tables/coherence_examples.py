@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry
-from recipe_app.releases.tables.split_lists import Split
 from recipe_app.releases.tables.step_rows import instruction
 
 UNSEEN = frozenset({"Order Error", "Timing Error", "Temperature Error", "Measurement Error"})
@@ -60,28 +59,34 @@ def sample_count(begin: float, end: float) -> int:
     return count
 
 
-def counted(
-    recordings: Iterable[AnnotatedRecording], split: Split | None
-) -> tuple[list[Example], dict[str, Any]]:
-    """Return the examples, and their counts: by part where there is a split, by type, and what was left out."""
-    part_of: Mapping[str, str] = {one: part for part, ids in (split or {}).items() for one in ids}
-    rows, by_split, types = [], Counter[str](), Counter[str]()
-    left_out = Counter({SHORT: 0, NOT_SEEN: 0})
+def all_examples(recordings: Iterable[AnnotatedRecording]) -> tuple[list[Example], Counter[str]]:
+    """Return the examples of recordings, and how many entries are left out for which cause."""
+    rows, left_out = [], Counter({SHORT: 0, NOT_SEEN: 0})
     for one in recordings:
         for why, example in examples(one):
             if example is None:
                 left_out[why] += 1
-                continue
-            rows.append(example)
-            if example["mistake"]:
-                types[example["mistake_type"]] += 1
-            if one.recording_id in part_of:
-                by_split[f"{part_of[one.recording_id]}:{'mistake' if example['mistake'] else 'success'}"] += 1
-    said = {
+            else:
+                rows.append(example)
+    return rows, left_out
+
+
+def recording_of(example: Example) -> str:
+    """Return the recording whose step an example is about."""
+    name: str = example["example_id"]
+    return name.partition("/")[0].rpartition("_")[0]
+
+
+def counted(rows: list[Example], left_out: Counter[str], part_of: Mapping[str, str]) -> dict[str, Any]:
+    """Return how many examples there are: by part where recordings have one, and by type; what was left out."""
+    by_split = Counter(
+        f"{part_of[recording]}:{'mistake' if row['mistake'] else 'success'}"
+        for row in rows
+        if (recording := recording_of(row)) in part_of
+    )
+    return {
         "examples": len(rows),
         "by_split": dict(sorted(by_split.items())),
-        "types": dict(types.most_common()),
+        "types": dict(Counter(row["mistake_type"] for row in rows if row["mistake"]).most_common()),
         "left_out": dict(left_out),
-        "samples": sum(row["samples"] for row in rows),
     }
-    return rows, said

@@ -8,15 +8,43 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.annotations import VIDEOS, AnnotatedRecording, Entry
+from recipe_app.graphs.formats.strict_json import Reader, load
 from recipe_app.releases.data_set_folder import DataSet
-from recipe_app.releases.tables.split_lists import Split
+
+SPLIT_FILE = re.compile(r"([a-z]+)_data_split_(combined|normal)\.json")
+PARTS = ("train", "val", "test")
+
+Split = dict[str, list[str]]
+
+
+def parse_split(text: str, name: str, known: Iterable[str]) -> Split | None:
+    """Read a file of parts; None where it divides steps, not recordings.
+
+    Raises BadGraph, also for a recording that is not `known` or stands in it twice.
+    """
+    read, known, seen = Reader(name), frozenset(known), set[str]()
+    found = read.object(load(text, name), "")
+    read.known_keys(found, set(PARTS), "")
+    if any(isinstance(ids, Mapping) for ids in found.values()):
+        return None
+    split = {part: [read.text(one, part) for one in read.array(found.get(part, []), part)] for part in PARTS}
+    for part, ids in split.items():
+        for one in ids:
+            if one not in known:
+                raise read.fail(part, f"{one} is not in the data set; take both from one release")
+            if one in seen:
+                raise read.fail(part, f"{one} stands in it twice")
+            seen.add(one)
+    return split
+
 
 SUBSETS = {"train": "Training", "val": "Validation", "test": "Test"}
 PUBLISHED_CLASSES = 353

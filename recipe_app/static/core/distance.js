@@ -1,11 +1,11 @@
-// How large letters must be to be read from where the cook stands: capitals of 22 minutes of arc, 16 at the least
+// How large letters must be to be read from where the cook stands: capitals of 23 minutes of arc, 16 at the least
 // (ISO 9241-3), at 160 pixels an inch and capitals of 0.7 em.
 
 const PIXELS_PER_M = 160 / 0.0254;
 const CAPITALS = 0.7;
 const minute = Math.PI / 180 / 60;
 export const DISTANCES = [0.5, 0.7, 1, 1.5];
-const STEPS = [22, 20, 18, 16, 14, 12, 11, 10]; // minutes of arc, tried one after the other
+const STEPS = [23, 20, 18, 16, 14, 12, 11, 10]; // minutes of arc, tried one after the other
 
 const pixels = (metres, minutes) => Math.round((metres * minutes * minute * PIXELS_PER_M) / CAPITALS);
 

@@ -107,6 +107,7 @@ async function send() {
     problem = "";
   }
   await sendSounds();
+  await tellDumps();
 }
 
 // Receipts; none where the whole is too large or one of them is malformed: fewer are tried, and the one is put aside.
@@ -193,12 +194,28 @@ async function sendSounds() {
   if (problems.length) throw problems[0];
 }
 
+// What was kept elsewhere in a dump, the server is told: a withdrawal names it.
+async function tellDumps() {
+  const { recordings = [] } = (await read("meta", "dumped"))?.value ?? {};
+  if (!recordings.length) return;
+  await ask("/api/v1/dumped", { body: { recordings: recordings.slice(0, 200) } });
+  await change(["meta"], (stores) => stores.meta.delete("dumped"));
+}
+
+async function noteDump(entries) {
+  const before = (await read("meta", "dumped"))?.value?.recordings ?? [];
+  const recordings = [...new Set([...before, ...entries])];
+  await change(["meta"], (stores) => stores.meta.put({ key: "dumped", value: { recordings } }));
+}
+
 // Everything that waits here, as the text of a dump; the last resort when the server is gone for good.
 export async function dump({ sounds = true } = {}) {
   const { site = "", was = "" } = (await read("meta", "me"))?.value ?? {};
   const held = sounds ? await Promise.all((await read("sounds")).map(plainSound)) : [];
-  const clocked = (entries) => entries.map((entry) => ({ ...entry, clock: clockOf(entry.touch, entry.clock) }));
-  return JSON.stringify({ site, device: who.device || was, made_ms: Date.now(), waiting: clocked(await read("outbox")), refused: await read("refused"), sounds: held });
+  const [waits, refused] = [await read("outbox"), await read("refused")];
+  await noteDump([...[...waits, ...refused].map((entry) => entry.operation.recording), ...held.map((sound) => sound.recording)]);
+  const clocked = waits.map((entry) => ({ ...entry, clock: clockOf(entry.touch, entry.clock) }));
+  return JSON.stringify({ site, device: who.device || was, made_ms: Date.now(), waiting: clocked, refused, sounds: held });
 }
 
 async function plainSound({ sha256, recording, blob }) {

@@ -94,5 +94,7 @@ export async function choose(choice) {
   if (asked.choice !== said) Object.assign(asked, { choice: said, op_id: newId() });
   const bundle = await ask("/api/v1/recordings", { body: { op_id: asked.op_id, ...choice }, timeout: CHOOSE_MS });
   asked.choice = "";
-  return new Recording(await keepBundle(bundle));
+  const recording = new Recording(await keepBundle(bundle));
+  for (const address of Object.values(recording.shown.pictures ?? {})) fetch(address).catch(() => null); // kept for when there is no network
+  return recording;
 }

@@ -2,25 +2,19 @@
 
 import { newId } from "/static/core/ids.js";
 import { drawn, qrOfLink } from "/static/core/qr.js";
-import { ask, setCsrf } from "/static/core/server.js";
-import { loadWords } from "/static/core/words.js";
+import { ask } from "/static/core/server.js";
+import { batch } from "/static/desk/batch.js";
 import { takeDumps } from "/static/desk/dumps.js";
+import { begun, say } from "/static/desk/say.js";
 import { previewed, previewOf } from "/static/desk/write_recipe.js";
 
 const at = (id) => document.getElementById(id);
-loadWords().catch(() => null); // for when the server does not answer any more
-setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
-
-function say(text) {
-  at("message").textContent = text;
-  at("message").hidden = !text;
-  at("message").scrollIntoView({ block: "nearest" });
-}
+begun();
 
 function fieldsOf(form) {
   const fields = {};
   for (const [name, value] of new FormData(form)) {
-    if (["roles", "people"].includes(name)) (fields[name] ??= []).push(value);
+    if (["roles", "people", "locked"].includes(name)) (fields[name] ??= []).push(value);
     else if (name === "active") fields.active = value === "true";
     else if (!(value instanceof File)) fields[name] = value;
   }
@@ -90,7 +84,7 @@ async function send(form) {
   }
   if (form.id === "preview") body = previewed(form);
   if ("op" in form.dataset) body.op_id = newId();
-  const answer = await ask(url, { body, timeout: form.id === "collection" ? 300_000 : 8000 });
+  const answer = await ask(url, { body, timeout: form.id === "collection" ? 300_000 : patience(url) });
   if (answer.unusable?.length) return say(answer.unusable.join("\n"));
   if (show && answer[show]) return result(form.dataset, answer[show]);
   if (then === "sign-in") {
@@ -103,12 +97,14 @@ async function send(form) {
   return then ? location.assign(then) : location.reload();
 }
 
+const patience = (url) => (/\/(capture|study)$/.test(url) ? 90_000 : 8000); // devices take their time
+
 async function post(button) {
   const { post: url, then, show, body, wait } = button.dataset;
   const said = body ? JSON.parse(body) : {};
   if ("keep" in button.dataset) said.op_id = newId();
   say(wait ?? "");
-  const answer = await ask(url, { method: "POST", body: said, timeout: url.endsWith("/capture") ? 90_000 : 8000 }); // devices take their time
+  const answer = await ask(url, { method: "POST", body: said, timeout: patience(url) });
   if (show) return result(button.dataset, answer[show]);
   return location.assign(then);
 }
@@ -134,6 +130,12 @@ for (const form of document.querySelectorAll("form[data-send]")) {
     send(form).catch((error) => say(error.message)).finally(() => { pressed.disabled = false; });
   });
 }
+for (const chosen of document.querySelectorAll("input[data-put]")) { // a picture goes as it is, and comes back small
+  chosen.addEventListener("change", () => {
+    say("");
+    ask(chosen.dataset.put, { method: "PUT", raw: chosen.files[0], timeout: 60_000 }).then(() => location.reload()).catch((error) => say(error.message));
+  });
+}
 for (const form of document.querySelectorAll("form[data-open]")) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -146,6 +148,15 @@ for (const button of document.querySelectorAll("button[data-post]")) {
     post(button).catch((error) => say(error.message)).finally(() => { button.disabled = false; });
   });
 }
+async function follow(line) { // what takes long, until it is over: then the page says what came of it
+  const state = await ask(line.dataset.follow);
+  if (state.state !== "asking") return location.reload();
+  line.textContent = state.said;
+  return setTimeout(() => follow(line).catch((error) => say(error.message)), 500);
+}
+
+if (at("batch")) batch(at("batch"), say);
+for (const line of document.querySelectorAll("[data-follow]")) follow(line).catch((error) => say(error.message));
 at("result-close").addEventListener("click", () => { at("result").close(); location.reload(); });
 at("print")?.addEventListener("click", () => print());
 document.querySelector("main").inert = false; // a form that is sent before this would go the browser's own way

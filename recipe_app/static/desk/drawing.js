@@ -25,14 +25,15 @@ function wrapped(text) {
   return lines;
 }
 
-function box(node, [column, layer], name) {
+function box(node, [column, layer], { name, change, kind = () => "" }) {
   const words = made("text", { x: x(column) + WIDTH / 2, "text-anchor": "middle" });
   const lines = wrapped(name(node));
   const top = y(layer) + HEIGHT / 2 - (lines.length - 1) * 11 + 6;
   words.append(...lines.map((line, at) => made("tspan", { x: x(column) + WIDTH / 2, y: top + at * 22 }, line)));
   const title = made("title", {}, name(node));
   const rect = made("rect", { x: x(column), y: y(layer), width: WIDTH, height: HEIGHT, rx: 12 });
-  return made("g", { class: "node", tabindex: 0, role: "button", "aria-pressed": "false", "aria-label": name(node), "data-node": node }, title, rect, words);
+  const use = change ? { tabindex: 0, role: "button", "aria-pressed": "false" } : { role: "img" };
+  return made("g", { class: `node ${kind(node)}`, ...use, "aria-label": name(node), "data-node": node }, title, rect, words);
 }
 
 function path(points) { // from the foot of a box, round the boxes between, to the head of the next
@@ -49,20 +50,21 @@ function path(points) { // from the foot of a box, round the boxes between, to t
   return said;
 }
 
-export function drawGraph(place, { places, lines, redundant, cycle, columns, name, change }) {
+// `name` says a node, `kind` its class; without `change` the drawing is only looked at.
+export function drawGraph(place, { places, lines, redundant = [], cycle = [], columns, ...how }) {
   const nodes = Object.entries(places).map(([node, at]) => [Number(node), at]);
   const rows = Math.max(...nodes.map(([, [, layer]]) => layer)) + 1;
   const focused = place.querySelector(".node:focus")?.dataset.node;
   const isIn = (edge, edges) => edges.some(([before, after]) => before === edge[0] && after === edge[1]);
   const circle = cycle.slice(1).map((node, at) => [cycle[at], node]);
-  const kind = (edge) => (isIn(edge, circle) ? "wrong" : isIn(edge, redundant) ? "redundant" : "");
-  const drawn = lines.map(({ edge, points }) => made("path", { class: kind(edge), d: path(points), "marker-end": "url(#tip)" }));
+  const line = (edge) => (isIn(edge, circle) ? "wrong" : isIn(edge, redundant) ? "redundant" : "");
+  const drawn = lines.map(({ edge, points }) => made("path", { class: line(edge), d: path(points), "marker-end": "url(#tip)" }));
   const tip = made("marker", { id: "tip", viewBox: "0 0 8 8", refX: 4, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" }, made("path", { d: "M 0 0 L 8 4 L 0 8 z" }));
   const size = { width: x(columns), height: y(rows) - DROP + GAP };
   const svg = made("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}`, role: "group", "aria-label": place.dataset.title }, made("defs", {}, tip), ...drawn);
-  const boxes = nodes.sort((a, b) => a[1][1] - b[1][1] || a[1][0] - b[1][0]).map(([node, at]) => box(node, at, name));
+  const boxes = nodes.sort((a, b) => a[1][1] - b[1][1] || a[1][0] - b[1][0]).map(([node, at]) => box(node, at, how));
   svg.append(...boxes);
-  choosing(svg, change);
+  if (how.change) choosing(svg, how.change);
   place.replaceChildren(svg);
   place.querySelector(`[data-node="${focused}"]`)?.focus();
 }

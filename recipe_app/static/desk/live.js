@@ -4,29 +4,14 @@ import { newId } from "/static/core/ids.js";
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { loadWords, number, t } from "/static/core/words.js";
+import { rateLine } from "/static/desk/rate_line.js";
 
 const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500, PICTURE_LOOKS = 3;
-const WIDE = 240, HIGH = 40;
 const at = (id) => document.getElementById(id);
 const { live } = at("tiles").dataset;
 let heard = performance.now(), shown = "", paused = false, looks = 0;
 
 const rounded = (value) => Math.round(value * 10) / 10;
-
-function line(rates, nominal) { // the dashed line is the nominal rate
-  const top = Math.max(nominal, ...rates, 1) * 1.1;
-  const points = rates.map((rate, place) => `${(place * WIDE) / Math.max(rates.length - 1, 1)},${HIGH - (rate / top) * HIGH}`);
-  const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  drawing.setAttribute("viewBox", `0 0 ${WIDE} ${HIGH}`);
-  drawing.setAttribute("aria-hidden", "true");
-  for (const [name, drawn] of [["nominal", `0,${HIGH - (nominal / top) * HIGH} ${WIDE},${HIGH - (nominal / top) * HIGH}`], ["rate", points.join(" ")]]) {
-    const part = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
-    part.setAttribute("class", name);
-    part.setAttribute("points", drawn);
-    drawing.append(part);
-  }
-  return drawing;
-}
 
 const pictures = new Map(); // kept while the tiles are drawn anew; a stream without any has none
 
@@ -53,7 +38,7 @@ function tile([name, facts], wrong) {
   const { connections, losses: lost, flagged } = facts;
   if (connections > 1 || lost || flagged) words.push(t("live.breaks", { breaks: Math.max(connections - 1, 0), lost, flagged }));
   return h("section", { class: `tile ${wrong?.severity ?? ""}`, "data-subject": name },
-    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state ?? ""), ...picture(name), line(facts.rates_hz, nominal ?? 0), ...words.map((text) => h("p", {}, text)));
+    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state ?? ""), ...picture(name), rateLine(facts.rates_hz, nominal ?? 0), ...words.map((text) => h("p", {}, text)));
 }
 
 function camera([name, facts], wrong) {
@@ -81,6 +66,7 @@ function show(said) {
   if (paused) pictures.clear();
   else if (looks++ % PICTURE_LOOKS === 0) for (const name of Object.keys(said.streams ?? {})) renew(name).catch(() => pictures.delete(name));
   at("pause").hidden = !paused;
+  for (const press of document.querySelectorAll("[data-action]")) press.hidden = (press.dataset.action === "pause") === paused;
   const lines = said.findings.map(({ operator, do: advice }) => `${operator}; ${advice}`);
   if (shown !== lines.join("\n")) { // read out once, not every second
     shown = lines.join("\n");

@@ -10,6 +10,7 @@ import { afterTouches } from "/static/core/touch.js";
 import { t } from "/static/core/words.js";
 import { living } from "/static/views/error_form.js";
 import { forOperator } from "/static/views/alarm.js";
+import { said, wanted } from "/static/views/gather.js";
 import { bar, footer, folderOf, open as goTo, sheet, tour } from "/static/views/frame.js";
 import { myData } from "/static/views/my_data.js";
 
@@ -105,10 +106,12 @@ export function open(recording) {
   }
 
   const row = (key, on, label, act) => h("button", { type: "button", class: "check", role: "checkbox", "aria-checked": String(on), "data-key": key, tap: act },
-    h("span", { class: "box", "aria-hidden": "true" }, on ? "✓" : ""), h("span", {}, label));
+    h("span", { class: on ? "box icon icon-tick alone" : "box", "aria-hidden": "true" }), h("span", {}, label));
 
   function paint() {
     redraw(main, tour("checklist"), recording.shown.strategy !== "normal" && h("p", { class: "banner" }, t("not_eaten")), emptyPlan(recording),
+      wanted(recording).length > 0 && h("section", { class: "fetch" }, button([h("span", { class: "icon icon-basket alone", "aria-hidden": "true" }), h("span", { class: "name" }, t("gather.title")), h("span", { class: "hint" }, said(recording))],
+        () => goTo(recording, "gather"), { class: "card", "data-key": "gather" })),
       h("section", {}, h("h2", {}, t("consent.title")), h("p", {}, t("consent.text")),
         row("consent", agreed(), t("consent.agree"), (touch) => consent(() => ({ accepted: !agreed() }), touch)),
         h("p", {}, t("consent.scopes")),

@@ -9,7 +9,7 @@ import { button, h, show } from "/static/core/page.js";
 import { ask, soonOr } from "/static/core/server.js";
 import { afterTouches } from "/static/core/touch.js";
 import { dayTime, pageLanguage, t } from "/static/core/words.js";
-import { bar, tour } from "/static/views/frame.js";
+import { bar, dish, tour } from "/static/views/frame.js";
 import { recipeList } from "/static/views/recipe_list.js";
 
 const STAGE = { prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done", withdrawn: "done" };
@@ -75,12 +75,11 @@ async function keptHere() { // what this person began, as far as this tablet kno
   }).reverse();
 }
 
-const card = (recipe) => button([
-  h("span", { class: "name" }, recipe.titles[pageLanguage] ?? recipe.title),
-  h("span", { class: "hint" }, t("choose.steps", { count: recipe.steps }), " · ",
-    recipe.orders === null ? t("choose.uncounted") : t("choose.orders", { count: recipe.orders }),
-    recipe.minutes ? ` · ${t("choose.minutes", { count: recipe.minutes })}` : ""),
-], () => go(`/t/recipes/${encodeURIComponent(recipe.recipe)}`), { class: "card" });
+const facts = ({ steps, minutes, heating }) => [t("choose.steps", { count: steps }), minutes && t("choose.minutes", { count: minutes }), heating.join(", ")].filter(Boolean).join(" · ");
+
+const card = (recipe) => button([dish(recipe.picture),
+  h("span", { class: "name" }, recipe.titles[pageLanguage] ?? recipe.title), h("span", { class: "hint" }, facts(recipe)),
+], () => go(`/t/recipes/${encodeURIComponent(recipe.recipe)}`), { class: "card with-dish" });
 
 // What a study planned for this person: begun by one touch, with all that was drawn for it.
 const session = (one) => button([

@@ -6,6 +6,7 @@ import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { afterTouches } from "/static/core/touch.js";
 import { t } from "/static/core/words.js";
+import { forOperator } from "/static/views/alarm.js";
 import { lastResorts } from "/static/views/dump.js";
 import { living } from "/static/views/error_form.js";
 import { bar, footer, tour } from "/static/views/frame.js";
@@ -28,12 +29,12 @@ export function open(recording) {
     const waiting = outbox.unsent();
     const refused = outbox.turnedDown();
     const errors = living(recording).filter((error) => !error.planned || ["as_planned", "differently"].includes(error.outcome)).length;
-    redraw(main, tour("done"),
-      h("p", { class: waiting ? "receipt waiting" : "receipt" }, waiting ? t("done.waiting", { count: waiting }) : t("done.received")),
+    redraw(main, tour("done"), recording.shown.pictures?.result && !recording.state.withdrawn && h("img", { class: "dish wide", src: recording.shown.pictures.result, alt: "", width: 320, height: 200 }),
+      h("p", { class: waiting ? "receipt waiting" : "receipt icon icon-tick" }, waiting ? t("done.waiting", { count: waiting }) : t("done.received")),
       recording.state.withdrawn && h("p", { class: "banner" }, t("withdraw.done", { hours: recording.bundle.grace_hours })),
       recording.state.withdrawn && recording.shown.person !== "" && h("p", { class: "actions start" }, keepButton(recording)),
       h("p", {}, t("done.sum", { steps: Object.values(recording.state.steps).filter((step) => step.state === "done").length, errors })),
-      refused.length > 0 && h("section", {}, h("h2", {}, t("saved.refused", { count: refused.length })), h("ul", { class: "warning" }, refused.map((one) => h("li", {}, `${one.operation.kind}: ${one.error}`)))),
+      refused.length > 0 && h("section", {}, h("h2", {}, t("saved.refused", { count: refused.length })), forOperator(refused.map((one) => `${one.operation.kind}: ${one.error}`))),
       (waiting > 0 || refused.length > 0) && lastResorts());
   }
   paint();

@@ -14,6 +14,7 @@ import { Cover } from "/static/views/cover.js";
 import { app, go } from "/static/main.js";
 import { Alarm } from "/static/views/alarm.js";
 import { myData } from "/static/views/my_data.js";
+import { ScreenClock } from "/static/views/screen_clock.js";
 import { Timers } from "/static/views/timers.js";
 import { categoryName, open as goTo, sheet, stopDevices } from "/static/views/frame.js";
 
@@ -112,7 +113,7 @@ export function open(recording) {
       h("div", { class: "grid" }, recording.bundle.categories.map((category) => button(
         [h("span", { class: "name" }, categoryName(category)), h("span", { class: "hint" }, t(`category.${category}.hint`))],
         once(close, () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] }, shown: at(node).shown } })),
-        { class: "tile", "data-category": category }))),
+        { class: `tile c${category}`, "data-category": category }))),
       button(t("follow.error.none"), close, { class: "cancel" }),
     ].filter(Boolean), { wide: true });
   }
@@ -174,6 +175,7 @@ export function open(recording) {
 
   async function leave(touch, { actions = [], rest } = {}) {
     if (recording.state.phase === "follow" || begun().length || rest) await recording.act(touch, ...actions, { kind: "end", body: rest ? { rest } : {} });
+    await screenClock.end();
     await stopDevices(recording);
     await goTo(recording, "review");
   }
@@ -192,6 +194,7 @@ export function open(recording) {
   const main = h("main", { class: "steps" });
   const foot = h("footer", { class: "buttons" });
   const alarm = new Alarm();
+  const screenClock = new ScreenClock(recording);
   const cover = new Cover(recording, (touch) => act(touch, { kind: "resume" }));
   root.replaceChildren(top, strip, main, foot, cover.element);
 
@@ -232,7 +235,7 @@ export function open(recording) {
     const shown = now.length ? now : [...paused, ...next].slice(0, 1);
     const finished = !shown.length;
     redraw(main,
-      finished && h("h1", { class: "current" }, t("follow.finished")),
+      finished && h("article", { class: "open-step" }, h("h1", { class: "current" }, t("follow.finished")), recording.shown.pictures?.result && h("img", { class: "step-picture", src: recording.shown.pictures.result, alt: t("follow.picture") })),
       h("div", { class: now.length > 1 ? "opened several" : "opened" }, shown.map((node) => openStep(node, now))),
       h("div", { class: "timers" }),
       h("div", { class: "chips" }, paused.filter((node) => now.length || !shown.includes(node)).map(heldChip)),
@@ -255,9 +258,11 @@ export function open(recording) {
   const inTongue = (node) => recording.foreign(glass.steps[node]) && h("span", { class: "hint in-tongue" }, t("plan.tongue", { language: recording.foreign(glass.steps[node]) }));
 
   function openStep(node, now) {
+    const seen = now.length < 2 && recording.shown.pictures?.[node];
     return h("article", { class: "open-step" },
       h("div", {}, h("p", { class: "label" }, named(node), ["held", "stopped"].includes(stateOf(node)) && ` · ${t(`step.${stateOf(node)}`)}`, recording.foreign(glass.steps[node]) && " · ", inTongue(node)),
         h(now[0] === node || !now.length ? "h1" : "h2", { class: "current", "data-node": node, ...tongueOf(node) }, words(node)), timers.chips(node)),
+      seen && h("img", { class: "step-picture", src: seen, alt: t("follow.picture") }),
       now.length > 1 && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${words(node)}` }));
   }
 
@@ -313,6 +318,7 @@ export function open(recording) {
       const answer = await ask(`/api/v1/health/${recording.id}`, { timeout: 2500 });
       health = { ...answer, at: performance.now() };
       alarm.hear(answer);
+      if (!cover.isUp && !document.querySelector("dialog[open]")) screenClock.hear(answer);
       if (await recording.refresh()) draw();
       if (recording.state.holder !== app.me?.device?.id) await go(location.pathname, { replace: true }); // another tablet took over
     } catch {

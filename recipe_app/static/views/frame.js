@@ -59,6 +59,9 @@ function tellNotStopped(recording, { reasons, heard }) {
   if (!heard) setTimeout(again, STOP_AGAIN_MS);
 }
 
+// A recipe's picture, or a drawn plate where it has none: what it is called stands beside it.
+export const dish = (address) => (address ? h("img", { class: "dish", src: address, alt: "", width: 320, height: 200, loading: "lazy" }) : h("span", { class: "dish empty", "aria-hidden": "true" }));
+
 export function tour(name) { // the guided tour of `kitchensync app --demo`
   return app.me?.demo && h("aside", { class: "tour" }, h("strong", {}, t("tour")), " ", t(`tour.${name}`, app.me.demo));
 }

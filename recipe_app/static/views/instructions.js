@@ -13,7 +13,7 @@ export function open(recording) {
   const own = texts[pageLanguage]?.[strategy];
   const said = own ?? t(`instructions.${strategy}`);
   show("instructions", bar("prepare", recording.shown.title, myData(recording)),
-    h("main", { class: "plain instructions" }, h("p", {}, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`))),
+    h("main", { class: "plain instructions" }, recording.shown.pictures?.result && h("img", { class: "dish", src: recording.shown.pictures.result, alt: "", width: 320, height: 200 }), h("p", {}, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`))),
       h("h2", {}, t("instructions.title")),
       h("ul", {}, said.split("\n").filter(Boolean).map((line) => h("li", {}, line))),
       h("p", { class: "hint" }, t("instructions.version", { version })),

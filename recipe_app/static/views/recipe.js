@@ -71,7 +71,7 @@ export function open(_, { chosen, drawn, places }) {
             h("input", { type: "radio", name: "folder", value: "", checked: chosen.folder === null, "data-key": "folder-none", onchange: () => { chosen.folder = null; draw(); } }),
             h("span", { class: "name" }, devices.length ? t("recipe.devices", { devices: listed(devices.map((name) => t(`device.${name}`))) }) : t("recipe.standalone")),
             h("span", { class: "hint" }, t(devices.length ? "recipe.devices.hint" : "recipe.standalone.hint"))))),
-      h("section", { class: "preview-side" },
+      h("section", { class: "preview-side" }, drawn.pictures.result && h("img", { class: "dish wide", src: drawn.pictures.result, alt: "", width: 320, height: 200 }),
         h("div", { class: "switch", role: "group", "aria-label": t("recipe.show") },
           ["order", "paragraph"].map((name) => button(t(`recipe.${name}`), () => { shown = name; draw(); }, { "aria-pressed": String(shown === name), "data-key": name })),
           button(t("recipe.another"), () => again({ seed: chosen.seed + 1 }), { "data-key": "another" })),

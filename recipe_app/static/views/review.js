@@ -7,6 +7,7 @@ import { duration, number, t } from "/static/core/words.js";
 import { errorForm, kept, living, numbered } from "/static/views/error_form.js";
 import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
 import { myData } from "/static/views/my_data.js";
+import { OwnFilm } from "/static/views/own_film.js";
 import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
 import { recordVoice, voicePlayer } from "/static/views/voice.js";
@@ -15,7 +16,9 @@ const OUTCOMES = ["as_planned", "differently", "not_done"];
 
 export function open(recording) {
   const draw = afterTouches(paint);
-  const main = h("main", { class: "plain wide" });
+  const body = h("div", { class: "parts" });
+  const film = new OwnFilm(recording, draw);
+  const main = h("main", { class: "plain wide" }, film.element, body);
   const message = h("p", { role: "status" });
   let written = ""; // of a note that is not kept yet: drawing again does not take it away
   const { control, act } = undoable(recording, draw);
@@ -66,7 +69,7 @@ export function open(recording) {
   const madeRow = (error) => h("li", { class: "planned" }, describe(error),
     h("span", { class: "hint" }, facts(error).join(" · "),
       recording.bundle.places?.[error.error_id] && h("span", {}, " · ", t("error.pictures", { where: recording.bundle.places[error.error_id] }))),
-    h("span", { class: "actions" }, button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
+    h("span", { class: "actions" }, inFilm(film, error.at, { class: "quiet", "data-key": `film-${error.error_id}` }), button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
       button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
 
   const notDone = () => Object.values(recording.state.steps).filter(({ state }) => ["waiting", "stopped"].includes(state)).length;
@@ -77,11 +80,11 @@ export function open(recording) {
     button(t("remove"), (touch) => recording.undo(touch, [op_id]).then(draw), { class: "quiet", "data-key": `unvoice-${sha256}` }))));
 
   function paint() {
-    redraw(main, tour("review"),
-      h("section", {}, h("h2", {}, t("review.timeline")), timeline(recording), rest()),
+    redraw(body, tour("review"),
+      h("section", {}, h("h2", {}, t("review.timeline")), timeline(recording, film), rest()),
       planned().length > 0 && h("section", {}, h("h2", {}, t("review.planned")), h("p", { class: "hint" }, t("review.planned.hint")), h("ul", {}, planned().map(plannedRow))),
       h("section", {}, h("h2", {}, t("review.made")),
-        made().length ? h("ul", {}, made().map(madeRow)) : h("p", { class: "empty" }, t("review.nothing")),
+        made().length ? h("ul", {}, made().map(madeRow)) : h("p", { class: "empty of-fine" }, t("review.nothing")),
         h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, draw), { class: "quiet", "data-key": "voice" })),
         voiceNotes()),
       h("section", {}, h("h2", {}, t("review.note")), h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
@@ -118,6 +121,9 @@ function sides(recording, error) {
     .map(([name, text, tongue]) => h("div", {}, h("dt", {}, t(`side.${name}`)), h("dd", { "data-side": name, ...tongue }, text))));
 }
 
+// Leads to a moment in the film, where the film shows it.
+const inFilm = (film, at, how) => film.shows(at) && button(t("film.see"), () => film.go(at), how);
+
 const now = () => ({ page: "", touch_ms: 0, wall_ms: Date.now() });
 
 function span(recording) { // from the first touch of the recipe to the end, or to what came after it, on the capture clock
@@ -129,9 +135,14 @@ function span(recording) { // from the first touch of the recipe to the end, or 
 
 const clock = (recording, at) => { const all = span(recording); return all ? duration((at - all[0]) / 1e9) : ""; };
 
-function timeline(recording) {
+function when(recording, run, node, film) { // touched, it leads to the step in the film
+  const at = run.start ?? run.end, said = clock(recording, at);
+  return film.shows(at) ? button(`▸ ${said}`, () => film.go(at), { class: "link", "aria-label": t("film.see_step", { step: numbered(recording, node) }), "data-key": `film-step-${node}` }) : said;
+}
+
+function timeline(recording, film) {
   const all = span(recording);
-  if (!all) return h("p", { class: "empty" }, t("review.empty"));
+  if (!all) return h("p", { class: "empty of-line" }, t("review.empty"));
   const length = Math.max(all[1] - all[0], 1);
   const part = (at) => (100 * (at - all[0])) / length;
   const put = (element, from, to) => {
@@ -141,7 +152,7 @@ function timeline(recording) {
   };
   const nodes = recording.shown.order.filter((node) => recording.state.steps[node].runs.length || recording.state.steps[node].state === "skipped");
   const errors = living(recording).filter((error) => error.at);
-  return h("div", { class: "timeline", role: "table", "aria-label": t("review.timeline") }, nodes.map((node) => {
+  return h("div", { class: film.film ? "timeline filmed" : "timeline", role: "table", "aria-label": t("review.timeline") }, nodes.map((node) => {
     const step = recording.state.steps[node];
     return h("div", { class: "line", role: "row" },
       h("span", { class: "text", role: "rowheader" }, `${number(recording.shown.order.indexOf(node) + 1)}. `, h("bdi", {}, recording.text(node))),
@@ -149,6 +160,6 @@ function timeline(recording) {
         step.runs.map((run) => put(h("i", { class: "run" }), run.start ?? run.end, run.end ?? run.stopped ?? all[1])),
         step.runs.flatMap((run) => run.holds ?? []).map((hold) => put(h("i", { class: "hold", title: t("step.held") }), hold.start, hold.end ?? all[1])),
         errors.filter((error) => error.node === node).map((error) => put(h("i", { class: "mark", title: error.categories.map(categoryName).join(", ") }), error.at))),
-      h("span", { class: "when", role: "cell" }, step.runs.length ? clock(recording, step.runs[0].start ?? step.runs[0].end) : t("review.skipped")));
+      h("span", { class: "when", role: "cell" }, step.runs.length ? when(recording, step.runs[0], node, film) : t("review.skipped")));
   }));
 }

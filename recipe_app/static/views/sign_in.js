@@ -29,16 +29,16 @@ export function open(_, { people, refused }) {
     h("p", {}, t("sign_in.who")),
     people.length
       ? h("div", { class: "tiles-of-people" }, people.map((person) => button(person.pseudonym, () => pin(person), { class: "person" })))
-      : h("p", { class: "empty" }, t("sign_in.nobody")),
+      : h("p", { class: "empty of-people" }, t("sign_in.nobody")),
     h("p", { class: "hint" }, t("sign_in.card"))));
 }
 
 function pin(person) {
   let typed = "";
   const dots = h("p", { class: "pin-dots", role: "status" });
-  const message = h("p", { class: "warning", role: "alert" });
+  const message = h("p", { class: "pin-said", role: "alert" }); // its room is kept: the keys stay where they are
   const draw = () => {
-    dots.textContent = "●".repeat(typed.length) + "○".repeat(DIGITS - typed.length);
+    dots.replaceChildren(...Array.from({ length: DIGITS }, (_, place) => h("i", { class: place < typed.length ? "typed" : "" })));
     dots.setAttribute("aria-label", t("sign_in.typed", { count: typed.length }));
   };
   const type = async (digit) => {
@@ -62,9 +62,9 @@ function pin(person) {
   addEventListener("keydown", onKey);
   app.leave = () => removeEventListener("keydown", onKey);
   draw();
-  show("pin", bar("", t("sign_in.pin", { name: person.pseudonym })), h("main", { class: "plain" }, tour("pin"), dots, message,
+  show("pin", bar("", t("sign_in.pin", { name: person.pseudonym })), h("main", { class: "plain pin" }, tour("pin"), dots, message,
     h("div", { class: "pin-pad" }, ["1", "2", "3", "4", "5", "6", "7", "8", "9"].map((digit) => key(digit, type)),
-      button(t("back"), leave, { class: "key small" }), key("0", type), button("⌫", back, { class: "key", "aria-label": t("sign_in.erase") }))));
+      button(t("back"), leave, { class: "key small" }), key("0", type), button("", back, { class: "key icon icon-erase alone", "aria-label": t("sign_in.erase") }))));
 }
 
 // Not `tap`: the same digit may come twice within 400 ms.

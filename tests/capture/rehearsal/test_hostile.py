@@ -15,6 +15,7 @@ from capture.rehearsal.scenarios import KINDS, Scenario
 from capture.rehearsal.stage import play
 from capture.session.control import ControlServer, ask
 from virtual_kitchen.faults import CUTS, parse_faults
+from virtual_kitchen.headset import hostile as headset_hostile
 
 
 def test_the_kinds_are_many_and_the_virtual_kitchen_knows_them() -> None:
@@ -61,6 +62,7 @@ def test_what_does_not_hold_is_said(tmp_path: Path, facts: dict[str, Any], wrong
 @pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.long
 def test_a_recording_beside_a_hostile_headset_loses_nothing(tmp_path: Path) -> None:
     scenario = Scenario(0, KINDS["hostile_headset"], 7, 0.5, 0.0, "")
     play(scenario, tmp_path / "played")
@@ -70,3 +72,14 @@ def test_a_recording_beside_a_hostile_headset_loses_nothing(tmp_path: Path) -> N
     ((kinds, facts),) = json.loads((tmp_path / "played" / hostile.SEEN).read_text()).items()
     assert len(kinds.split("+")) == len(hostile.STREAMS)
     assert facts["ended"] in ("PASS", "WARN", "FAIL")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.long
+def test_every_answer_of_a_hostile_headset_comes_to_an_end(tmp_path: Path) -> None:
+    """On 3809 and for constants; one that sends a byte now and then would hold its client for an hour."""
+    seen = hostile.attack_clients("headset", tmp_path, {})
+    (tmp_path / hostile.SEEN).write_text(json.dumps(seen))
+    assert seen.keys() == {*headset_hostile.ANSWERS, "all of them"}
+    assert list(hostile.wrong_in(tmp_path)) == []

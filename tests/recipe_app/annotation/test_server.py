@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -216,6 +217,28 @@ def test_an_access_that_ran_out_is_renewed_and_the_token_itself_is_sent_to_nobod
     renewal, projects = ("/api/token/refresh/", ""), "/api/projects"
     asked = [renewal, (projects, "Bearer first"), renewal, *([(projects, "Bearer second")] * 2)]
     assert seen == asked
+
+
+def test_a_task_that_leaves_this_computer_is_noted_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "token").write_text(TOKEN)
+    log, noted = tmp_path / "kitchensync" / "sent-to-others.jsonl", []
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        noted.append(log.read_text() if log.exists() else "")
+        return httpx.Response(201, json={})
+
+    task = {"data": {"recording_id": "take-1"}}
+    for url in ("https://labels.example.org", "http://127.0.0.1:1"):
+        with Server(url, tmp_path / "token", httpx.MockTransport(answer)) as server:
+            server.add_task(1, task)
+    content = json.dumps([task]).encode()
+    (line,) = map(json.loads, noted[0].splitlines())
+    assert (line["host"], line["bytes"]) == ("labels.example.org", len(content))
+    assert line["sha256"] == hashlib.sha256(content).hexdigest()
+    assert noted[1] == noted[0], "what stays on this computer goes to nobody"
 
 
 @pytest.mark.parametrize(

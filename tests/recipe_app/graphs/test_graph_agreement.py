@@ -99,7 +99,22 @@ def test_the_command_prints_all_forms(tmp_path: Path) -> None:
     answer = json.loads(CliRunner().invoke(main, ["graph", *arguments, "--json"]).stdout)
     assert answer["schema"] == "graph-agree/1"
     assert (answer["closure"]["f1"], answer["order_overlap"], answer["only_first"]) == (0.0, 0.5, [[1, 2]])
+    assert answer["fastening"] is None, "this form has no ticks"
     assert "valid orders in common: 50.0%" in CliRunner().invoke(main, ["graph", *arguments]).stdout
+
+
+def test_ticks_of_fastened_steps_are_compared_one_by_one(tmp_path: Path) -> None:
+    texts = ["start", "attach wheel to axle", "attach axle to base", "attach roof to base", "end"]
+    for name, ticked in (("ann.json", {1, 2}), ("ben.json", {2, 3, 4})):
+        nodes = [
+            {"id": "100" if node == 4 else str(node), "data": {"label": text, "checked": node in ticked}}
+            for node, text in enumerate(texts)
+        ]
+        toy = {"toy_id": "a16", "nodes": nodes, "edges": []}
+        (tmp_path / name).write_text(json.dumps({"metadata": {"total": 1}, "examples": [toy]}))
+    arguments = ["graph", "agree", str(tmp_path / "ann.json"), str(tmp_path / "ben.json")]
+    assert json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)["fastening"] == 1 / 3
+    assert "steps marked alike as fastened: 33.3%" in CliRunner().invoke(main, arguments).stdout
 
 
 @pytest.mark.slow

@@ -18,8 +18,7 @@ from kitchensync.cli import main
 from recipe_app.errors import BadGraph, NotFound
 from recipe_app.graphs.formats import assembly
 from recipe_app.graphs.formats.by_name import kind_of
-from recipe_app.graphs.formats.dot import format_dot, format_dot_texts, parse_dot
-from recipe_app.graphs.formats.dot_reader import read_dot
+from recipe_app.graphs.formats.dot import format_dot, format_dot_texts, parse_dot, read_dot
 from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.formats.graph_json import EDGE_KINDS, SPAN_KINDS, format_graph_json, parse_graph_json
 from recipe_app.graphs.model import Graph, Link, RecipeVersion, Span, Step, Wording

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -23,13 +24,13 @@ from recipe_app.graphs.mistakes.hints import (
     accepted,
     graph_hints,
     step_hints,
+    texts_after,
     why_refused,
 )
 from recipe_app.graphs.mistakes.induced import INDUCIBLE, induce
 from recipe_app.graphs.model import Step
-from recipe_app.graphs.text.amounts import plural, scaled, value_of, write
-from recipe_app.graphs.text.safety import hazards_of, must_stay, why_unsafe
-from recipe_app.graphs.text.spans import find_spans, pieces
+from recipe_app.graphs.text.safety import hazards_of, must_stay, why_misused, why_unsafe
+from recipe_app.graphs.text.spans import find_spans, pieces, plural, scaled, value_of, write
 
 pytestmark = pytest.mark.slow
 
@@ -200,7 +201,33 @@ UNSAFE = [
     ("Add the onions", "Pour water into the hot oil"),
     ("Blend the tomatoes", "Blend the tomatoes without the lid"),
     ("Rinse a tomato", "Rinse a tomato with soap"),
+    ("Fill the kettle with 300 ml of water", "Fill the kettle with 300 ml of juice"),
+    ("Fill the kettle with 300 ml of water", "Fill the kettle with water and a tea bag"),
+    ("Fill the kettle with 300 ml of water", "Fill the kettle with 300 ml of broth"),
+    ("Boil the water in the kettle", "Boil the milk in the kettle"),
+    ("Boil the water in the kettle", "Boil the eggs in the kettle"),
+    ("Pour the water into the pot", "Pour the soup into the electric kettle"),
+    ("Boil the water in the kettle", "Switch the kettle on without water"),
+    ("Boil the water in the kettle", "Boil the water in the kettle on the stove"),
+    ("Microwave the bowl for 2 minutes", "Microwave the pan for 2 minutes"),
+    ("Microwave the bowl for 2 minutes", "Microwave the tin for 2 minutes"),
+    ("Put the bowl in the microwave", "Put the saucepan in the microwave"),
+    ("Microwave the egg", "Microwave the egg in its shell"),
+    ("Microwave the jar", "Microwave the tightly sealed jar"),
+    ("Put the bread into the toaster", "Put the bread with butter into the toaster"),
+    ("Put the bread into the toaster", "Push the bread down with a fork in the toaster"),
+    ("Add the tomatoes to the blender", "Add the boiling tomatoes to the blender"),
+    ("Put the tray into the oven", "Put the plastic tray into the oven"),
 ]
+SAFE = [
+    ("Fill the kettle with 300 ml of water", "Fill the kettle with 600 ml of water"),
+    ("Boil the water in the kettle", "Boil the water in the kettle for 1 minute only"),
+    ("Pour the hot water from the kettle over the tea bag", "Pour the hot water from the kettle beside the tea bag"),
+    ("Microwave the bowl for 2 minutes", "Microwave the mug for 2 minutes"),
+    ("Put the bread into the toaster", "Put the bread into the toaster upside down"),
+    ("Put the toast on a plate", "Put the toast with butter on a plate"),
+]  # fmt: skip
+"""Changes of the same equipment that hurt nobody: a gate that refuses everything would pass the list above."""
 
 
 @pytest.mark.parametrize(("original", "changed"), UNSAFE, ids=[changed for _, changed in UNSAFE])
@@ -209,6 +236,47 @@ def test_the_corpus_of_bad_hints_is_refused(original: str, changed: str) -> None
     for category in CATEGORY_NAMES:
         hint = Hint(1, category, "", "", "", changed, "")
         assert why_refused(Step(1, f"Do-{original}"), hint) is not None
+
+
+@pytest.mark.parametrize(("original", "changed"), SAFE, ids=[changed for _, changed in SAFE])
+def test_the_same_equipment_used_as_it_is_meant_is_no_danger(original: str, changed: str) -> None:
+    assert why_misused(original, changed) is None
+
+
+def test_a_vessel_of_metal_is_refused_where_a_later_step_heats_it_in_the_microwave() -> None:
+    step, hint = Step(1, "Place-Place the egg in a cup"), "Place the egg in a metal bowl"
+    made = Hint(1, "Preparation", "", "", "", hint, "a metal bowl instead of a cup")
+    assert why_refused(step, made, ["Stir it", "Fry it"]) is None
+    assert why_refused(step, made, ["Stir it", "Microwave it for 30 seconds"]) == "metal in the microwave"
+
+
+def test_no_rule_proposes_another_filling_for_the_kettle_nor_metal_before_the_microwave() -> None:
+    vessels = re.compile(r"\b(?:metal|pan|saucepan|pot|tin|foil|wok)\b", re.IGNORECASE)
+    for path in sorted(EXAMPLES.glob("*.json")):
+        graph = read_graph(path)
+        microwaved = any("microwave" in step.text.lower() for step in graph.steps)
+        for step in graph.steps:
+            for hint in step_hints(step, texts_after(graph, step.node)):
+                if "kettle with" in hint.text or "in the kettle" in hint.text:
+                    assert "water" in hint.text
+                if microwaved and "microwave" in step.text.lower():
+                    assert set(vessels.findall(hint.text)) <= set(vessels.findall(step.text))
+
+
+@pytest.mark.parametrize(
+    "wording",
+    [
+        "with bare hands on the hot stove",
+        "ask at www.example.org",
+        "see https://example.org",
+        "<b>now</b>",
+        "a\nb",
+        "evil\u202egnirts",
+    ],
+)
+def test_what_is_said_about_a_hint_passes_the_gate_too(wording: str) -> None:
+    hint = Hint(1, "Measurement", "", "", "", "Add 2 tsp salt", wording)
+    assert why_refused(Step(1, "Add-Add 1 tsp salt"), hint) is not None
 
 
 def test_what_the_recipe_says_itself_is_not_held_against_a_hint() -> None:

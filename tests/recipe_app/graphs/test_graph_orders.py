@@ -18,8 +18,7 @@ from recipe_app.errors import CyclicGraph, TooManyOrders, TooManyStates
 from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.model import Edge, Graph, Step
 from recipe_app.graphs.order.closure import Relation, relation
-from recipe_app.graphs.order.orders import Orders, count_orders, draw_orders
-from recipe_app.graphs.order.perfect import draw_perfect
+from recipe_app.graphs.order.orders import Orders, count_orders, draw_orders, draw_perfect
 
 pytestmark = pytest.mark.slow
 

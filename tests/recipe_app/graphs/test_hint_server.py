@@ -4,64 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from model_server import ModelServer, Say, message
 
 from kitchensync.cli import main
-from recipe_app.commands.hint_server import (
-    KEY_ENV,
-    KEY_FILE,
-    MAX_ANSWER_BYTES,
-    MODEL,
-    URL,
-    model_hints,
-    server_of,
-)
 from recipe_app.graphs.formats.graph_files import read_graph
+from recipe_app.hints.hint_server import KEY_ENV, KEY_FILE, MODEL, URL, model_hints, server_of
+from storage.shell.endpoint import MAX_ANSWER_BYTES
 
 QUESADILLA = Path(__file__).resolve().parents[3] / "examples" / "recipes" / "pan_quesadilla.json"
-
-Say = Callable[[dict[str, Any]], tuple[int, bytes]]
-
-
-class ModelServer:
-    """Answers like an OpenAI-compatible server; `say` makes the answer, `asked` keeps the requests."""
-
-    def __init__(self, say: Say) -> None:
-        self.asked: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.asked.append((self.path, dict(self.headers), body))
-                status, content = say(body)
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, format: str, *arguments: object) -> None:
-                """Stay silent."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {URL: f"http://127.0.0.1:{self.server.server_port}/v1/", MODEL: "kitchen-1"}
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
 
 
 @pytest.fixture
@@ -69,7 +25,7 @@ def play() -> Iterator[Callable[[Say], ModelServer]]:
     opened: list[ModelServer] = []
 
     def make(say: Say) -> ModelServer:
-        opened.append(ModelServer(say))
+        opened.append(ModelServer(say, "hints"))
         return opened[-1]
 
     yield make
@@ -78,8 +34,7 @@ def play() -> Iterator[Callable[[Say], ModelServer]]:
 
 
 def answer(hints: list[dict[str, str]]) -> bytes:
-    content = json.dumps({"hints": hints})
-    return json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
+    return message(json.dumps({"hints": hints}))
 
 
 def hint(text: str, category: str = "Technique") -> dict[str, str]:

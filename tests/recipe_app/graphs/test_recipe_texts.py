@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.scoring.validate import check_graph
-from recipe_app.graphs.text.recipe_text import accept, develop, identify, new_graph
+from recipe_app.graphs.text.recipe_text import _without_tail, accept, develop, identify, new_graph
 
 PLAIN = """Egg on toast
 
@@ -254,3 +256,13 @@ def test_a_short_sentence_and_one_that_lists_things_stay_whole() -> None:
         assert [step.instruction for step in develop(identify(select_plain(f"{text}.\n", name="a.txt")))] == [
             text
         ]
+
+
+def test_the_end_of_a_step_is_bared_as_by_one_pattern_and_a_long_one_takes_no_time() -> None:
+    pattern = re.compile(r"(?:[\s;,.]|\b(?:and|then)\b)+$")
+    rng = random.Random(7)
+    pieces = ["and", "then", " ", ";", ",", ".", "a", "stir", "\n", "_", "\xe9", "than", "\t"]
+    for _ in range(20_000):
+        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(9)))
+        assert _without_tail(text) == pattern.sub("", text)
+    assert _without_tail("stir" + " ;" * 200_000) == "stir"  # the pattern alone would take hours

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recipe_app.graphs.text.timers import timers
+from recipe_app.graphs.text.spans import timers
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ def test_numbers_are_spoken(number: int, words: str) -> None:
         ("Peel-Peel 1 tsp ginger", "peel one teaspoon ginger"),
         ("Add 1/2 cup, then wait 2 min.", "add half cup then wait two minutes"),
         ("<b>&", "b"),
+        ("Take 10 cm\u00b2 of puff pastry", "take ten cm\u00b2 of puff pastry"),
+        ("Add \u00b2 eggs", "add \u00b2 eggs"),
     ],
 )
 def test_steps_are_spoken(text: str, words: str) -> None:

@@ -11,7 +11,7 @@ import javascript
 from histories import history, operation, recording_body
 
 from recipe_app.graphs.formats.graph_files import read_graph
-from recipe_app.graphs.text.timers import timers
+from recipe_app.graphs.text.spans import timers
 from recipe_app.operations.planned_steps import PlannedSteps, plan_of
 from recipe_app.operations.reduce import reduce_log
 from recipe_app.store.app_records import new_id

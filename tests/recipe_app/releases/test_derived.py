@@ -41,7 +41,7 @@ def places(said: dict[str, Any]) -> dict[str, tuple[int, str, bool]]:
 
 
 def test_a_file_of_one_recording_goes_and_one_of_two_is_open(data: Path) -> None:
-    copied(data, "take2", lambda manifest: None)
+    copied(data, "take2", lambda manifest: manifest.update(pseudonym="P08"))
     run("export", "seconds", "data/take1", "--grid", "segment", "--out", "alone.csv")
     run("export", "seconds", "data", "--grid", "segment", "--out", "both.csv")
     run("export", "frames", "data/take1", "--out", "frames")
@@ -62,6 +62,36 @@ def test_a_file_of_one_recording_goes_and_one_of_two_is_open(data: Path) -> None
     assert run("withdraw", "data/take1")["status"] == "done"
     assert "derived" not in read_manifest(data / "take1")["withdrawn"]
     assert len(read_derived(data / "take2")) == 1
+
+
+def test_files_of_several_are_open_until_they_are_gone_or_made_anew_without_it(data: Path) -> None:
+    copied(data, "take2", lambda manifest: manifest.update(pseudonym="P08"))
+    copied(data, "take3", lambda manifest: manifest.update(pseudonym="P09"))
+    words = ("export", "seconds", "data", "--grid", "segment", "--out", "all.csv")
+    run(*words)
+    assert b"take1" in Path("all.csv").read_bytes()
+    assert places(run("withdraw", "data/take1"))["all.csv"] == (1, "nothing", True)
+    assert places(run("withdraw", "data/take1"))["all.csv"] == (1, "nothing", True), "nobody made it anew"
+    Path("all.csv").write_bytes(Path("all.csv").read_bytes() + b"\n")
+    assert places(run("withdraw", "data/take1"))["all.csv"][2], "changed by hand it is not another"
+    run("export", "seconds", "data/take2", "data/take3", "--grid", "segment", "--out", "all.csv", "--force")
+    assert b"take1" not in Path("all.csv").read_bytes()
+    said = run("withdraw", "data/take1")
+    assert (said["status"], places(said)["all.csv"]) == ("done", (0, "nothing", False))
+    assert b"take2" in Path("all.csv").read_bytes()
+
+
+def test_films_and_pictures_beside_a_list_go_with_it(data: Path) -> None:
+    run("export", "promqa", "data/take1", "--sample", 2, "--clips", "--frames", "--out", "out/asked.json")
+    run("export", "coherence", "data/take1", "--frames", "--out", "out/mistakes.json")
+    run("export", "coherence", "data/take1", "--boundaries", "--frames", "--out", "out/steps.json")
+    written = {path.suffix for path in Path("out").rglob("*") if path.is_file()}
+    assert written == {".json", ".jpg", ".mp4"}
+    assert {Path(line["path"]).name for line in read_derived(data / "take1")} == {
+        path.name for path in Path("out").iterdir()
+    }
+    assert run("withdraw", "data/take1")["status"] == "done"
+    assert list(Path("out").iterdir()) == []
 
 
 def test_a_file_that_is_another_one_by_now_stays(data: Path) -> None:

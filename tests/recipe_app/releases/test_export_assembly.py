@@ -126,3 +126,59 @@ def test_sequences_without_a_graph_are_left_out_and_named(graphs: Path) -> None:
     assert (done.exit_code, (graphs.parent / "a.json").exists()) == (2, False)
     _, done = rows_of(graphs, LINES)
     assert "left out: 9012-b01a_9012.csv: no graph of its toy" in done.stderr
+
+
+def test_fine_actions_say_what_was_screwed(graphs: Path) -> None:
+    fine = graphs.parent / "fine.csv"
+    fine.write_text(
+        "id,video,start_frame,end_frame,action_cls\n"
+        f"1,{SEQUENCE}/C10095_rgb.mp4,310,440,screw chassis with hand\n"
+        f"2,{SEQUENCE}/C10095_rgb.mp4,650,665,screw cabin\n"
+        f"3,{SEQUENCE}/C10095_rgb.mp4,820,850,pick up screw\n"
+    )
+    both = [*LINES[:1], "660,720,attach,cabin,chassis,correct,"]
+    rows, _ = rows_of(graphs, both, "--fine", str(fine))
+    assert [row["is_screwed"] for row in rows] == [False], (
+        "the second lies in no step, the third screws nothing"
+    )
+    lines = ["0,300,attach,roof,cabin,correct,", "300,450,attach,wheel,chassis,correct,"]
+    rows, _ = rows_of(graphs, lines, "--fine", str(fine))
+    assert [(row["is_screwed"], row["label"]) for row in rows] == [(False, "correct"), (True, "correct")]
+    fine.write_text("video,start\na,1\n")
+    done = run(graphs, graphs.parent / "annots", "--fine", fine, "--out", graphs.parent / "x")
+    assert (done.exit_code, "no table of fine actions" in done.stderr) == (1, True)
+
+
+def test_a_sample_keeps_to_its_limits_and_is_the_same_again(graphs: Path) -> None:
+    lines = [
+        f"{300 * n},{300 * n + 200},attach,wheel,chassis,{'mistake' if n == 5 else 'correct'},"
+        for n in range(9)
+    ]
+    (graphs.parent / "annots" / f"other-a16-{1}.csv").write_text("\n".join(lines) + "\n")
+    first, done = rows_of(graphs, lines, "--sample", "--json")
+    said = json.loads(done.stdout)
+    assert said["kinds"] == {"next": 4, "missing": 4, "general": 4, "current_general": 4}, (
+        "no remark, no such question"
+    )
+    assert said["moments"] == 16
+    for kind in said["kinds"]:
+        for sequence in {row["sequence"] for row in first}:
+            ours = [row for row in first if (row["kind"], row["sequence"]) == (kind, sequence)]
+            assert len(ours) == 2
+            assert "mistake" in {row["label"] for row in ours}, (
+                "a mistake in the last step itself comes first"
+            )
+    assert rows_of(graphs, lines, "--sample")[0] == first
+    assert rows_of(graphs, lines, "--sample", "--seed", "7")[0] != first
+
+
+def test_ends_are_moved_by_the_seed_and_never_into_the_next_step(graphs: Path) -> None:
+    lines = ["0,300,attach,wheel,chassis,correct,", "345,450,attach,cabin,chassis,correct,"]
+    plain, _ = rows_of(graphs, lines)
+    moved, _ = rows_of(graphs, lines, "--shift", "9")
+    assert [row["free_s"] for row in plain] == [1.5, None]
+    away = [late["end"] - early["end"] for late, early in zip(moved, plain, strict=True)]
+    assert 0 < away[0] <= 1.5
+    assert 0 < away[1] <= 9
+    assert rows_of(graphs, lines, "--shift", "9")[0] == moved
+    assert rows_of(graphs, lines, "--shift", "9", "--seed", "1")[0] != moved

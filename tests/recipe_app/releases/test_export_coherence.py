@@ -16,7 +16,12 @@ from click.testing import CliRunner
 
 from kitchensync.cli import main
 from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from recipe_app.releases.coherence_frames import BoundaryFrames
+from recipe_app.releases.given_films import OpenFilm
+from recipe_app.releases.tables.boundary_examples import boundary_examples
 from recipe_app.releases.tables.coherence_examples import examples
+from sensors.gopro.media import open_media
+from sensors.gopro.take import Take
 from storage.exports.film import FilmWriter
 
 
@@ -112,3 +117,129 @@ def test_of_each_half_second_the_sharpest_picture_is_written(tmp_path: Path) -> 
     film.unlink()
     again = run(tmp_path / "set", "--frames", "--out", tmp_path / "d.json", "--strict")
     assert (again.exit_code, "1 films are not here: 1_1" in again.stderr) == (1, True)
+
+
+EGG, SALT, WHISK = "Crack-Crack one egg", "Add-Add salt", "Whisk-Whisk the eggs"
+BUTTER, CRACKED = "Add-Add butter to the egg", "Crack-Crack 2 eggs"
+KITCHENS = [
+    AnnotatedRecording("1_1", 1, "Tea", 1, 1, (Entry(1, EGG, 2, 6), Entry(2, SALT, 8, 9))),
+    AnnotatedRecording(
+        "1_2", 1, "Tea", 1, 1,
+        (
+            Entry(4, CRACKED, 1, 2.5, errors("Technique Error")),
+            Entry(3, WHISK, 3, 7),
+            Entry(5, "Add-Add butter", 8, 12),
+            Entry(6, "Add-Add some butter", 14, 18),
+        ),
+    ),
+]  # fmt: skip
+
+
+def of_boundaries(folder: Path, *words: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    done = run(folder / "set", "--boundaries", "--out", folder / "b.json", "--force", "--json", *words)
+    assert done.exit_code == 0, done.output
+    rows = json.loads((folder / "b.json").read_text())
+    return json.loads(done.stdout), {row["example_id"]: row for row in rows}
+
+
+def write_halves(film: Path, seconds: int, changes_s: float, light: int) -> None:
+    """Film a left half that is light until a second, a right half afterwards, ten pictures a second."""
+    film.parent.mkdir(parents=True, exist_ok=True)
+    with FilmWriter(film, Fraction(1, 10), key_every=10, crf=5) as writer:
+        for number in range(seconds * 10):
+            picture = np.zeros((90, 160, 3), np.uint8)
+            half = slice(0, 80) if number < changes_s * 10 else slice(80, 160)
+            picture[:, half] = light
+            writer.write(picture, number)
+
+
+def test_pictures_at_boundaries_show_steps_done_and_not_done(tmp_path: Path) -> None:
+    made_data_sets.write(tmp_path / "set", KITCHENS)
+    said, rows = of_boundaries(tmp_path)
+    first = {name.partition("/")[2]: row for name, row in rows.items() if name.startswith("1_1_0/")}
+    assert {name: (row["recording"], row["time"], row["mistake_type"]) for name, row in first.items()} == {
+        "pos": ("1_1", 6, None),
+        "hardneg": ("1_1", 2, "Action Incomplete"),
+        "easyneg_MisalignSRL_V_1_2_5.0": ("1_2", 5, "MisalignSRL_V"),
+        **{
+            name: (row["recording"], row["time"], "MisalignSRL_V_ARG1")
+            for name, row in first.items()
+            if "_V_A" in name
+        },
+    }
+    assert {(row["recording"], row["time"]) for name, row in first.items() if "_V_A" in name} <= {
+        ("1_2", 10),
+        ("1_2", 16),
+    }
+    salt = [row["mistake_type"] for name, row in rows.items() if name.startswith("1_1_1/")]
+    assert salt == [None, "MisalignSRL_ARG1", "MisalignSRL_V_ARG1"], (
+        "of 1 s: not shown undone; nobody else did salt"
+    )
+    assert not any(name.startswith("1_2_0/") for name in rows), "it has an error that shows"
+    assert said["left_out"] == {"with an error that a frame shows": 1}
+    assert said["types"]["Action Incomplete"] == 4
+    assert ["at a moment inside" in one or "1 steps repeat" in one for one in said["warnings"]] == [
+        True,
+        True,
+    ]
+    assert of_boundaries(tmp_path)[1] == rows
+    (tmp_path / "split.json").write_text(json.dumps({"train": ["1_1"], "val": [], "test": ["1_2"]}))
+    alone = of_boundaries(tmp_path, "--split", str(tmp_path / "split.json"))[0]
+    assert alone["types"] == {"Action Incomplete": 4}, "no recording of another part is shown"
+    assert alone["by_split"] == {"test:mistake": 3, "test:success": 3, "train:mistake": 1, "train:success": 2}
+
+
+def test_corrected_boundaries_are_at_ends_and_never_where_it_was_done_before(tmp_path: Path) -> None:
+    made_data_sets.write(tmp_path / "set", KITCHENS)
+    said, rows = of_boundaries(tmp_path, "--corrected")
+    assert said["warnings"] == []
+    assert [row["mistake_type"] for name, row in rows.items() if name.startswith("1_1_0/")] == [
+        None, "Action Incomplete",
+    ], "an egg was cracked in the other film before"  # fmt: skip
+    others = {
+        (row["recording"], row["time"]) for row in rows.values() if row["example_id"].startswith("1_1_1/")
+    }
+    assert others <= {("1_1", 9), ("1_2", 7), ("1_2", 12), ("1_2", 18)}
+    assert said["left_out"]["the same was done just before"] == 1
+    assert not any(name.startswith("1_2_3/") for name in rows)
+    refused = run(tmp_path / "set", "--corrected", "--out", tmp_path / "c.json")
+    assert (refused.exit_code, "--boundaries" in refused.stderr) == (2, True)
+
+
+def test_dark_and_unchanged_steps_have_no_boundary_pictures(tmp_path: Path) -> None:
+    made_data_sets.write(tmp_path / "set", KITCHENS)
+    films = [tmp_path / "set" / made_data_sets.FILM.format(name) for name in ("1_1", "1_2")]
+    write_halves(films[0], 20, 4, 200)
+    write_halves(films[1], 20, 6, 40)
+    said, rows = of_boundaries(tmp_path, "--frames")
+    assert {name.partition("/")[0] for name in rows} == {"1_1_0", "1_2_1"}, (
+        "the others look alike at both ends"
+    )
+    assert said["frames"] == len(rows)
+    for row in rows.values():
+        picture = cv2.imread(str(tmp_path / row["frames"][0]))
+        is_left, film_light = (row["time"] < 4, 200) if row["recording"] == "1_1" else (row["time"] < 6, 40)
+        assert picture.shape == (360, 640, 3)
+        assert abs(int(picture[:, slice(20, 300) if is_left else slice(340, 620)].mean()) - film_light) < 12
+        assert row["frame_times"] == [row["time"]]
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.jpg")}
+    assert written == {row["frames"][0] for row in rows.values()}, "none that nothing shows"
+    said, rows = of_boundaries(tmp_path, "--frames", "--corrected")
+    assert {name.partition("/")[0] for name in rows} == {"1_1_0"}, "a mean of 20 of 255 is dark"
+    films[1].unlink()
+    said, rows = of_boundaries(tmp_path, "--frames")
+    assert any("1 films are not here: 1_2" in one for one in said["warnings"])
+    assert {len(row["frames"]) for row in rows.values() if row["recording"] == "1_2"} == {0}
+
+
+def test_what_was_hidden_in_a_pause_is_no_picture_at_a_boundary(tmp_path: Path) -> None:
+    write_halves(tmp_path / "film.mp4", 20, 4, 200)
+    rows, *_ = boundary_examples(KITCHENS[:1], {}, 1)
+    hidden = np.zeros(200, bool)
+    hidden[60:70] = True  # the end of the first step
+    look = BoundaryFrames(rows, corrected=False)
+    seen = [name for name, _ in look.look(OpenFilm(Take([open_media(tmp_path / "film.mp4")]), hidden), "1_1")]
+    assert "1_1/000060.jpg" not in seen
+    assert {"1_1/000020.jpg", "1_1/000080.jpg"} <= set(seen)
+    whys = {row["example_id"]: look.why_left_out(row) for row in rows}
+    assert whys["1_1_0/pos"] == whys["1_1_0/hardneg"] == "examples of which a picture is hidden"

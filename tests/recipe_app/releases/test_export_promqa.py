@@ -17,6 +17,7 @@ from cooked_recording import write_cooked
 from kitchensync.cli import main
 from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 from recipe_app.graphs.model import END, START, Graph, Step
+from recipe_app.releases.promqa.published_examples import EDITED_BY_HAND
 from recipe_app.releases.promqa.questions import Targets, clock, examples
 
 LABELS = {0: START, 1: "Do-a", 2: "Do-b", 3: "Do-c", 4: "Do-b", 5: "Do-d", 6: END}
@@ -93,7 +94,7 @@ def test_targets_of_any_set_of_steps_by_brute_force() -> None:
 
 
 def of(*entries: Entry) -> dict[str, dict[str, Any]]:
-    made, _ = examples(AnnotatedRecording("1_1", 1, "Tea", 1, 1, entries), Targets.of(GRAPH))
+    made, *_ = examples(AnnotatedRecording("1_1", 1, "Tea", 1, 1, entries), Targets.of(GRAPH))
     return {one["question_id"]: one for one in made}
 
 
@@ -167,7 +168,7 @@ def test_errors_are_asked_for_with_the_last_words_and_noise_by_kind() -> None:
 
 
 def test_a_step_that_the_graph_lacks_is_asked_about_and_not_done() -> None:
-    made, unknown = examples(
+    made, unknown, _ = examples(
         AnnotatedRecording("1_1", 1, "Tea", 1, 1, (Entry(9, "Do-what", 10, 20),)), Targets.of(GRAPH)
     )
     assert unknown == 1
@@ -225,11 +226,35 @@ def test_kinds_and_films_that_are_asked_for(tmp_path: Path) -> None:
 
 def test_an_own_recording_gives_examples_by_the_graph_it_was_cooked_by(tmp_path: Path) -> None:
     write_cooked(tmp_path)
-    done = run(tmp_path / "take1", "--out", tmp_path / "p.json", "--strict")
+    done = run(tmp_path / "take1", "--out", tmp_path / "p.json")
     assert done.exit_code == 0, done.output
+    assert "WARN: 1 steps end in the first 5 s and vanish" in done.stderr
     made = {one["question_id"]: one for one in json.loads((tmp_path / "p.json").read_text())}
     assert [step["step_id"] for step in made["take1_3_next"]["next_steps"]] == [4]
     assert made["take1_2_technique"]["error_description"] == "spilt"
     first = "step 1 ends in the first 5 s of the film: by the published rule it is no history"
     assert [step["step_id"] for step in made["take1_3_missing"]["previous_steps"]] == [2], first
     assert [step["step_id"] for step in made["take1_3_missing"]["missing_steps"]] == [1], first
+    done = run(tmp_path / "take1", "--out", tmp_path / "q.json", "--strict", "--corrected")
+    assert done.exit_code == 0, done.output
+    right = {one["question_id"]: one for one in json.loads((tmp_path / "q.json").read_text())}
+    assert [step["step_id"] for step in right["take1_3_missing"]["previous_steps"]] == [1, 2]
+    assert right["take1_3_missing"]["missing_steps"] == []
+    assert right.keys() == made.keys(), "nothing is asked in the first 5 s all the same"
+
+
+def test_published_examples_are_compared_by_the_command_and_each_difference_has_a_cause(
+    shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shared_data("promqa")
+    given = (shared_data("captaincook4d"), "--available", folder / "available.json")
+    done = run(*given, "--against", folder / "targets.json", "--out", tmp_path / "p.json", "--json")
+    said = json.loads(done.stdout)["against"]
+    wanted = json.loads((folder / "expected.json").read_text())
+    assert said["equal"] == wanted["whole_examples"]["equal"]
+    found = sorted([one["question_id"], one["differs"], one["cause"]] for one in said["differences"])
+    assert found == sorted([one[0], one[1], "recording edited by hand"] for one in wanted["differences"])
+    assert len(EDITED_BY_HAND) == 38
+    (tmp_path / "bad.json").write_text('[{"question_id": 7}]')
+    done = run(*given, "--against", tmp_path / "bad.json", "--out", tmp_path / "q.json")
+    assert (done.exit_code, "bad.json: [0]: question_id" in done.stderr) == (1, True)

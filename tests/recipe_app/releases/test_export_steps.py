@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 
 from kitchensync.cli import main
 from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
-from recipe_app.releases.tables.step_windows import windows
+from recipe_app.releases.grounding.object_questions import drawn, questions
+from recipe_app.releases.tables.step_rows import windows
 
 TAGS = ("Preparation Error", "Measurement Error", "Order Error", "Timing Error", "Technique Error",
         "Temperature Error", "Missing Step")  # fmt: skip
@@ -203,3 +205,59 @@ def test_published_faults_do_not_fail_and_a_late_step_is_named(tmp_path: Path) -
         assert done.exit_code == 0
         assert "1 steps end after their film: 1_1 step 1" in done.stderr
         assert run(form, tmp_path / "set", "--out", tmp_path / form, "--force", "--strict").exit_code == 1
+
+
+def test_questions_about_objects_in_five_forms(tmp_path: Path) -> None:
+    wrong = errors("Technique Error")
+    one = tea(
+        Entry(1, "Fill-Fill the kettle with water", 1.0, 4.0),
+        Entry(2, "Boil-Boil the water in the kettle", 4.0, 9.0, wrong),
+        Entry(3, "Pour-Pour the water over the tea bag", 10.0, 12.0),
+    )
+    (clip,) = windows(one, 3)
+    found = list(questions(clip, "Hot Tea"))
+    # named twice in a row: kettle in 1, 2; water in 1, 2 and 2, 3; wrong: kettle and water in 2
+    assert Counter(row["qa_type"] for row in found) == {
+        "Precondition Grounding": 3, "Object State Evolution": 3, "Counterfactual Reasoning": 3,
+        "Readiness Assessment": 3, "Mistake Recognition": 2,
+    }  # fmt: skip
+    assert len({row["question_id"] for row in found}) == len(found)
+    said = {row["question"]: row["answer"] for row in found}
+    early, late = "Boil the water in the kettle", "Pour the water over the tea bag"
+    assert said[f'How does the water change before "{late}" begins?'] == f'It was changed by "{early}".'
+    assert said[f'What mistake occurs on the kettle in "{early}", and why?'] == "so."
+    ready = said[f'Before "{late}", is the water ready, and by which cues?']
+    assert ready == f'No: in "{early}" something went wrong: so.'
+    assert {(row["clip_start"], row["clip_end"], row["task"]) for row in found} == {(1.0, 12.0, "Hot Tea")}
+    for wanted in range(1, len(found) + 2):
+        some = drawn(found, wanted, 5)
+        assert len(some) == min(wanted, len(found))
+        assert some == drawn(found[::1], wanted, 5) == [row for row in found if row in some]
+        counts = Counter(row["qa_type"] for row in some)
+        assert wanted > 5 or max(counts.values()) == 1, "one of each form before two of one"
+
+
+def test_each_recording_s_questions_are_in_one_part(
+    shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shared_data("captaincook4d")
+    parts = folder / "data_splits" / "recordings_data_split_combined.json"
+    known = {row["recording_id"] if "recording_id" in row else row["recording"] for row in published(folder)}
+    split = {
+        part: [one for one in ids if one in known] for part, ids in json.loads(parts.read_text()).items()
+    }
+    (tmp_path / "split.json").write_text(json.dumps(split))
+    more = ("--questions", "--sizes", "2", "--split", tmp_path / "split.json")
+    made, said = written("windows", folder, tmp_path / "q.json", *more)
+    places: dict[str, set[str]] = {}
+    for row in made:
+        places.setdefault(row["recording"], set()).add(row["split"])
+    assert all(len(of) == 1 for of in places.values())
+    assert all(recording in split[part] for recording, of in places.items() for part in of)
+    assert sum(said["by_split"].values()) == len(made) == sum(said["candidates"].values())
+    drawn_ones, _ = written(
+        "windows", folder, tmp_path / "s.json", "--questions", "--sizes", "2", "--sample", 50
+    )
+    assert Counter(row["qa_type"] for row in drawn_ones) == dict.fromkeys(
+        {row["qa_type"] for row in made}, 10
+    )

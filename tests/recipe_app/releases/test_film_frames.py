@@ -57,6 +57,19 @@ def test_a_film_of_which_nothing_is_known_places_nothing() -> None:
     assert nothing.place(10**9).outside == WHY
 
 
+@pytest.mark.parametrize(
+    "frames", [film(), film(hole_at=50, hole_ns=10**10), film(range(30, 61)), film(range(5))]
+)
+def test_knots_tell_when_every_placed_picture_was_taken_and_no_other(frames: FilmFrames) -> None:
+    told: dict[int, int] = {}
+    for piece in frames.knots(7):
+        numbers, at_ns = np.array(piece).T
+        for number in range(numbers[0], numbers[-1] + 1):
+            told[number] = round(np.interp(number, numbers, at_ns))
+    assert told == {n: ns for n, ns in enumerate(frames.capture_ns.tolist()) if ns != UNKNOWN}
+    assert film(range(100)).knots(7) == []
+
+
 def test_what_may_lie_in_a_pause_is_hidden_and_what_nobody_placed_too() -> None:
     frames = film(range(90, 100))
     pause = (10**9 + 10 * STEP_NS, 10**9 + 20 * STEP_NS)

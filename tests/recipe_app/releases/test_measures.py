@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from kitchensync.cli import main
 from recipe_app.releases.measures.coherence import measures
+from recipe_app.releases.measures.questioning import StopRule, best_question, success_probability
 from recipe_app.releases.measures.span_agreement import agreement
 
 SPANS = st.lists(st.tuples(st.integers(-20, 60), st.integers(-20, 60)), max_size=6)
@@ -70,7 +71,8 @@ def test_every_leaf_is_that_of_another_program(
     text = (shared_data(folder) / file).read_text()
     (tmp_path / "cases.json").write_text(json.dumps(asked(json.loads(text), key)))
     done = run(verb, tmp_path / "cases.json", *options)
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.exit_code == 0
+    assert all(line.startswith("kitchensync: WARN: ") for line in done.stderr.splitlines())
     alike(json.loads(done.stdout), json.loads(text))
 
 
@@ -158,6 +160,67 @@ def test_what_counts_as_unsure_can_be_said(tmp_path: Path) -> None:
     for unsure, value in (("0.1", 1.0), ("0.2", 0.0)):
         (said,) = json.loads(run("coherence", tmp_path / "d.json", "--unsure", unsure).stdout)
         assert said["measures"]["example_informativeness"] == value
+
+
+def test_what_published_code_does_against_its_paper_is_named_and_can_be_put_right(tmp_path: Path) -> None:
+    sure = {"p_yes": 1, "p_no": 0, "prev_p_yes": 1, "prev_p_no": 0.4, "answer": "Yes", "vqa": 1}
+    dialog = {"label": 1, "turns": [sure, sure | {"vqa": 0.5}], "success": [0.6, 0.4]}
+    (tmp_path / "d.json").write_text(json.dumps([dialog, {"label": 0, "turns": [sure], "success": [0.855]}]))
+    done = run("coherence", tmp_path / "d.json")
+    assert "in 1 dialogs an unsure turn counts 0" in done.stderr
+    assert json.loads(done.stdout)[0]["measures"]["example_informativeness"] == 0
+    right = run("coherence", tmp_path / "d.json", "--corrected")
+    assert right.stderr == ""
+    assert json.loads(right.stdout)[0]["measures"]["example_informativeness"] == -1
+    means = json.loads(run("coherence", tmp_path / "d.json", "--corrected", "--summary").stdout)
+    assert means["verifiability"] == pytest.approx(0.6 / 2), "what informs against its label proves nothing"
+    assert means["best_threshold"] == 0.15, "the lowest that lets 0.145 pass and catches 0.6"
+    twice = [{"truth": [[0, 4], [2, 6]], "predictions": {"a": {"spans": [[0, 6]]}}}]
+    (tmp_path / "s.json").write_text(json.dumps(twice))
+    done = run("spans", tmp_path / "s.json")
+    assert "1 lists have spans that overlap" in done.stderr
+    assert json.loads(done.stdout)[0]["predictions"]["a"]["answer"]["iou"] == 1
+
+
+def test_the_best_question_and_the_end_of_a_dialog(tmp_path: Path) -> None:
+    turn = {"p_yes": 1, "p_no": 0, "prev_p_yes": 1, "prev_p_no": 0, "answer": "Yes", "vqa": 1}
+    asked_ = [{"prev_p_yes": 0.9, "prev_p_no": 0.8}, {"prev_p_yes": 0.9, "prev_p_no": 0.3}, {"prev_p_yes": 0.5,
+              "prev_p_no": 0.5}]  # fmt: skip
+    dialog = {"label": 0, "turns": [turn | {"candidates": asked_}, turn], "success": [0.5, 0.52]}
+    (tmp_path / "d.json").write_text(json.dumps([dialog]))
+    (said,) = json.loads(run("coherence", tmp_path / "d.json", "--stop", "0.05,0.1").stdout)
+    assert (said["measures"]["best_questions"], said["measures"]["iterations"]) == ([1, None], 2)
+    assert run("coherence", tmp_path / "d.json", "--stop", "0.05").exit_code == 2
+    rule = StopRule(0.05, 0.1)
+    assert [rule.iterations(one) for one in ([0.5, 0.51, 0.52, 0.9], [0.5, 0.95], [0.05], [0.2, 0.8] * 9)] == [
+        3, 2, 1, 10,
+    ]  # fmt: skip
+
+
+@given(st.lists(st.fixed_dictionaries({"prev_p_yes": P, "prev_p_no": P}), min_size=1, max_size=6))
+def test_no_question_is_better_than_the_best(found: list[dict[str, float]]) -> None:
+    def value(one: dict[str, float]) -> float:
+        doubts = [-sum(q * math.log2(q) for q in (p, 1 - p) if q > 0) for p in one.values()]
+        return abs(one["prev_p_yes"] - one["prev_p_no"]) * (1 - min(doubts))
+
+    best = best_question(found)
+    assert best is not None
+    assert value(found[best]) == pytest.approx(max(map(value, found)), abs=1e-12)
+
+
+@given(st.floats(-50, 50), st.floats(-50, 50))
+def test_an_entailment_model_is_asked_about_success_alone(no: float, yes: float) -> None:
+    heard = []
+
+    def model(premise: str, hypothesis: str) -> tuple[float, float]:
+        heard.append((premise, hypothesis))
+        return no, yes
+
+    p = success_probability(model, "Stir", ["The pan is hot.", "It was stirred."])
+    assert p == pytest.approx(math.exp(yes) / (math.exp(yes) + math.exp(no)))
+    assert heard == [
+        ("The pan is hot. It was stirred.", 'The procedure "Stir" has been successfully completed.')
+    ]
 
 
 GOOD = {"p_yes": 0, "p_no": 0, "prev_p_yes": 0, "prev_p_no": 0, "answer": "Yes", "vqa": 0}

@@ -55,7 +55,9 @@ def test_the_published_steps_are_cut_in_entry_order(
     shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
     folder = shared_data("captaincook4d")
-    assert run("release", "split", folder, "--kind", "steps", "--out", tmp_path).exit_code == 0
+    done = run("release", "split", folder, "--kind", "steps", "--out", tmp_path, "--json")
+    assert done.exit_code == 0
+    assert any("--corrected --seed N shuffles" in line for line in json.loads(done.stdout)["warnings"])
     made = json.loads((tmp_path / "steps_data_split_combined.json").read_text())
     for one in json.loads((folder / "annotation_json/error_annotations.json").read_text()):
         wanted: dict[str, set[int]] = defaultdict(set)
@@ -66,6 +68,24 @@ def test_the_published_steps_are_cut_in_entry_order(
             wanted["test"] |= set(places[first:second])
             wanted["val"] |= set(places[second:])
         assert {part: set(made[part][one["recording_id"]]) for part in PARTS} == dict(wanted)
+
+
+def test_a_corrected_split_of_steps_is_shuffled_by_its_seed(
+    shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    made = []
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        words = ("--kind", "steps", "--corrected", "--seed", seed, "--out", tmp_path / name, "--strict")
+        assert run("release", "split", shared_data("captaincook4d"), *words).exit_code == 0
+        made.append(json.loads((tmp_path / name / "steps_data_split_combined.json").read_text()))
+    assert made[0] == made[1] != made[2]
+    for recording, places in made[0]["train"].items():
+        every = sorted(place for part in PARTS for place in made[0][part][recording])
+        assert every == list(range(len(every)))
+        assert len(places) == len(made[2]["train"][recording])
+    folder = shared_data("captaincook4d")
+    for words in (("steps", "--corrected"), ("person", "--corrected", "--seed", "1")):
+        assert run("release", "split", folder, "--kind", *words, "--out", tmp_path / "d").exit_code == 2
 
 
 def parts_of(kind: str, made: list[AnnotatedRecording], rule: Rule) -> Divided | None:

@@ -176,4 +176,4 @@ def test_rows_survive_unusual_text(records: AppRecords) -> None:
         assert oplog.first_fault(connection) is None
         assert json.loads(connection.execute(select(tables.op.c.body)).scalar_one())["pseudonym"] == words
         version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
-    assert version == "0003"
+    assert version == "0004"

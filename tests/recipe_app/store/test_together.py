@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from recipe_app.store.together import Together
+from recipe_app.store.app_records import Together
 
 
 class Store:

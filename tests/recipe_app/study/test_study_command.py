@@ -267,3 +267,41 @@ def test_a_file_that_cannot_be_planned_is_one_line(lab: Path, old: str, new: str
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (lab / "plan.json").exists()
+
+
+def test_sessions_are_as_long_as_nine_of_ten_recordings_were(lab: Path) -> None:
+    first = plan()["sessions"]
+    assert {length(one) for one in first} == {timedelta(minutes=60)}
+    for number, minutes in enumerate((31, 20, 43, 29, 38)):
+        stopped = {"host_ns": 1 + minutes * 60 * 10**9, "utc_ns": 1, "reason": "asked"}
+        recorded(lab / "recordings" / f"take{number}", first[number], stopped=stopped)
+        again = plan("--data", "recordings", "--force")
+    (note,) = again["notes"]
+    assert "45 minutes" in note
+    assert {length(one) for one in again["sessions"]} == {timedelta(minutes=45)}
+    text = (lab / "study.toml").read_text().replace("days = 5", "days = 5\nsession_minutes = 30")
+    (lab / "study.toml").write_text(text)
+    stated = plan("--data", "recordings", "--force")
+    assert (stated["notes"], {length(one) for one in stated["sessions"]}) == ([], {timedelta(minutes=30)})
+
+
+def test_days_on_which_clocks_change_and_recipes_that_are_others_by_now_are_named(lab: Path) -> None:
+    text = (lab / "study.toml").read_text().replace("2027-01-11", "2027-03-25")
+    (lab / "study.toml").write_text(text)
+    first = plan()
+    assert first["notes"] == [
+        "clocks change on 2027-03-28 in Europe/Berlin: hours stay local, sessions last as long"
+    ]
+    normal = next(one for one in first["sessions"] if one["strategy"] == "normal")
+    changed = normal | {"locked": True, "order": normal["order"][::-1]}
+    other = next(one for one in first["sessions"] if one["start"] != normal["start"])
+    unwanted = other | {"locked": True, "recipe": "soup", "strategy": "induced", "order": []}
+    (lab / "edited.json").write_text(json.dumps(first | {"sessions": [changed, unwanted]}))
+    notes = plan("--keep", "edited.json", "--force")["notes"]
+    assert any(f"{normal['recipe']} has a new version" in note for note in notes)
+    assert any("stays, but no goal wants soup" in note for note in notes)
+    assert len(notes) == 3
+
+
+def length(one: dict[str, Any]) -> timedelta:
+    return timedelta(minutes=one["minutes"])

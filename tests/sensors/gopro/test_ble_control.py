@@ -16,9 +16,8 @@ pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not 
 from radio import radio_of
 
 from sensors.errors import CameraRefused
-from sensors.gopro.ble import BleCamera
-from sensors.gopro.clock import measure_clock, set_clock_now
-from sensors.gopro.settings import apply_settings, wanted_options
+from sensors.gopro.library import BleCamera
+from sensors.gopro.settings import apply_settings, measure_clock, set_clock_now, wanted_options
 
 pytestmark = pytest.mark.slow
 

@@ -8,16 +8,15 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cameras import virtual_camera
 
 from sensors.errors import CameraLost, CameraRefused, NoCredentials, SensorError
 from sensors.gopro.camera import GoProHttp, MediaFile
-from sensors.gopro.credentials import read_credentials, write_credentials
-from sensors.gopro.download import download
-from sensors.gopro.entry import CameraAddress
+from sensors.gopro.download import download, fetch_small
+from sensors.gopro.entry import CameraAddress, read_credentials, write_credentials
 from sensors.gopro.open_camera import open_camera
-from sensors.gopro.proxies import fetch_small
 from sensors.gopro.settings import wanted_options
 from virtual_kitchen.gopro.card import CardFile
 
@@ -79,10 +78,15 @@ def test_a_storm_of_errors_and_silence_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_small_copies_come_with_the_original(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("filmed", "copied"), [((640, 360), (640, 360)), ((1280, 720), (320, 180))])
+def test_small_copies_come_with_the_original(
+    tmp_path: Path, filmed: tuple[int, int], copied: tuple[int, int]
+) -> None:
+    """They hold as many pictures, and the very telemetry, so that a film can be aligned by its copy."""
     from sensors.gopro.media import open_media
 
-    with virtual_camera(tmp_path / "sim") as (_, url), GoProHttp(url) as camera:
+    with virtual_camera(tmp_path / "sim") as (gopro, url), GoProHttp(url) as camera:
+        gopro.camera.kitchen.gopro_size = filmed
         camera.shutter(True)
         camera.shutter(False)
         camera.wait_idle()
@@ -90,7 +94,10 @@ def test_small_copies_come_with_the_original(tmp_path: Path) -> None:
         small = fetch_small(camera.entry, file, tmp_path / "proxies")
         assert [path.name for path in small] == ["GL010001.LRV", "GX010001.THM"]
         original = download(url, file, tmp_path / file.name)
-    assert len(open_media(small[0]).frame_pts) == len(open_media(original.path).frame_pts)
+    copy, film = open_media(small[0]), open_media(original.path)
+    assert len(copy.frame_pts) == len(film.frame_pts)
+    assert [(one.video.width, one.video.height) for one in (film, copy)] == [filmed, copied]
+    assert np.array_equal(copy.gyroscope().xyz, film.gyroscope().xyz)
 
 
 def test_a_camera_that_is_gone_before_its_small_copies_is_one_line(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sensors.errors import BadGpmf, SensorError
-from sensors.gopro import gpmf, motion
+from sensors.gopro import gpmf, telemetry
 from sensors.gopro.gpmf import Klv, StreamPart
 from sensors.gopro.inspect import describe_payloads
-from sensors.gopro.tracks import find_timing
+from sensors.gopro.telemetry import find_timing
 
 
 def klv(key: str, kind: str, size: int, repeat: int, data: bytes) -> bytes:
@@ -157,7 +157,7 @@ def test_mutated_payloads_end_in_our_own_error(changes: list[tuple[int, int]], c
     with suppress(SensorError):
         parts = gpmf.read_streams(bytes(data[: len(data) - cut]))
         describe_payloads([len(data)], [parts])
-        motion.imu_track([parts, parts], [(0.0, 1.0), (1.0, 1.0)], "GYRO")
+        telemetry.imu_track([parts, parts], [(0.0, 1.0), (1.0, 1.0)], "GYRO")
 
 
 @given(st.binary(max_size=400))
@@ -169,9 +169,9 @@ def test_any_bytes_end_in_our_own_error(data: bytes) -> None:
 # --- times and axes ------------------------------------------------------------------------------
 
 
-def track(payloads: list[bytes]) -> motion.ImuTrack:
+def track(payloads: list[bytes]) -> telemetry.ImuTrack:
     intervals = [(1.001 * i, 1.001) for i in range(len(payloads))]
-    return motion.imu_track([gpmf.read_streams(payload) for payload in payloads], intervals, "GYRO")
+    return telemetry.imu_track([gpmf.read_streams(payload) for payload in payloads], intervals, "GYRO")
 
 
 def test_times_follow_the_stamps() -> None:

@@ -12,11 +12,10 @@ import pytest
 from cameras import virtual_camera
 
 from sensors.errors import CameraLost, CameraRefused
-from sensors.gopro.clock import measure_clock, set_clock_now
 from sensors.gopro.download import download
 from sensors.gopro.entry import CameraAddress
 from sensors.gopro.open_camera import open_camera
-from sensors.gopro.settings import apply_settings, wanted_options
+from sensors.gopro.settings import apply_settings, measure_clock, set_clock_now, wanted_options
 
 pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
 from sensors.gopro.sdk import SdkCamera, at_home, wired

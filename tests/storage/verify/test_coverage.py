@@ -38,6 +38,23 @@ def test_a_whole_recording_passes_and_is_good_for_all(tmp_path):
     assert answer["good_for"] == ["everything covers 0:00 to 0:25: use it for all of it"]
 
 
+def test_a_headset_that_was_changed_keeps_its_rate_and_its_place(tmp_path):
+    """Its clock counts anew: what lies between is a gap of that cause, and every packet stands where it came."""
+    at_s = np.concatenate([steady(HZ["pv"], 0.1, 10), steady(HZ["pv"], 13, STOP_S)])
+    second = at_s >= 13
+    changed = Stream(
+        np.where(second, at_s - 5_000.0, at_s),
+        arrived_s=at_s + 0.02,
+        connection=1 + second,
+        closed=[(int(np.flatnonzero(second)[0]), "network")],
+        ticks0=10**11,
+    )
+    facts = verify(make(tmp_path / "take", {"pv": changed}, STOP_S))["streams"]["hololens/pv"]
+    assert [gap["cause"] for gap in facts["gaps"]] == ["device_swap"]
+    assert facts["coverage"] == pytest.approx(counted(at_s, 0.12, STOP_S, 0.1), abs=0.002)
+    assert facts["rate_hz"] == pytest.approx((len(at_s) - 1) / (at_s[-1] - at_s[0]), abs=0.01)
+
+
 @pytest.mark.parametrize("reason", ["stopped", "ended_by_device"])
 def test_a_camera_that_gives_nothing_after_a_third_fails(tmp_path, reason):
     """A stall to the end, and a port that dies: received is stored, and most of the session is not there."""

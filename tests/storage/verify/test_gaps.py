@@ -85,13 +85,31 @@ def held_up(*, arrives_together: bool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize("cause", ["suspend", "restart", "backpressure"])
+@pytest.mark.parametrize("cause", ["suspend", "device_swap", "restart", "backpressure"])
 def test_what_a_device_left_out_while_nobody_received_takes_the_cause_of_that(together, cause):
     index = held_up(arrives_together=together)
     expected = [{"start_ticks": 333_333 * 120, "end_ticks": 333_333 * 240, "cause": cause}]
     assert find_gaps(index, [], [(8 * SECOND, 13 * SECOND - 2000, cause)]) == expected
     elsewhere = [(16 * SECOND, 20 * SECOND, cause), (1 * SECOND, 5 * SECOND, cause)]
     assert [gap["cause"] for gap in find_gaps(index, [], elsewhere)] == ["device_rate"]
+
+
+@pytest.mark.parametrize("begins_at", [20_000_000, 10**12])
+def test_a_device_whose_clock_begins_anew_was_off_or_is_another_one(begins_at):
+    """It comes back after ten seconds; its own stamps say something else, or just that."""
+    index = index_of([10**10 + 333_333 * k for k in range(80)])
+    index["host_ns"] = (index["device_ticks"] - 10**10) * 100
+    index["host_ns"][40:] += 10 * SECOND
+    index["connection"][40:] = 2
+    index["device_ticks"][40:] += 100_000_000
+    broke = [gap["cause"] for gap in find_gaps(index, [(40, "network")])]
+    index["device_ticks"][40:] = begins_at + 333_333 * np.arange(40)
+    assert (broke, [gap["cause"] for gap in find_gaps(index, [(40, "network")])]) == (
+        ["network"],
+        ["device_swap"],
+    )
+    garbage = find_gaps(index, [(40, "corrupt_packet")])
+    assert [gap["cause"] for gap in garbage] == ["corrupt_packet"]
 
 
 def test_of_several_holds_sleep_is_believed_first_and_a_held_queue_last():

@@ -13,7 +13,7 @@ from sensors.hololens.streams import eye_tracking, spatial_input
 from storage.events import EventLog
 from storage.manifest import edit_manifest, write_json
 from storage.verify import verify
-from storage.verify.tracking import Tracking
+from storage.verify.sealed_files import Tracking
 
 STOP_S = 20.0
 

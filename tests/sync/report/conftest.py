@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensors.clock_probe import encode as encode_probe
+from sensors.host_clock import encode as encode_probe
 from storage.chunks.chunk import Packet, seal
 from storage.events import EventLog
 from storage.manifest import write_json

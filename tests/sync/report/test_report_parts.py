@@ -15,10 +15,10 @@ from sync.report.alignment import lag_figure, overlay_figures, read_alignments, 
 from sync.report.facts import devices
 from sync.report.numbers import numbers
 from sync.report.rates import histogram
-from sync.report.shown_time import ShownTime
+from sync.report.render import clock, count_of, length, local_time, size, whole_clock
+from sync.report.streams import ShownTime
 from sync.report.svg import Axis, Plot, element, nice_ticks, thinned, tick_text
 from sync.report.timeline import ShownSpan
-from sync.report.words import clock, count_of, length, local_time, size, whole_clock
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from storage.manifest import write_json
 from storage.timeline.clock_map import ClockMap
 from sync.report.cameras import ShownFile
 from sync.report.pictures import PAIRS, key_frames, picture_strip
-from sync.report.shown_time import ShownTime
-from sync.report.streams import read_clock, read_stream
+from sync.report.streams import ShownTime, read_clock, read_stream
 from sync.report.timeline import ShownSpan
 
 OFFSET_S = 1.25  # camera media time 0 is this second of the recording

@@ -2,38 +2,30 @@
 
 import { newId } from "/static/core/ids.js";
 import { button, h } from "/static/core/page.js";
-import { ask, setCsrf } from "/static/core/server.js";
-import { loadWords, t } from "/static/core/words.js";
+import { ask } from "/static/core/server.js";
+import { t } from "/static/core/words.js";
 import { Talk } from "/static/desk/narrator/talk.js";
-import { Film, follow } from "/static/desk/reviewer/film.js";
-import { opened } from "/static/desk/reviewer/load.js";
+import { opened } from "/static/core/load_film.js";
+import { begun, failed, say } from "/static/desk/say.js";
 import { newMark } from "/static/desk/reviewer/marks.js";
 
 const root = document.getElementById("narrator");
 const base = `/api/v1/desk/recordings/${root.dataset.recording}`, address = `${base}/narrations`;
 const status = h("p", { role: "status", id: "now" });
 
-function say(text) {
-  const message = document.getElementById("message");
-  message.textContent = text;
-  message.hidden = !text;
-}
-
 const clock = (s) => `${Math.floor(s / 60)}:${(s % 60).toFixed(1).padStart(4, "0")}`;
 
-function open({ video, front, facts }, { narrations: given, submitted }) {
+function open({ video, front, film }, { narrations: given, submitted, server, asks_server: asksServer }) {
   const all = new Map(given.map((one) => [one.narration, one]));
-  const film = new Film(video, facts.fps, facts.frames);
   let talk = null, name = "";
   const press = h("button", { type: "button", class: "primary talk", id: "talk", "aria-pressed": "false", onclick: () => turn().catch(failed) }, t("narrate.talk"));
   const list = h("ul", { class: "rows narrations" });
   const finish = h("button", { type: "button", class: "primary", id: "submit", onclick: () => submit().catch(failed) }, t("narrate.submit"));
-  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status,
+  root.replaceChildren(...[h("div", { class: "films" }, [video, front].filter(Boolean)), status,
     h("p", { class: "actions start" }, button(t("narrate.play"), () => film.play(), { class: "quiet" }), press, finish),
-    h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, t("narrate.keys"))), list);
-  if (front) follow(front, video, film.fps);
+    server && h("p", { class: "hint", id: "leaves" }, asksServer ? t("narrate.sent", server) : t("narrate.not_sent", server)),
+    h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, t("narrate.keys"))), list].filter(Boolean));
 
-  const failed = (error) => say(error.message);
   const change = (what) => ask(address, { body: { op_id: newId(), change: what } });
 
   function draw() {
@@ -114,8 +106,7 @@ function open({ video, front, facts }, { narrations: given, submitted }) {
   torn.reduce((before, one) => before.then(() => heard(one.narration, "audio/webm")).catch(() => null), Promise.resolve()).then(draw);
 }
 
-setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
 root.append(status);
-loadWords().catch(() => null)
+begun()
   .then(async () => open(await opened(base, status), await ask(address)))
-  .catch((error) => { status.textContent = ""; say(error.message); });
+  .catch((error) => { status.textContent = ""; failed(error); });

@@ -2,10 +2,10 @@
 
 import { newId } from "/static/core/ids.js";
 import { button, h } from "/static/core/page.js";
-import { ask, setCsrf } from "/static/core/server.js";
-import { loadWords, t } from "/static/core/words.js";
-import { Film, follow } from "/static/desk/reviewer/film.js";
-import { opened } from "/static/desk/reviewer/load.js";
+import { ask } from "/static/core/server.js";
+import { t } from "/static/core/words.js";
+import { openedIn } from "/static/core/load_film.js";
+import { begun, failed, say, tickPeople } from "/static/desk/say.js";
 
 const LOOK_S = 10;
 const root = document.getElementById("judge");
@@ -13,23 +13,12 @@ const base = `/api/v1/desk/recordings/${root.dataset.recording}`, address = `${b
 const status = h("p", { role: "status", id: "left" }), list = h("ol", { class: "judged" }), films = h("div", { class: "films", hidden: true }), making = h("p", { class: "hint" });
 let film = null, touches = [];
 
-function say(text) {
-  const message = document.getElementById("message");
-  message.textContent = text;
-  message.hidden = !text;
-}
-
-const failed = (error) => say(error.message);
 const share = (value) => (value === null ? "–" : value.toFixed(2));
 
 async function look() { // the film helps, and is not needed
-  const { video, front, facts } = await opened(base, making);
-  making.textContent = "";
-  films.hidden = false;
-  films.replaceChildren(...[video, front].filter(Boolean));
-  film = new Film(video, facts.fps, facts.frames);
-  if (front) follow(front, video, film.fps);
-  touches = facts.touches;
+  const opened = await openedIn(films, base, making);
+  film = opened.film;
+  touches = opened.facts.touches;
 }
 
 function jump(error) {
@@ -79,8 +68,7 @@ async function draw() {
     ? h("button", { type: "button", class: "primary", id: "accept", disabled: left > 0, onclick: send("accept", "judge.accepted") }, t("judge.accept"))
     : h("button", { type: "button", class: "primary", id: "submit", disabled: left > 0 || !state.asked || !state.errors.length, onclick: send("submit", "judge.submitted") }, t("steps.submit"));
   root.replaceChildren(films, making, status, state.complete ? agreed(state) : "", state.errors.length ? list : h("p", { class: "empty" }, t("review.nothing")), h("p", { class: "actions start" }, finish));
-  for (const one of document.querySelectorAll("input[name=people]")) one.checked = one.value in state.people;
+  tickPeople(Object.keys(state.people));
 }
 
-setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
-loadWords().catch(() => null).then(draw).then(() => look().catch(failed)).catch(failed);
+begun().then(draw).then(() => look().catch(failed)).catch(failed);

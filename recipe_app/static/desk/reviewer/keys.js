@@ -3,6 +3,7 @@
 import { newMark } from "/static/desk/reviewer/marks.js";
 
 const SPEEDS = [0.25, 0.5, 1, 1.5, 2, 4];
+const REACTION_S = 0.25; // from what is seen to the key that says so
 const looked = (mark, end) => [...new Set([...mark.checked, end])];
 const only = (mark, end) => mark.checked.filter((one) => one === end);
 
@@ -11,6 +12,9 @@ export function keysOf(page) {
   const current = () => marks.all.get(page.chosen?.mark);
   const isChosen = ({ mark, end }) => mark === page.chosen?.mark && end === page.chosen?.end;
   const frameOf = (mark) => mark[page.chosen.end] ?? film.shown;
+  const bounds = (node) => page.clips?.[node] ?? [0, film.frames - 1]; // evidence lies in the clip of its question
+  const within = (node, frame) => Math.min(bounds(node)[1], Math.max(bounds(node)[0], frame));
+  const seen = () => (film.video.paused ? film.shown : Math.max(0, film.shown - Math.round(REACTION_S * film.video.playbackRate * film.fps)));
 
   function next(back = false) { // one that nobody looked at, from here; after the last one the first
     const all = back ? marks.boundaries.reverse() : marks.boundaries;
@@ -21,8 +25,8 @@ export function keysOf(page) {
   function put(frame) { // no step ends before it begins
     const mark = current();
     if (!mark) return;
-    const { end } = page.chosen;
-    const [least, most] = end === "start" ? [0, mark.end ?? film.frames - 1] : [mark.start ?? 0, film.frames - 1];
+    const { end } = page.chosen, [first, last] = bounds(mark.node);
+    const [least, most] = end === "start" ? [first, mark.end ?? last] : [mark.start ?? first, last];
     const at = Math.min(most, Math.max(least, frame)), by = at - frameOf(mark);
     marks.change({ ...mark, [end]: at, checked: looked(mark, end) });
     if (film.loop) film.loop = film.loop.map((edge) => Math.min(film.frames - 1, Math.max(0, edge + by)));
@@ -32,17 +36,19 @@ export function keysOf(page) {
     const mark = current();
     if (!mark || mark[page.chosen.end] === null) return;
     if (!mark.checked.includes(page.chosen.end)) marks.change({ ...mark, checked: looked(mark, page.chosen.end) });
-    next();
+    if (marks.open.length) next();
+    else page.finish.focus();
   }
 
   function add() { // a step begins here; its end is asked for next
-    const mark = { mark: newMark(), node: Number(steps.value), start: film.shown, end: null, checked: ["start"], removed: false, missing: false };
+    const node = Number(steps.value);
+    const mark = { mark: newMark(), node, start: within(node, seen()), end: null, checked: ["start"], removed: false, missing: false };
     marks.change(mark);
     page.choose(marks.boundaries.find((one) => one.mark === mark.mark && one.end === "end"));
   }
 
   function split() {
-    const mark = current(), at = film.shown;
+    const mark = current(), at = seen();
     if (!mark || mark.start === null || mark.end === null || at <= mark.start || at > mark.end) return;
     const later = { ...mark, mark: newMark(), start: at, checked: ["start", ...only(mark, "end")] };
     marks.change({ ...mark, end: at - 1, checked: [...only(mark, "start"), "end"] }, later);
@@ -70,20 +76,21 @@ export function keysOf(page) {
     if (at !== undefined) put(at);
   };
 
-  const acts = { // by the place of the key where a letter moves with the keyboard's language
+  const acts = {
     Space: () => film.play(), ArrowLeft: () => film.step(-1), ArrowRight: () => film.step(1),
     "shift+ArrowLeft": () => film.step(-10), "shift+ArrowRight": () => film.step(10),
-    Comma: () => nudge(-1), Period: () => nudge(1), "shift+Comma": () => nudge(-10), "shift+Period": () => nudge(10),
+    Comma: () => nudge(-1), Period: () => nudge(1), k: () => nudge(-3), l: () => nudge(3), i: () => nudge(-10), o: () => nudge(10), // a row each
     Enter: confirm, Delete: () => drop({ removed: true }), BracketLeft: () => speed(-1), BracketRight: () => speed(1),
-    n: () => next(), p: () => next(true), s: () => put(film.shown), a: add, x: split, m: merge, d: () => drop({ missing: true }),
-    z: () => marks.undo(), y: () => marks.redo(), l: () => { film.loop = null; }, "+": () => lanes.zoomBy(2), "-": () => lanes.zoomBy(0.5),
+    n: () => next(), p: () => next(true), s: () => put(seen()), a: add, x: split, m: merge, d: () => drop({ missing: true }),
+    z: () => marks.undo(), y: () => marks.redo(), Escape: () => { film.loop = null; }, "+": () => lanes.zoomBy(2), "-": () => lanes.zoomBy(0.5),
   };
 
   return (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input, textarea, summary, a")) return false;
     if (event.target.matches("button") && ["Space", "Enter"].includes(event.code)) return false;
     const person = "123456789".indexOf(event.key);
-    const act = person >= 0 ? () => take(person) : acts[`${event.shiftKey ? "shift+" : ""}${event.code}`] ?? acts[event.key.toLowerCase()];
+    const names = [`${event.shiftKey ? "shift+" : ""}${event.code}`, event.key.toLowerCase(), event.code.replace("Key", "").toLowerCase()]; // the last where keys write other letters
+    const act = person >= 0 ? () => take(person) : acts[names.find((name) => name in acts)];
     if (!act) return false;
     event.preventDefault();
     act();

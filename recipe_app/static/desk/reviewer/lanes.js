@@ -7,10 +7,10 @@ const RULES_S = [1, 2, 5, 10, 30, 60, 120, 300];
 
 export class Lanes {
   constructor(canvas, film, facts, clicked, drawn) {
-    Object.assign(this, { canvas, film, facts, zoom: 1, first: 0, names: { sound: t("steps.sound"), motion: t("steps.motion") } });
+    Object.assign(this, { canvas, film, facts, zoom: 1, first: 0, names: { sound: t("steps.sound"), motion: t("steps.motion"), errors: t("steps.errors") } });
     this.rows = new Map(facts.steps.map(({ node }, row) => [node, row]));
     this.pen = canvas.getContext("2d");
-    this.levels = ["sound", "motion"].filter((name) => facts[name]?.length);
+    this.levels = ["sound", "motion", "errors"].filter((name) => facts[name]?.length);
     if (facts.thumbnails?.count) {
       this.strip = new Image();
       this.strip.onload = drawn;
@@ -53,7 +53,7 @@ export class Lanes {
     for (const [first, last] of this.facts.hidden) pen.fillRect(this.x(first), CLOCK, this.x(last + 1) - this.x(first), height);
     this.#ruler(colour);
     if (this.strip?.complete) this.#thumbnails();
-    this.levels.forEach((name, row) => this.#level(name, row, colour));
+    this.levels.forEach((name, row) => (name === "errors" ? this.#errors(row, colour) : this.#level(name, row, colour)));
     for (const touch of this.facts.touches) this.#touch(touch, colour);
     for (const mark of marks) if (!mark.missing) this.#mark(mark, boundary, colour);
     pen.fillStyle = colour("--bad");
@@ -102,6 +102,15 @@ export class Lanes {
       const most = Math.max(0, ...values.slice(Math.floor(from), Math.floor(from + 2 * perColumn) + 1));
       const height = most / 99 * (LEVEL - 4);
       this.pen.fillRect(LEFT + column, bottom - height, 2, height);
+    }
+  }
+
+  #errors(row, colour) { // each over the step that it was made in
+    const y = this.top - LEVEL * (this.levels.length - row);
+    for (const { start, end, text } of this.facts.errors) {
+      this.pen.fillStyle = colour("--bad");
+      this.pen.fillRect(this.x(start), y + LEVEL - 4, Math.max(3, this.x(end + 1) - this.x(start)), 2);
+      this.pen.fillText(shortened(this.pen, text, Math.max(20, this.x(end + 1) - this.x(start))), this.x(start), y + LEVEL / 2 - 1);
     }
   }
 

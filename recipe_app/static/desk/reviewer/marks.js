@@ -16,13 +16,14 @@ export class Marks {
     this.waiting = [];
     this.problem = "";
     this.sending = null;
+    this.closed = false; // nothing changes any more
   }
 
   get shown() { return [...this.all.values()].filter((mark) => !mark.removed); }
 
   // Every end of every mark, in time order; one that is not marked yet stands beside its other end.
   get boundaries() {
-    const place = (mark, end) => mark[end] ?? mark[end === "start" ? "end" : "start"] ?? 0;
+    const place = (mark, end) => mark[end] ?? mark[end === "start" ? "end" : "start"] ?? mark.near ?? 0;
     return this.shown.filter((mark) => !mark.missing)
       .flatMap((mark) => ENDS.map((end) => ({ mark: mark.mark, end, frame: mark[end], at: place(mark, end), open: !mark.checked.includes(end) })))
       .sort((a, b) => a.at - b.at || a.mark.localeCompare(b.mark) || b.end.localeCompare(a.end));
@@ -32,6 +33,7 @@ export class Marks {
 
   // One action: the marks as they are after it.
   change(...marks) {
+    if (this.closed) return;
     const before = marks.map((mark) => this.all.get(mark.mark) ?? { ...mark, removed: true });
     this.done.push({ before, after: marks });
     this.undone = [];
@@ -50,7 +52,11 @@ export class Marks {
 
   #put(marks) {
     for (const mark of marks) this.all.set(mark.mark, mark);
-    this.waiting.push({ op_id: newId(), edits: marks.map(({ mark, node, start, end, checked, removed, missing }) => ({ mark, node, start, end, checked, removed, missing })) });
+    this.queue({ edits: marks.map(({ mark, node, start, end, checked, removed, missing }) => ({ mark, node, start, end, checked, removed, missing })) });
+  }
+
+  queue(said) { // marks are not all that is said in this order
+    this.waiting.push({ op_id: newId(), ...said });
     this.changed();
     this.sending ??= this.#send().finally(() => { this.sending = null; });
   }

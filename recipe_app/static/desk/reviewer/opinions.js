@@ -2,10 +2,10 @@
 
 import { newId } from "/static/core/ids.js";
 import { button, h } from "/static/core/page.js";
-import { ask, setCsrf } from "/static/core/server.js";
-import { loadWords, t } from "/static/core/words.js";
-import { Film, follow } from "/static/desk/reviewer/film.js";
-import { opened } from "/static/desk/reviewer/load.js";
+import { ask } from "/static/core/server.js";
+import { t } from "/static/core/words.js";
+import { openedIn } from "/static/core/load_film.js";
+import { begun, failed, say, tickPeople } from "/static/desk/say.js";
 
 const root = document.getElementById("opinions"), { recording, kind } = root.dataset;
 const base = `/api/v1/desk/recordings/${recording}`, address = `${base}/opinions/${kind}`;
@@ -13,21 +13,9 @@ const status = h("p", { role: "status", id: "left" }), making = h("p", { class: 
 const place = h("div", {});
 let film = null, state = null, current = 0;
 
-function say(text) {
-  const message = document.getElementById("message");
-  message.textContent = text;
-  message.hidden = !text;
-}
-
-const failed = (error) => say(error.message);
 
 async function look() { // the film helps, and is not needed to read
-  const { video, front, facts } = await opened(base, making);
-  making.textContent = "";
-  films.hidden = false;
-  films.replaceChildren(...[video, front].filter(Boolean));
-  film = new Film(video, facts.fps, facts.frames);
-  if (front) follow(front, video, film.fps);
+  film = (await openedIn(films, base, making)).film;
   stop();
 }
 
@@ -103,9 +91,8 @@ function draw() {
 
 async function load() {
   state = await ask(address);
-  for (const one of document.querySelectorAll("input[name=people]")) one.checked = state.people.includes(one.value);
+  tickPeople(state.people);
 }
 
-setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
 root.replaceChildren(films, making, status, place);
-loadWords().catch(() => null).then(load).then(() => show(0)).then(() => look().catch(failed)).catch(failed);
+begun().then(load).then(() => show(0)).then(() => look().catch(failed)).catch(failed);

@@ -1,25 +1,21 @@
 // The page of a recording's steps: film, timeline, and a key for everything.
 
 import { h } from "/static/core/page.js";
-import { ask, setCsrf } from "/static/core/server.js";
-import { loadWords, t } from "/static/core/words.js";
-import { Film, follow } from "/static/desk/reviewer/film.js";
-import { opened } from "/static/desk/reviewer/load.js";
+import { ask } from "/static/core/server.js";
+import { t } from "/static/core/words.js";
+import { opened, sharpen } from "/static/core/load_film.js";
+import { begun, failed, say } from "/static/desk/say.js";
 import { Lanes } from "/static/desk/reviewer/lanes.js";
 import { Marks } from "/static/desk/reviewer/marks.js";
 import { keysOf } from "/static/desk/reviewer/keys.js";
+import { asked, Questions, questionLanes } from "/static/desk/reviewer/evidence.js";
 
 const LOOP_S = 3, USUAL_S = 20;
 const root = document.getElementById("reviewer");
 const base = `/api/v1/desk/recordings/${root.dataset.recording}`, work = `${base}/${root.dataset.work}`;
+const answers = root.dataset.work === "evidence"; // to questions, each in a lane
 const rules = root.dataset.work === "ruling"; // on what others marked
 const status = h("p", { role: "status", id: "left" });
-
-function say(text) {
-  const message = document.getElementById("message");
-  message.textContent = text;
-  message.hidden = !text;
-}
 
 // What each of several people marked, drawn as touches are that leave no doubt.
 function spansOf(marks, choices) {
@@ -28,25 +24,38 @@ function spansOf(marks, choices) {
     .flatMap(([mark, { start, end }]) => start.map((first, person) => ({ node: nodes.get(mark), start: first, end: end[person], doubt: 0 })));
 }
 
-function open({ video, front, facts }, { marks: given, submitted, choices = {} }) {
+// An error for each time its step was touched as done; only for who may know of them.
+async function errorsOf({ facts }) {
+  if (!("errors" in root.dataset)) return [];
+  const { errors } = await ask(`${base}/errors`);
+  const text = (error) => error.categories.map((number) => t(`category.${number}`)).join(", ") || t("error.no_step");
+  return errors.flatMap((error) => facts.touches.filter(({ node }) => node === error.node).map(({ start, end }) => ({ start, end, text: text(error) })));
+}
+
+function open({ video, front, facts, film }, said) {
+  const { marks: given, submitted, choices = {} } = said;
   const canvas = h("canvas", { class: "lanes", tabindex: "0", role: "application", "aria-label": t("steps.timeline"), "aria-describedby": "keys" });
   const now = h("p", { class: "now", id: "now", "aria-live": "polite" });
   if (rules) facts.touches = spansOf(given, choices);
-  const asked = (path, said, then) => () => send(path, said, then).catch((error) => say(error.message));
+  const sent = (path, words, then) => () => send(path, words, then).catch(failed);
   const showAccept = () => { accept.hidden = !("accepts" in root.dataset); };
-  const finish = h("button", { type: "button", class: "primary", id: "submit", onclick: asked("submit", rules ? "steps.accepted" : "steps.submitted", rules ? undefined : showAccept) }, t(rules ? "round.accept" : "steps.submit"));
-  const accept = h("button", { type: "button", class: "quiet", id: "accept", hidden: true, onclick: asked("accept", "steps.accepted") }, t("steps.accept"));
-  const steps = h("select", { id: "step", "aria-label": t("steps.step") }, facts.steps.map(({ node, label }) => h("option", { value: String(node) }, label)));
-  const keys = h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, [t("steps.keys.all"), rules && t("round.keys")].filter(Boolean).join(" · ")));
-  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status, now, canvas, h("p", { class: "actions start" }, steps, finish, accept), keys);
+  const again = () => ask(work).then(({ complete }) => complete && location.reload()); // what the other said is shown now
+  const then = answers ? again : rules ? undefined : showAccept;
+  const finish = h("button", { type: "button", class: "primary", id: "submit", hidden: said.complete || said.asked === false, onclick: sent("submit", rules ? "steps.accepted" : "steps.submitted", then) }, t(rules ? "round.accept" : "steps.submit"));
+  const accept = h("button", { type: "button", class: "quiet", id: "accept", hidden: true, onclick: sent("accept", "steps.accepted") }, t("steps.accept"));
+  const steps = h("select", { id: "step", "aria-label": t(answers ? "judge.question" : "steps.step") }, facts.steps.map(({ node, label }) => h("option", { value: String(node) }, label)));
+  const sharp = h("button", { type: "button", class: "quiet", id: "sharp", onclick: () => sharpen(base, video, (done) => { sharp.textContent = done; }).then(() => sharp.remove()).catch(failed) }, t("steps.sharp"));
+  const place = h("div", { hidden: !answers });
+  const keys = h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, [t("steps.keys.all"), rules && t("round.keys"), answers && t("evidence.keys")].filter(Boolean).join(" · ")));
+  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status, now, canvas, h("p", { class: "actions start" }, steps, finish, accept, sharp), place, keys);
 
-  const film = new Film(video, facts.fps, facts.frames);
-  if (front) follow(front, video, film.fps);
   const label = new Map(facts.steps.map((step) => [step.node, step.label]));
   const marks = new Marks(work, given, draw);
+  marks.closed = Boolean(said.complete) || said.asked === false;
   const lanes = new Lanes(canvas, film, facts, clicked, draw);
   const begun = { at: performance.now(), open: marks.open.length };
-  const page = { film, marks, lanes, steps, choose, draw, choices, chosen: null };
+  const page = { film, marks, lanes, steps, finish, choose, choices, clips: said.clips, chosen: null };
+  const questions = answers && new Questions(place, work, said, { film, marks, steps });
 
   function draw() {
     const one = marks.boundaries.find(({ mark, end }) => mark === page.chosen?.mark && end === page.chosen?.end);
@@ -60,13 +69,15 @@ function open({ video, front, facts }, { marks: given, submitted, choices = {} }
     if (!where) now.textContent = t("steps.none_chosen");
     else now.textContent = one.end === "start" ? t("steps.at_start", where) : t("steps.at_end", where);
     finish.disabled = left > 0;
+    if (questions) questions.show();
   }
 
   function choose(one) {
     if (!one) return;
     page.chosen = { mark: one.mark, end: one.end };
     steps.value = String(marks.all.get(one.mark).node);
-    film.around(one.at, LOOP_S);
+    if (questions && one.frame === null) questions.watch(Number(steps.value), one.at);
+    else film.around(one.at, LOOP_S);
     lanes.follow(one.at);
     draw();
   }
@@ -78,11 +89,11 @@ function open({ video, front, facts }, { marks: given, submitted, choices = {} }
     return film.go(frame);
   }
 
-  async function send(path, said, then = () => null) {
+  async function send(path, words, then = () => null) {
     await marks.saved();
     await ask(`${work}/${path}`, { body: {}, timeout: 60_000 });
-    then();
-    say(t(said));
+    await then();
+    say(t(words));
   }
 
   const act = keysOf(page);
@@ -90,14 +101,21 @@ function open({ video, front, facts }, { marks: given, submitted, choices = {} }
   film.onFrame((frame) => { lanes.follow(frame); draw(); });
   new ResizeObserver(draw).observe(canvas);
   addEventListener("beforeunload", (event) => { if (marks.waiting.length) event.preventDefault(); });
-  if (submitted) showAccept();
+  if (submitted && !answers) showAccept();
   root.film = film; // for who looks from outside which picture is shown
   draw();
+  choose(marks.open[0]);
   canvas.focus({ preventScroll: true }); // a film out of sight is not drawn
 }
 
-setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
 root.append(status);
-loadWords().catch(() => null)
-  .then(async () => open(await opened(base, status), await ask(work)))
-  .catch((error) => { status.textContent = ""; say(error.message); });
+begun()
+  .then(async () => {
+    if (answers) await asked(root, work, status);
+    const shown = await opened(base, status);
+    shown.facts.errors = await errorsOf(shown);
+    const said = await ask(work);
+    if (answers) questionLanes(shown, said);
+    open(shown, said);
+  })
+  .catch((error) => { status.textContent = ""; failed(error); });

@@ -2,10 +2,11 @@
 
 import { newId } from "/static/core/ids.js";
 import { button, h } from "/static/core/page.js";
-import { ask, setCsrf } from "/static/core/server.js";
-import { loadWords, t } from "/static/core/words.js";
-import { Film, follow } from "/static/desk/reviewer/film.js";
-import { opened } from "/static/desk/reviewer/load.js";
+import { ask } from "/static/core/server.js";
+import { t } from "/static/core/words.js";
+import { openedIn } from "/static/core/load_film.js";
+import { drawGraph } from "/static/desk/drawing.js";
+import { begun, failed, say, tickPeople } from "/static/desk/say.js";
 
 const LOOK_S = 10;
 const root = document.getElementById("questions");
@@ -14,21 +15,9 @@ const status = h("p", { role: "status", id: "left" }), making = h("p", { class: 
 const place = h("div", {});
 let film = null, state = null, current = 0, said = null;
 
-function say(text) {
-  const message = document.getElementById("message");
-  message.textContent = text;
-  message.hidden = !text;
-}
-
-const failed = (error) => say(error.message);
 
 async function look() { // the film helps, and is not needed to read
-  const { video, front, facts } = await opened(base, making);
-  making.textContent = "";
-  films.hidden = false;
-  films.replaceChildren(...[video, front].filter(Boolean));
-  film = new Film(video, facts.fps, facts.frames);
-  if (front) follow(front, video, film.fps);
+  film = (await openedIn(films, base, making)).film;
   stop();
 }
 
@@ -46,7 +35,8 @@ const answersOf = (item) => (rules() ? state.standing[item.item].candidates : it
 function show(number) {
   current = Math.min(Math.max(0, number), state.items.length - 1);
   const item = state.items[current], mine = rules() ? null : state.mine[item?.item];
-  said = { valid: mine?.valid ?? null, accepted: item ? answersOf(item).map((_, k) => mine?.accepted[k] ?? false) : [], added: mine?.added ?? [], answer_type: mine?.answer_type ?? "" };
+  said = { valid: mine?.valid ?? null, accepted: item ? answersOf(item).map((_, k) => mine?.accepted[k] ?? false) : [], added: mine?.added ?? [], answer_type: mine?.answer_type ?? "", multimodal: mine?.multimodal ?? false, procedural: mine?.procedural ?? false };
+  if (state.form === "assembly") said.valid ??= false;
   draw();
   stop();
 }
@@ -59,6 +49,23 @@ function tick(text, k) {
   return h("label", { class: "choice" }, h("input", { type: "checkbox", checked: said.accepted[k], onchange: (event) => { said.accepted[k] = event.target.checked; } }), text);
 }
 
+function criteria() { // one question, or a tick for each criterion of the assembly form
+  if (state.form !== "assembly") return h("fieldset", { class: "questions" }, h("legend", {}, t("questions.valid")), choice("valid", "yes", said.valid === true, t("judge.yes"), () => { said.valid = true; draw(); }), choice("valid", "no", said.valid === false, t("judge.no"), () => { said.valid = false; draw(); }));
+  return h("fieldset", { class: "questions" }, h("legend", {}, t("questions.criteria")), ["valid", "multimodal", "procedural"].map((one) =>
+    h("label", { class: "choice" }, h("input", { type: "checkbox", "data-criterion": one, checked: said[one], onchange: ({ target }) => { said[one] = target.checked; if (one === "valid") { draw(); root.querySelector("[data-criterion=valid]").focus(); } } }), t(`questions.criterion.${one}`))));
+}
+
+const BADGES = { done: "normal", next: "conflict", missing: "disordered" };
+
+function graphOf(item) { // where the cook stands in the recipe's graph when the film stops
+  if (!state.graph) return "";
+  const text = new Map(state.graph.steps), place = h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": t("order.drawing"), "data-title": t("order.drawing") });
+  const kind = (node) => Object.keys(BADGES).find((one) => item.nodes[one].includes(node)) ?? "";
+  const name = (node) => `${text.get(node)}${kind(node) ? ` (${t(`questions.node.${kind(node)}`)})` : ""}`;
+  drawGraph(place, { ...state.graph, name, kind });
+  return h("details", { open: true }, h("summary", {}, t("questions.graph"), " ", Object.entries(BADGES).flatMap(([one, badge]) => [h("span", { class: `badge ${badge}` }, t(`questions.node.${one}`)), " "])), place);
+}
+
 function card(item) {
   const standing = state.standing?.[item.item], closed = rules() && standing.state !== "to_rule";
   const added = h("input", { id: "added", maxlength: "600", value: said.added.join("; "), "aria-label": t("questions.added"), onchange: (event) => { said.added = event.target.value.split(";").map((one) => one.trim()).filter(Boolean); } });
@@ -68,8 +75,9 @@ function card(item) {
     h("details", {}, h("summary", {}, t("questions.before", { count: item.previous.length })), h("ol", {}, item.previous.map((text) => h("li", {}, text)))),
     h("p", {}, h("strong", {}, t("questions.now", { step: item.current })), " ", button(t("questions.watch"), () => film && film.video.play(), { class: "quiet" })),
     h("p", { class: "question" }, item.question),
+    graphOf(item),
     standing ? h("p", { class: "hint" }, t(`questions.${standing.state}`), " ", standing.answers.join(" · ")) : "",
-    closed ? "" : h("fieldset", { class: "questions" }, h("legend", {}, t("questions.valid")), choice("valid", "yes", said.valid === true, t("judge.yes"), () => { said.valid = true; draw(); }), choice("valid", "no", said.valid === false, t("judge.no"), () => { said.valid = false; draw(); })),
+    closed ? "" : criteria(),
     closed ? "" : answers,
     h("p", { class: "actions start" }, button(t("questions.back"), () => show(current - 1), { class: "quiet" }),
       closed ? "" : h("button", { type: "button", class: "primary", id: "save", disabled: said.valid === null, onclick: () => save(item).catch(failed) }, t("questions.save")),
@@ -77,7 +85,7 @@ function card(item) {
 }
 
 async function save(item) {
-  const verdict = { item: item.item, valid: said.valid, accepted: said.valid ? said.accepted : [], added: said.valid ? said.added : [], answer_type: said.valid ? said.answer_type : "" };
+  const verdict = { item: item.item, valid: said.valid, accepted: said.valid ? said.accepted : [], added: said.valid ? said.added : [], answer_type: said.valid ? said.answer_type : "", multimodal: said.multimodal, procedural: said.procedural };
   await ask(rules() ? `${address}/rule` : address, { body: { op_id: newId(), verdict } });
   await load();
   const open = state.items.findIndex((one) => (rules() ? state.standing[one.item].state === "to_rule" : !state.mine[one.item]));
@@ -85,13 +93,22 @@ async function save(item) {
   say("");
 }
 
+const given = h("input", { type: "file", accept: ".json,application/json", id: "given" }), assembly = h("input", { type: "checkbox", id: "form" });
+
+async function written() { // what `export promqa --model` wrote; rows without a question that could be read are asked in fixed words
+  const form = assembly.checked ? "assembly" : "cooking";
+  if (!given.files[0]) return { form };
+  const rows = JSON.parse(await given.files[0].text()).filter((row) => row.verification);
+  return { form, questions: rows.map(({ recording_id, question_id, generation, verification: { question, answers } }) => ({ recording_id, question_id, question, answers, generation })) };
+}
+
 function draw() {
   const item = state.items[current], left = rules() ? state.to_rule : state.left;
   status.textContent = item ? `${current + 1} / ${state.items.length} · ${t(rules() ? "judge.to_rule" : "judge.left", { count: left })}` : "";
-  const send = (path, words) => () => ask(`${address}/${path}`, { body: {}, timeout: 60_000 }).then(async () => { await load(); show(current); say(t(words)); }).catch(failed);
-  const act = (id, key, path, words, disabled) => h("button", { type: "button", class: "primary", id, disabled, onclick: send(path, words) }, t(key));
+  const send = (path, words, body = async () => ({})) => () => body().then((sent) => ask(`${address}/${path}`, { body: sent, timeout: 60_000 })).then(async () => { await load(); show(current); say(t(words)); }).catch(failed);
+  const act = (id, key, path, words, disabled, body) => h("button", { type: "button", class: "primary", id, disabled, onclick: send(path, words, body) }, t(key));
   const finish = rules() ? act("accept", "judge.accept", "accept", "judge.accepted", left > 0) : act("submit", "steps.submit", "submit", "judge.submitted", left > 0 || !state.asked);
-  place.replaceChildren(...(item ? [card(item), h("p", { class: "actions start" }, finish), rules() ? agreed() : ""] : [h("p", { class: "empty" }, t("questions.none")), h("p", { class: "actions start" }, act("ask", "questions.ask", "ask", "questions.asked", false))]));
+  place.replaceChildren(...(item ? [card(item), h("p", { class: "actions start" }, finish), rules() ? agreed() : ""] : [h("p", { class: "empty" }, t("questions.none")), h("p", {}, h("label", {}, t("questions.given"), " ", given)), h("p", {}, h("label", {}, assembly, " ", t("questions.form"))), h("p", { class: "actions start" }, act("ask", "questions.ask", "ask", "questions.asked", false, written))]));
 }
 
 function agreed() {
@@ -102,9 +119,8 @@ function agreed() {
 
 async function load() {
   state = await ask(address);
-  for (const one of document.querySelectorAll("input[name=people]")) one.checked = state.people.includes(one.value);
+  tickPeople(state.people);
 }
 
-setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
 root.replaceChildren(films, making, status, place);
-loadWords().catch(() => null).then(load).then(() => show(0)).then(() => look().catch(failed)).catch(failed);
+begun().then(load).then(() => show(0)).then(() => look().catch(failed)).catch(failed);

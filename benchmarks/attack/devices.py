@@ -1,0 +1,52 @@
+"""Devices and requests that mean harm to a recorder, as `kitchensync rehearse` plays them."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from registry import Aim, Seen, attack
+
+from capture.rehearsal import hostile
+
+
+async def _met(aim: Aim, what: str, seed: int = 0) -> Seen:
+    seen = Seen()
+    with tempfile.TemporaryDirectory(prefix="ks") as place:
+        folder, runtime = Path(place) / "met", Path(place) / "run"
+        for one in (folder, runtime):
+            one.mkdir(mode=0o700)
+        environment = {"XDG_RUNTIME_DIR": str(runtime)}
+        await asyncio.to_thread(hostile.attack, what, folder, seed, environment, Path(aim.knows["control"]))
+        for ended in hostile.seen_in(folder).values():
+            seen.answer(ended)
+        seen.wrong += hostile.wrong_in(folder)
+    return seen
+
+
+@attack("a second recorder meets headsets that mean harm, eighteen kinds on six streams")
+async def hostile_headsets(aim: Aim) -> Seen:
+    seen = Seen()
+    for turn in range(hostile.ROUNDS):
+        met = await _met(aim, "headset", turn)
+        seen.tried += met.tried
+        seen.wrong += met.wrong
+        for ended, count in met.answered.items():
+            seen.answered[ended] = seen.answered.get(ended, 0) + count
+    return seen
+
+
+@attack("headsets that mean harm are asked on port 3809 and for the constants of their sensors")
+async def hostile_remotes(aim: Aim) -> Seen:
+    return await _met(aim, "remote")
+
+
+@attack("cameras that mean harm are asked for their state and a file")
+async def hostile_cameras(aim: Aim) -> Seen:
+    return await _met(aim, "camera")
+
+
+@attack("frames without a right signature come to the recorder's control socket")
+async def hostile_frames(aim: Aim) -> Seen:
+    return await _met(aim, "control")

@@ -1,0 +1,100 @@
+"""What is read in a process apart: sealed chunks, pictures and films of a dump, videos, uploads of texts.
+
+The process apart serves one input after another here; in the app it ends after each. A file that ends it, or takes
+more memory or time than it is given, is refused in words by whoever asked.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+import cv2
+import numpy as np
+from media import small_film, written
+from registry import OPENED, parser
+from small_takes import seal_stream
+
+from recipe_app.exchange import adopt, dump_pictures
+from recipe_app.web.door import strings_apart
+from sensors.process_apart import Bounds, ProcessApart, Unread
+from storage.calibration import ConstantTable, read_calibration, write_calibration
+from storage.chunks.apart import ReaderApart
+from storage.errors import BadChunk
+
+
+@functools.cache
+def _reader() -> ReaderApart:
+    return OPENED.enter_context(ReaderApart())
+
+
+_apart: dict[str, ProcessApart] = {}
+
+
+def _ask(module: Any, name: str, bounds: Bounds, content: bytes, file: str, *more: Any) -> Any:
+    function = f"{module.__name__}:{name}"
+    if function not in _apart:
+        _apart[function] = OPENED.enter_context(ProcessApart(function, bounds))
+    return _apart[function].ask(os.fspath(written(content, file)), *more).said
+
+
+def _chunks() -> list[bytes]:
+    folder = written(b"", "x").parent / "seed"
+    rng = np.random.default_rng(1)
+    seal_stream(folder, "hololens/pv", [(10**9 + n, rng.bytes(200 + n)) for n in range(20)])
+    seal_stream(folder, "hololens/gyroscope", [(10**9 + n, rng.bytes(352)) for n in range(20)])
+    return [path.read_bytes() for path in sorted(folder.rglob("*.h5"))]
+
+
+@parser("sealed chunks (HDF5)", seeds=_chunks, apart=True)
+def chunk(content: bytes) -> None:
+    _reader().look(written(content, "000000.h5"))
+
+
+def _constants() -> list[bytes]:
+    path = written(b"", "constants.h5")
+    path.unlink()
+    tables = [ConstantTable("intrinsics", np.eye(4, dtype=np.float32), "px", "a", "b")]
+    write_calibration(path, [*tables, ConstantTable("list", "a device", "", "", "c")], {"stream": "pv"})
+    return [path.read_bytes()]
+
+
+@parser("constants of a sensor as stored (HDF5)", BadChunk, seeds=_constants, apart=True)
+def stored_constants(content: bytes) -> None:
+    read_calibration(written(content, "constants.h5"))
+
+
+def _pictures() -> list[bytes]:
+    code = cv2.QRCodeEncoder.create().encode("KS1p:0123456789abcdef:1/1:00000000:AAAA")
+    large = cv2.resize(code, None, fx=4, fy=4, interpolation=cv2.INTER_NEAREST)
+    return [cv2.imencode(end, large)[1].tobytes() for end in (".png", ".jpg", ".webp", ".bmp")]
+
+
+@parser("pictures of a dump", Unread, seeds=_pictures, apart=True)
+def dump_picture(content: bytes) -> None:
+    _ask(dump_pictures, "tell_frames", dump_pictures.PICTURE, content, "in.png", False)
+
+
+def _film() -> list[bytes]:
+    return [small_film()]
+
+
+@parser("films of a dump", Unread, seeds=_film, apart=True)
+def dump_film(content: bytes) -> None:
+    _ask(dump_pictures, "tell_frames", dump_pictures.FILM, content, "in.mp4", True)
+
+
+@parser("videos that are adopted", Unread, seeds=_film, apart=True)
+def adopted_video(content: bytes) -> None:
+    _ask(adopt, "tell_facts", adopt.LOOK, content, "in.MP4")
+
+
+@parser(
+    "uploads of many texts",
+    Unread,
+    seeds=lambda: [b'{"a/b.json": "{}", "c": {"d": "\\u00e4", "e": ""}}'],
+    apart=True,
+)
+def upload_of_texts(content: bytes) -> None:
+    _ask(strings_apart, "tell_strings", strings_apart.BOUNDS, content, "upload")

@@ -1,0 +1,89 @@
+"""The commands `stop` and `mark`: what an operator tells a running recording, through its own signed channel."""
+
+from __future__ import annotations
+
+import click
+
+from storage.shell.answer import Answer, answers
+
+IN_WORDS = {
+    "mark": "the mark is kept",
+    "pause": "its privacy pause began: nothing of it is shown until `kitchensync mark --resume`",
+    "resume": "its privacy pause ended",
+    "swap": "a battery or card is being changed: a gap from now on is named `device_swap`",
+    "swapped": "the change is done",
+}
+
+
+@click.command()
+@click.argument("recording", metavar="[ID]", required=False)
+@click.option("--abort", metavar="REASON", help="It shall not be used: it is kept, and says why.")
+@click.option(
+    "--leave-films",
+    is_flag=True,
+    help="Do not wait for films: they stay on the cards for `kitchensync gopro fetch --pending`.",
+)
+@answers("stop/1")
+def stop(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
+    """Stop the recording ID, or the only one that runs; return when every packet is accounted for.
+
+    Films of cameras may still be on their way to this computer then. A second `stop --leave-films` lets them stay.
+
+    \b
+    Example:
+      kitchensync stop take-1
+    """
+    from pathlib import Path
+
+    from capture.errors import NotRunning
+    from capture.session.control import ask, find, wait_for_ledger
+    from capture.station import keep_reason
+
+    name, endpoint = find(recording)
+    told = ask(endpoint, "abort" if abort is not None else "stop")
+    if told is None:
+        raise NotRunning(name, [])
+    path = Path(told["path"])
+    told = wait_for_ledger(endpoint) or told
+    if abort is not None:
+        keep_reason(path, abort)
+    if leave_films:
+        ask(endpoint, "leave_films")
+    films = [camera for camera, facts in told["cameras"].items() if facts["state"] not in ("done", "pending")]
+    answer = {"recording": name, "path": str(path), "films_awaited": [] if leave_films else films}
+    return Answer(answer, _say_stopped)
+
+
+def _say_stopped(said: dict[str, object]) -> None:
+    films = said["films_awaited"]
+    assert isinstance(films, list)
+    more = f"; the films of {', '.join(films)} are on their way" if films else ""
+    click.echo(f"{said['recording']} is stopped and its ledger closed{more}")
+
+
+@click.command()
+@click.argument("recording", metavar="[ID]", required=False)
+@click.option("--text", default="", metavar="WORDS", help="What there is to say about this moment.")
+@click.option("--pause", "kind", flag_value="pause", help="Begin a privacy pause.")
+@click.option("--resume", "kind", flag_value="resume", help="End the privacy pause.")
+@click.option("--swap", "kind", flag_value="swap", help="A battery or card is being changed from now on.")
+@click.option("--swapped", "kind", flag_value="swapped", help="The change is done.")
+@answers("mark/1")
+def mark(recording: str | None, text: str, kind: str | None) -> Answer:
+    """Mark this moment of the recording ID, or of the only one that runs; it stands in its events.
+
+    \b
+    Example:
+      kitchensync mark take-1 --text "the pan burns"
+    """
+    from capture.errors import NotRunning
+    from capture.session.control import LONGEST_TEXT, ask, find
+
+    if len(text) > LONGEST_TEXT:
+        raise click.UsageError(f"--text has {len(text)} characters, at most {LONGEST_TEXT} are kept")
+    name, endpoint = find(recording)
+    told = ask(endpoint, kind or "mark", text)
+    if told is None or told["stop_asked"]:
+        raise NotRunning(name, [])
+    answer = {"recording": name, "kind": kind or "mark", "host_ns": told["host_ns"]}
+    return Answer(answer, lambda said: click.echo(f"{said['recording']}: {IN_WORDS[str(said['kind'])]}"))

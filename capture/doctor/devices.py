@@ -1,0 +1,73 @@
+"""Preflight of everything that a rig file names: this computer, each headset, each camera."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from capture.doctor.checks import BAD, GOOD, LOOK, Report, examine_computer
+from capture.doctor.headset import examine_headset
+from capture.monitor.rules import LOW_BATTERY_PERCENT
+from capture.order import RecordingRequest
+from sensors.errors import SensorError
+from sensors.gopro.open_camera import open_camera
+from sensors.hololens.profile import Profile
+
+ENOUGH_BATTERY_PERCENT = 60
+"""A camera lasts about an hour and a half; less than this is not enough for a session."""
+
+
+def examine_devices(order: RecordingRequest, data: Path, minutes: float, name: str) -> Report:
+    """Look over this computer and every device of an order, the devices all at once."""
+    links = [Profile(**headset.profile).link for headset in order.headsets]
+    report = Report(name)
+    with ThreadPoolExecutor(max_workers=1 + len(order.headsets) + len(order.cameras)) as pool:
+        asked = {
+            headset.name: pool.submit(
+                examine_headset,
+                headset.host,
+                headset.streams,
+                Profile(**headset.profile),
+                order.accept_version,
+            )
+            for headset in order.headsets
+        }
+        asked |= {
+            camera: pool.submit(examine_camera, address, minutes) for camera, address in order.cameras.items()
+        }
+        report.take("this computer", examine_computer(data, minutes, "wired" if "wired" in links else "wifi"))
+        for device, found in asked.items():
+            report.take(device, found.result())
+    return report
+
+
+def examine_camera(address: str, minutes: float) -> Report:
+    """Look over a camera for a session of so many minutes; nothing is changed at it."""
+    report = Report(address)
+    try:
+        with open_camera(address) as camera:
+            info, state = camera.info(), camera.state()
+    except (SensorError, OSError) as error:
+        report.add("camera", BAD, str(error), "switch it on, and check its address")
+        return report
+    report.add("camera", GOOD, f"{info.model_name}, firmware {info.firmware}")
+    percent, left_s = state.battery_percent, state.video_seconds_left
+    if percent is None:
+        report.add("battery", LOOK, "is not told", "look at the camera")
+    else:
+        few = BAD if percent < LOW_BATTERY_PERCENT else LOOK
+        status = GOOD if percent >= ENOUGH_BATTERY_PERCENT else few
+        report.add("battery", status, f"{percent} %", "charge it, or have another one at hand")
+    if left_s is None:
+        report.add("card", LOOK, "is not told", "look at the camera")
+    else:
+        status = GOOD if left_s >= 60 * minutes else BAD
+        seen = f"room for {left_s // 60} min, {minutes:g} are wanted"
+        report.add(
+            "card", status, seen, "kitchensync gopro fetch --pending, then gopro free; or another card"
+        )
+    for complaint in state.complaints():
+        report.add("state", BAD, complaint, "mend it at the camera")
+    if not state.ready:
+        report.add("state", LOOK, "it is filming or busy", "end that first")
+    return report

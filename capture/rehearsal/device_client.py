@@ -1,0 +1,104 @@
+"""Ask cameras, or headsets, that mean harm; some at a time.
+
+python -P -m capture.rehearsal.device_client camera|headset FOLDER
+    {NAME: URL or address} as JSON on stdin; on stdout how each ended
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sensors.errors import CameraError, DownloadFailed, SensorError
+from sensors.gopro import download as downloading
+from sensors.gopro.camera import GoProHttp
+from sensors.gopro.camera_types import MediaFile
+from sensors.hololens import calibration, remote
+from sensors.hololens import constants as c
+from sensors.hololens.catalogue import STREAMS
+from sensors.hololens.profile import Profile
+
+LIMIT_S = 1.0
+MOST_S = 60.0
+MOST_MORE = 300 << 20
+AT_ONCE = 8
+
+
+def ask_camera(url: str, place: Path) -> dict[str, Any]:
+    """Ask one camera for its state and for a file; return how that ended."""
+    began_s = time.monotonic()
+    try:
+        with GoProHttp(url, timeout_s=LIMIT_S) as camera:
+            camera.state()
+        ended = ""
+    except CameraError as error:
+        ended = str(error)[:200]
+    try:
+        file = MediaFile("100GOPRO", "GX010001.MP4", 1_000_000, None)
+        downloading.download(url, file, place, read_timeout_s=LIMIT_S, back_off_s=0.0)
+        ended = ""
+    except (CameraError, DownloadFailed):
+        place.with_name(place.name + ".part").unlink(missing_ok=True)
+    seconds = time.monotonic() - began_s
+    return {"ended": ended, "seconds": seconds, "most_s": MOST_S}
+
+
+def ask_headset(host: str, _: Path) -> dict[str, Any]:
+    """Ask one headset all that is asked on 3809, and for the constants of its sensors; return how that ended."""
+    began_s, ended = time.monotonic(), list[str]()
+    for asked in (_control, _switch, *(_constants_of(name) for name in STREAMS)):
+        try:
+            asked(host)
+        except SensorError as error:
+            ended.append(str(error)[:200])
+    seconds = time.monotonic() - began_s
+    return {"ended": ended[0] if ended else "answered", "seconds": seconds, "most_s": MOST_S}
+
+
+def _control(host: str) -> None:
+    with remote.RemoteControl(host, LIMIT_S) as control:
+        control.utc_offset()
+        control.clock_exchange(with_utc=True)
+        control.map_points(3801, c.MapDirection.PIXEL_TO_UNIT_PLANE, np.zeros((1000, 2), np.float32))
+        control.rig_poses(range(1000))
+        remote.require_version(control.version())
+
+
+def _switch(host: str) -> None:
+    remote.start_pv(host, LIMIT_S)
+
+
+def _constants_of(name: str) -> Callable[[str], object]:
+    return lambda host: calibration.download(STREAMS[name], host, Profile(), LIMIT_S)
+
+
+ASK: dict[str, Callable[[str, Path], dict[str, Any]]] = {"camera": ask_camera, "headset": ask_headset}
+
+
+def main(device: str, folder: Path) -> None:
+    """Ask all that are named, some at a time; print what was seen and the memory that it took."""
+    downloading.LEAST_IN_S = LIMIT_S
+    urls = json.loads(sys.stdin.readline())
+    before = _peak()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        places = [folder / f"hostile-{number}.MP4" for number in range(len(urls))]
+        seen = dict(zip(urls, pool.map(ASK[device], urls.values(), places), strict=True))
+    seen["all of them"] = {"ended": "measured", "seconds": 0.0, "most_s": MOST_S,
+                           "most_bytes": _peak() - before, "limit_bytes": MOST_MORE}  # fmt: skip
+    print(json.dumps(seen))
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

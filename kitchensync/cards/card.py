@@ -1,0 +1,157 @@
+"""The card in two stages: the first while films are on their way, the final one when they are here."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kitchensync.cards.provisional import PROXIES, provisional_alignment
+from storage.events import read_events
+from storage.kept_cards import FINAL, FIRST, cameras_of, keep_cards, kept_cards, stage_of
+from storage.manifest import read_manifest
+from storage.permission import Purpose, ask
+from storage.timeline.alignment import Alignment
+from storage.verify import FAIL, PASS, WARN, verify
+from sync.batch.job import synchronize
+
+AGREES_MS = 50.0
+"""Two alignments that differ by less than their bounds, or less than this, say the same."""
+WORTH = {"aligned": PASS, "check": WARN, "nothing_to_align": PASS}
+
+
+def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
+    """Say what a recording is worth, as far as that is known now; a kept card of its stage is not made anew.
+
+    Raises StorageError; Withdrawn and NotPermitted where nobody may look.
+    """
+    ask(recording, Purpose.LOOK)
+    stage = stage_of(recording)
+    kept = kept_cards(recording)
+    if again or stage not in kept:
+        kept[stage] = _made(recording, stage)
+        if stage == FINAL and FIRST in kept:
+            kept[FINAL] |= compared(kept[FIRST], kept[FINAL])
+        keep_cards(recording, kept)
+    return kept[stage] | {"acknowledged": read_manifest(recording).get("card")}
+
+
+def _made(recording: Path, stage: str) -> dict[str, Any]:
+    begin_s = time.monotonic()
+    seen = verify(recording)
+    aligned = synchronize(recording) if stage == FINAL else provisional_alignment(recording)
+    coming = set() if stage == FINAL else cameras_of(recording).keys()
+    lines = _lines(seen, stage)
+    alignment = _alignment(aligned, stage)
+    statuses = [status for subject, status in seen["trouble"].items() if subject.split("/")[0] not in coming]
+    statuses += [alignment["status"]] if alignment else []
+    reasons = [one for one in seen["reasons"] if one.split(maxsplit=1)[0].rstrip(":") not in coming]
+    return {
+        "schema": "card/1",
+        "recording": recording.name,
+        "stage": stage,
+        "status": max([PASS, *statuses], key=(PASS, WARN, FAIL).index),
+        "reasons": reasons,
+        "session_s": seen.get("session_s"),
+        "lines": lines,
+        "alignment": alignment,
+        "good_for": seen.get("good_for", []),
+        "events": _timeline(recording),
+        "repeat": _to_repeat(lines, alignment, reasons),
+        "thumbnails": sorted(
+            str(path.relative_to(recording)) for path in recording.glob(f"*/{PROXIES}/*.THM")
+        ),
+        "made_in_s": round(time.monotonic() - begin_s, 1),
+    }
+
+
+def _lines(seen: dict[str, Any], stage: str) -> list[dict[str, Any]]:
+    """One line a stream and camera, worst first: status, coverage, and what is wrong."""
+    facts = seen["streams"] | (seen.get("cameras", {}) if stage == FINAL else {})
+    lines = [
+        {
+            "name": name,
+            "status": seen["trouble"].get(name, PASS),
+            "coverage": one.get("coverage"),
+            "reasons": [reason for reason in seen["reasons"] if reason.startswith((f"{name}:", f"{name} "))],
+        }
+        for name, one in facts.items()
+    ]
+    return sorted(lines, key=lambda line: (-(PASS, WARN, FAIL).index(line["status"]), line["name"]))
+
+
+def _alignment(aligned: dict[str, Any] | None, stage: str) -> dict[str, Any] | None:
+    """Say how well films and headset go together, by what, and where each film begins by that."""
+    if aligned is None:
+        return None
+    pairs = aligned.get("pairs", [])
+    return {
+        "verdict": aligned["status"],
+        "status": WORTH.get(aligned["status"], FAIL),
+        "by": "the film" if stage == FINAL else "the camera's small copy",
+        "reasons": [reason for pair in pairs for reason in pair.get("reasons", [])]
+        or aligned.get("reasons", []),
+        "bound_ms": max(
+            (bound for pair in pairs if (bound := Alignment.from_object(pair).bound95_ms) is not None),
+            default=None,
+        ),
+        "samples": {pair["source"]: pair["samples"] for pair in pairs if pair.get("samples")},
+    }
+
+
+def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
+    """Say whether the final card says what the first one said, and if not, in what they differ."""
+    differs = []
+    if (first["status"], final["status"]) != (PASS, PASS) and first["status"] != final["status"]:
+        new = [reason for reason in final["reasons"] if reason not in first["reasons"]]
+        differs.append(
+            f"it was {first['status']}, it is {final['status']}: {'; '.join(new) or 'less is wrong now'}"
+        )
+    early, late = first["alignment"], final["alignment"]
+    if early is not None and late is not None:
+        differs += _moved(early, late)
+    return {"agrees": not differs, "differs": differs}
+
+
+def _moved(early: dict[str, Any], late: dict[str, Any]) -> list[str]:
+    """Say of each film how far it lies from where its small copy was put, if that is more than the bounds allow."""
+    if early["verdict"] != late["verdict"]:
+        return [
+            f"the alignment was {early['verdict']} by the small copy, it is {late['verdict']} by the film"
+        ]
+    allowed_ms = max(AGREES_MS, (early["bound_ms"] or 0.0) + (late["bound_ms"] or 0.0))
+    said = []
+    for source, rows in late["samples"].items():
+        before = np.array(early["samples"].get(source, []))
+        if not len(before):
+            said.append(f"{source} had no small copy that could be aligned")
+            continue
+        now = np.array(rows)
+        ticks = np.interp(now[:, 0], before[:, 0], before[:, 1])
+        off_ms = float(np.abs(now[:, 1] - ticks).max()) / 1e4
+        if off_ms > allowed_ms:
+            said.append(f"{source} lies {off_ms:.0f} ms from where its small copy was put")
+    return said
+
+
+def _timeline(recording: Path) -> list[dict[str, Any]]:
+    """What people did, by seconds from the start of the recording; what they wrote stands in the events alone."""
+    start_ns = int(read_manifest(recording)["started"]["host_ns"])
+    return [
+        {"at_s": round((event["host_ns"] - start_ns) / 1e9, 1), "kind": event["kind"], "by": event["writer"]}
+        for event in read_events(recording)
+    ]
+
+
+def _to_repeat(
+    lines: list[dict[str, Any]], alignment: dict[str, Any] | None, reasons: list[str]
+) -> list[str]:
+    """Say what can be mended only while the participant is here."""
+    said = [f"record again: {line['name']} is of no use" for line in lines if line["status"] == FAIL]
+    if alignment is not None and alignment["status"] == FAIL:
+        said.append(
+            "let the participant turn the head quickly left and right and clap, both cameras on, then stop again"
+        )
+    return said or (["record again"] if any("damaged" in reason for reason in reasons) else [])

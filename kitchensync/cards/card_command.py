@@ -1,0 +1,53 @@
+"""The command `card`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import GivenRecording
+
+SHOWN_EVENTS = 12
+
+
+@click.command()
+@click.argument("path", type=GivenRecording())
+@click.option("--acknowledge", metavar="NAME", help="Say that NAME has read it; kept in the recording.")
+@click.option("--again", is_flag=True, help="Make the card of this stage anew.")
+@answers("card/1")
+def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
+    """Say what a recording is worth, stream by stream, and what to repeat while the participant is here.
+
+    While films are on their way it is the first stage, with an alignment by the camera's small copy; when they are
+    here it is the final one, which says whether it agrees. Exit code 1 for FAIL.
+
+    \b
+    Example:
+      kitchensync card data/take-1 --acknowledge Ada
+    """
+    from kitchensync.cards.card import make_card
+    from storage.kept_cards import acknowledge as keep
+
+    made = make_card(path, again=again)
+    if acknowledge is not None:
+        made["acknowledged"] = keep(path, made, acknowledge)
+    return Answer(made, _show, failed=made["status"] == "FAIL")
+
+
+def _show(said: dict[str, Any]) -> None:
+    click.echo(f"{said['recording']}: {said['status']} ({said['stage']} card)")
+    for line in said["lines"]:
+        share = "" if line["coverage"] is None else f"{100 * line['coverage']:.0f} %"
+        click.echo(f"{line['status']:5} {line['name']:28} {share:>6} {'; '.join(line['reasons'])}")
+    if (alignment := said["alignment"]) is not None:
+        bound = "" if alignment["bound_ms"] is None else f", within {alignment['bound_ms']:.1f} ms"
+        click.echo(f"{alignment['status']:5} alignment by {alignment['by']}: {alignment['verdict']}{bound}")
+    for event in said["events"][:SHOWN_EVENTS]:
+        click.echo(f"      {event['at_s']:8.1f} s {event['kind']} ({event['by']})")
+    for words in said["repeat"]:
+        click.echo(f"now: {words}")
+    for words in said.get("differs", []):
+        click.echo(f"differs from the first card: {words}")

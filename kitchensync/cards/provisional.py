@@ -1,0 +1,62 @@
+"""The alignment of a recording whose films are still on their cards, by the small copies that came before them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from sensors.errors import SensorError
+from sensors.gopro.names import proxy_name
+from storage.errors import StorageError
+from storage.names import MANIFEST, MEDIA
+from sync.batch.job import synchronize
+from sync.errors import SyncError
+
+PROXIES = "proxies"
+KEPT_APART = ("sync", "annotations")
+
+
+def provisional_alignment(recording: Path) -> dict[str, Any] | None:
+    """Align with small copies in the place of films; None where there is none.
+
+    They hold the pictures at the same times, the same sound and the same motion as the film.
+    """
+    small = _small_copies(recording)
+    if not small:
+        return None
+    with tempfile.TemporaryDirectory(prefix="kitchensync-card-") as folder:
+        stand_in = Path(folder) / recording.name
+        _stand_in(recording, stand_in, small)
+        try:
+            return synchronize(stand_in)
+        except (SyncError, StorageError, SensorError, OSError) as error:
+            return {"status": "not_aligned", "reasons": [str(error)]}
+
+
+def _small_copies(recording: Path) -> dict[Path, str]:
+    """Return the small copies by path, with the names of their films."""
+    found = {}
+    for media in sorted(recording.glob(f"*/{MEDIA}")):
+        for entry in json.loads(media.read_text(encoding="utf-8")).get("small", []):
+            path = media.parent / PROXIES / (proxy_name(str(entry)) or "")
+            if path.is_file():
+                found[path] = str(entry)
+    return found
+
+
+def _stand_in(recording: Path, folder: Path, small: dict[Path, str]) -> None:
+    """Make a folder that is the recording, but for its films."""
+    folder.mkdir()
+    cameras = {path.parent.parent for path in small}
+    for path in recording.iterdir():
+        if path.is_dir() and path.name not in KEPT_APART and path not in cameras:
+            (folder / path.name).symlink_to(path.resolve())
+    shutil.copyfile(recording / MANIFEST, folder / MANIFEST)
+    for camera in cameras:
+        (folder / camera.name).mkdir()
+        shutil.copyfile(camera / MEDIA, folder / camera.name / MEDIA)
+    for path, film in small.items():
+        (folder / path.parent.parent.name / film).symlink_to(path.resolve())

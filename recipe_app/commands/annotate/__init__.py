@@ -1,0 +1,1 @@
+"""The command `annotate`: steps on films, with and without a server."""

@@ -1,0 +1,40 @@
+"""`kitchensync annotate`: step times that people mark in films with other tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from storage.shell.lazy_group import LazyGroup, Table
+
+VERBS: Table = {
+    "export": (
+        "recipe_app.commands.annotate.annotate_export:export",
+        "Write films, labels and proposals for an annotation server.",
+    ),
+    "push": ("recipe_app.commands.annotate.annotate_server:push", "Add tasks to a Label Studio server."),
+    "pull": ("recipe_app.commands.annotate.annotate_server:pull", "Keep what people marked at the server."),
+    "read": ("recipe_app.commands.annotate.annotate_read:read", "Read what an annotation tool exported."),
+    "agree": (
+        "recipe_app.commands.annotate.annotate_read:agree",
+        "Say how well every two people agree.",
+    ),
+    "accept": (
+        "recipe_app.commands.annotate.annotate_accept:accept",
+        "Make an annotation the step times of a recording.",
+    ),
+}
+
+
+@click.group(cls=LazyGroup, table=VERBS)
+def annotate(**_: Any) -> None:
+    """Let people mark step times with other tools, and take back what they marked.
+
+    \b
+    Example:
+      kitchensync annotate export data --out to-annotate
+      kitchensync annotate push data --url http://127.0.0.1:8080 --token-file token
+      kitchensync annotate pull data --url http://127.0.0.1:8080 --token-file token
+      kitchensync annotate accept data/take-1 --annotation 1000
+    """

@@ -1,0 +1,66 @@
+"""`kitchensync annotate accept`: one annotation becomes the step times of a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from recipe_app.commands.export_source import answer
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import GivenRecording, given_path
+
+
+@click.command()
+@click.argument("recording", type=GivenRecording())
+@click.option(
+    "--annotation",
+    type=click.IntRange(1),
+    required=True,
+    metavar="ID",
+    help="Its number at the server; the person's, from 1, in .eaf and .csv.",
+)
+@click.option(
+    "--file",
+    type=given_path(exists=True, dir_okay=False),
+    help="Take it from this file (JSON, .eaf, VIA's .csv) and keep it [default: what `annotate pull` kept].",
+)
+@answers("annotate-accept/1")
+def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
+    """Make an annotation the step times of a recording: releases and exports then use it, not the touches.
+
+    It is refused where a region cannot count, or was drawn in another film. All versions stay in `annotations/` of
+    the recording, and the same command with another --annotation changes the choice. Steps that were touched as done
+    and are not marked count as not done; they are named.
+
+    \b
+    Example:
+      kitchensync annotate accept data/take-1 --annotation 1000
+    """
+    from recipe_app.annotation.accept import accept as make_accepted
+    from recipe_app.annotation.accept import keep_file
+    from recipe_app.annotation.forms.agreement_of_people import agreement
+    from recipe_app.annotation.labels import labels_of, touched_spans
+    from recipe_app.releases.own import OwnRecording
+    from storage.permission import Purpose
+
+    with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:
+        if file is not None:
+            keep_file(own, file)
+        made = make_accepted(own, annotation)
+        labels = labels_of(own.state["recording"])
+        accepted = own.accepted
+        now = {label: accepted.spans_s(node) for node, label in labels.items()} if accepted else {}
+        marked = {label: spans for label, spans in now.items() if spans}
+        moved = agreement(touched_spans(own), marked, own.film_s)
+    warnings = [f"touched as done, not marked: {labels[node]}" for node in made["touched_not_marked"]]
+    said = {
+        "recording": recording.name,
+        "version": made["version"],
+        "annotation": annotation,
+        "author": made["author"],
+        "steps": len(made["steps"]),
+        "against_touches": moved,
+    }
+    words = f"{len(made['steps'])} steps of {recording.name} are now those of annotation {annotation}"
+    return answer(said, warnings, words, strict=False)

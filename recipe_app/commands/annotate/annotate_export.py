@@ -1,0 +1,130 @@
+"""`kitchensync annotate export`: films, labels and proposals for an annotation server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.export_source import answer
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
+from storage.shell.output_options import OutputFolder, output
+from storage.shell.outputs import write_into
+
+if TYPE_CHECKING:
+    from recipe_app.annotation.hand_out import HandedOut
+
+FORM = click.option(
+    "--form",
+    type=click.Choice(["timeline", "audio"]),
+    default="timeline",
+    show_default=True,
+    help="timeline: steps in frames; audio: narration in seconds, with text.",
+)
+ERRORS = click.option(
+    "--errors",
+    type=click.Choice(["hidden", "shown"]),
+    default="hidden",
+    show_default=True,
+    help="Whether annotators read what went wrong; who marks step times should not.",
+)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
+@output(
+    "out",
+    "--out",
+    kind=OutputFolder(),
+    required=True,
+    help="Folder to write into, one folder a recipe version.",
+)
+@ERRORS
+@click.option(
+    "--form",
+    type=click.Choice(["timeline", "audio", "elan"]),
+    default="timeline",
+    show_default=True,
+    help="timeline: steps in frames; audio: narration in seconds, with text; elan: an .eaf a recording.",
+)
+@click.option(
+    "--films-at",
+    metavar="URL",
+    help="Where the server serves OUT [default: /data/local-files/?d=OUT's name, Label Studio's local files].",
+)
+@WITHOUT_CONSENT
+@answers("annotate-export/1")
+def export(
+    paths: tuple[Path, ...],
+    out: Path,
+    force: bool,
+    errors: str,
+    form: str,
+    films_at: str | None,
+    without_consent: str,
+) -> Answer:
+    """Write what an annotation server needs: small films, config.xml and tasks.json with what touches tell.
+
+    One folder a recipe version, to be imported as one project. Films have 360 lines and a constant rate; frame k of
+    such a film is picture k of the camera's film. A film that is there is not written again. What went wrong on
+    purpose is in no file unless --errors shown.
+
+    For ELAN steps that overlap stand on tiers of their own; nanoseconds, which ELAN does not know, stand beside in
+    .eaf.times.json. It gets the accepted times where there are some.
+
+    \b
+    Example:
+      kitchensync annotate export data --out to-annotate
+    """
+    from recipe_app.annotation.hand_out import Choice, elan_files, handed_out, open_to_annotate, write_film
+    from storage.names import recordings_in
+    from storage.permission import Purpose, ask
+    from storage.shell.progress import Bar
+
+    recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
+    for path in recordings:  # before a byte is written
+        ask(path, Purpose.ANNOTATE, without_consent=without_consent)
+    choice = Choice(
+        "timeline" if form == "elan" else form,
+        errors == "shown",
+        films_at or f"/data/local-files/?d={out.name}",
+    )
+    made: list[HandedOut] = []
+    files: dict[str, bytes] = {}
+    with Bar(unit="pictures") as bar:
+        for path in recordings:
+            with open_to_annotate(path, without_consent) as own:
+                write_film(own, out, choice, force=force, tell=bar.show)
+                made.append(handed_out(own, choice))
+                files |= elan_files(own) if form == "elan" else {}
+    write_into(out, files or _files(made), force=force)
+    said = {"tasks": [_said(one) for one in made], "folder": str(out)}
+    return answer(said, [], f"{len(made)} recordings in {out}", strict=False)
+
+
+def _files(made: list[HandedOut]) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for folder in {_folder(one) for one in made}:
+        mine = [one for one in made if _folder(one) == folder]
+        tasks = json.dumps([one.task for one in mine], indent=1, ensure_ascii=False) + "\n"
+        files |= {f"{folder}/config.xml": mine[0].config, f"{folder}/tasks.json": tasks.encode()}
+    return files
+
+
+def _folder(one: HandedOut) -> str:
+    return one.project.partition(" ")[0]
+
+
+def _said(one: HandedOut) -> dict[str, Any]:
+    predictions = one.task["predictions"]
+    return {
+        "recording": one.recording,
+        "version": _folder(one),
+        "frames": one.task["data"]["frames"],
+        "fps": str(one.fps),
+        "proxy_sha256": one.task["data"]["proxy_sha256"],
+        "predictions": len(predictions[0]["result"]) if predictions else 0,
+    }

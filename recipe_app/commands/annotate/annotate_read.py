@@ -1,0 +1,145 @@
+"""`kitchensync annotate read`: what a file of an annotation tool says of each recording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recipe_app.annotation.forms.agreement_of_people import Spans, agreement
+from recipe_app.annotation.read_file import read_file
+from recipe_app.commands.export_source import STRICT, answer, rate
+from recipe_app.errors import RecipeError
+from storage.shell.answer import Answer, answers, show_table
+from storage.shell.given_path import given_path
+
+
+def _exact(_: click.Context, __: click.Parameter, text: str | None) -> Fraction | None:
+    """Return a rate as an exact fraction. Raises BadParameter."""
+    from recipe_app.annotation.forms.frame_times import MOST_FPS
+
+    if text is None:
+        return None
+    if not 1 <= (fps := Fraction(rate(text))) <= MOST_FPS:
+        raise click.BadParameter(f"{text!r}: films have 1 to {MOST_FPS} frames a second", param_hint="--fps")
+    return fps
+
+
+FPS = click.option(
+    "--fps",
+    callback=_exact,
+    help="Frames a second of the films, as a fraction: 25, 30000/1001 [default: what the tasks say].",
+)
+CONFIG = click.option(
+    "--config",
+    type=given_path(exists=True, dir_okay=False),
+    help="The project's labelling configuration (XML): labels that it lacks do not count.",
+)
+
+
+@click.command()
+@click.argument("file", type=given_path(exists=True, dir_okay=False))
+@CONFIG
+@FPS
+@STRICT
+@answers("annotate-read/1")
+def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) -> Answer:
+    """Read a Label Studio export in its form JSON: when each person saw each step, in seconds of the film.
+
+    Files of ELAN (.eaf, with its .times.json where that is beside it) and of VIA 3 (.csv) are read too.
+
+    Frames count from 1 and both ends belong to a region. What cannot count is named: labels that are unknown or
+    missing, regions past the end, steps that a person did not mark. Cancelled work never counts. Narrations, in
+    seconds with text, come back as `audio`. No recording, server or network is needed.
+
+    \b
+    Example:
+      kitchensync annotate read tasks.json --config config.xml --fps 30000/1001
+    """
+    from recipe_app.annotation.read_file import read_file
+
+    found = read_file(file, config, fps)
+    warnings = [
+        f"{name}: {one['word']}: {one['where']}"
+        for name, said in found["recordings"].items()
+        for one in said["findings"]
+    ]
+    other = found.pop("other_rates")
+    warnings += [f"{name}: region at another rate: its task does not say {found['fps']}" for name in other]
+    return answer(found, warnings, _words(found), strict=strict)
+
+
+def _words(found: dict[str, Any]) -> str:
+    lines = [f"{len(found['recordings'])} recordings, {found['fps'] or 'no'} frames a second"]
+    for name, said in found["recordings"].items():
+        people = ", ".join(f"{who}: {len(spans)} steps" for who, spans in said["annotators"].items())
+        lines.append(f"  {name}: {people or 'nobody marked steps'}; {len(said['audio'])} narrations")
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
+@CONFIG
+@FPS
+@answers("annotate-agree/1")
+def agree(files: tuple[Path, ...], config: Path | None, fps: Fraction | None) -> Answer:
+    """Compare what every two people marked in each film: one export with several people, or several exports.
+
+    Boundaries are compared where both have one span of a step: median, 95th percentile and largest difference in
+    seconds. IoU: time in both spans divided by time in either, mean over all steps. Kappa is Cohen's, of the steps at
+    each moment of the film.
+
+    \b
+    Example:
+      kitchensync annotate agree tasks.json --config config.xml --fps 30000/1001
+    """
+    from recipe_app.commands.annotate.annotate_read import pairs_of
+
+    return Answer({"pairs": pairs_of(files, config, fps)}, _show)
+
+
+def _show(said: Any) -> None:
+    figures = ("boundary_error_median_s", "boundary_error_p95_s", "boundary_error_max_s", "mean_iou", "kappa")
+    columns = ("recording", "first", "second", "median s", "95 % s", "largest s", "IoU", "kappa")
+    names = [[pair["recording"], pair["first"], pair["second"]] for pair in said["pairs"]]
+    rows = [
+        [*name, *(_cell(pair[f]) for f in figures)] for name, pair in zip(names, said["pairs"], strict=True)
+    ]
+    show_table(columns, rows, left=3)
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+class NothingToCompare(RecipeError):
+    """No film that two people marked."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        names = ", ".join(path.name for path in files)
+        super().__init__(f"{names}: no film was marked by two people; give the exports of both")
+
+
+def pairs_of(files: Sequence[Path], config: Path | None, fps: Fraction | None) -> list[dict[str, Any]]:
+    """Return the agreement of every two people by recording. Raises BadGraph, NothingToCompare.
+
+    A person is named by file and number where there are several files.
+    """
+    found: dict[str, list[tuple[str, Spans, float | None]]] = {}
+    for path in files:
+        for recording, said in read_file(path, config, fps)["recordings"].items():
+            for person, spans in said["annotators"].items():
+                name = person if len(files) == 1 else f"{path.name}:{person}"
+                found.setdefault(recording, []).append((name, spans, said["duration_s"]))
+    pairs = [
+        {"recording": recording, "first": one[0], "second": other[0], **agreement(one[1], other[1], one[2])}
+        for recording, people in found.items()
+        for one, other in combinations(people, 2)
+    ]
+    if not pairs:
+        raise NothingToCompare(files)
+    return pairs

@@ -1,0 +1,66 @@
+"""The command `kitchensync app`: serve the tablet and the desk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from storage.shell.given_path import given_path
+from storage.shell.output_options import OutputFolder
+
+
+class RigOfKitchen(click.ParamType):
+    """A rig file, for every kitchen or after `NAME=` for the one of that name."""
+
+    name = "[KITCHEN=]rig.toml"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        """Return it as it was given, once the file is seen to be there."""
+        path = value if Path(value).exists() else value.rpartition("=")[2]
+        given_path(exists=True).convert(path, parameter, context)
+        return str(value)
+
+
+@click.command()
+@click.option(
+    "--data",
+    type=OutputFolder(),
+    help="Folder of the recordings [default: recordings, made if absent].",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
+)
+@click.option(
+    "--recipes",
+    type=given_path(exists=True, file_okay=False),
+    help="Folder of task-graph files [default: our own].",
+)
+@click.option(
+    "--database", metavar="URL", help="postgresql://... instead of the app's own file in the data folder."
+)
+@click.option(
+    "--rig",
+    multiple=True,
+    type=RigOfKitchen(),
+    help="Let the tablet and the desk start and stop its devices; may be repeated, one for each kitchen.",
+)
+@click.option(
+    "--demo", is_flag=True, help="The guided tour: our own recipes and a data folder removed at the end."
+)
+def app(demo: bool, **options: Any) -> None:
+    """Serve the tablet and the desk: choose a recipe, prepare errors, follow the steps, log, review.
+
+    The first start prints a single-use invite for the admin. Beyond loopback everything is HTTPS by an authority of
+    our own; the page /doctor has its certificate for tablets. Prints `ready app=ADDRESS`; Ctrl-C ends it.
+
+    \b
+    Example: kitchensync app --demo
+    Example: kitchensync app --data recordings --host 0.0.0.0 --rig rig.toml
+    """
+    from recipe_app.web.serve import Setup, serve
+
+    joined = click.get_current_context().find_object(dict) or {}
+    serve(Setup(**options, demo=demo, station=joined.get("station")), say=click.echo)

@@ -1,0 +1,1 @@
+"""The command `export`: data sets in the forms that others train and ask with."""

@@ -1,0 +1,80 @@
+"""`kitchensync export`: data sets and recordings in the forms that other programs read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from storage.shell.lazy_group import LazyGroup, Table
+
+FORMS: Table = {
+    "localization": (
+        "recipe_app.commands.export.export_localization:localization",
+        "When each step was done, by film and part (JSON).",
+    ),
+    "seconds": (
+        "recipe_app.commands.export.export_seconds:seconds",
+        "One row a second of each step, with or without error (CSV).",
+    ),
+    "steps": (
+        "recipe_app.commands.export.export_steps:steps",
+        "One row a step: its segment and its errors (CSV).",
+    ),
+    "frames": (
+        "recipe_app.commands.export.export_frames:frames",
+        "Each picture, normal or not, and those to train on (CSV).",
+    ),
+    "features": (
+        "recipe_app.commands.export.export_features:features",
+        "A vector for each second of each film (NPZ).",
+    ),
+    "windows": (
+        "recipe_app.commands.export.export_windows:windows",
+        "Clips of two to five steps in a row (JSON).",
+    ),
+    "prompts": (
+        "recipe_app.commands.export.export_steps:prompts",
+        "Questions about each step, with the right answers (JSON).",
+    ),
+    "coherence": (
+        "recipe_app.commands.export.export_coherence:coherence",
+        "Examples for coherent mistake detection (JSON).",
+    ),
+    "promqa": (
+        "recipe_app.commands.export.export_promqa:promqa",
+        "What comes next, what was missed, what went wrong: examples (JSON).",
+    ),
+    "assembly": (
+        "recipe_app.commands.export.export_assembly:assembly",
+        "Questions about toys that are put together (JSON).",
+    ),
+    "keysteps": (
+        "recipe_app.commands.export.export_steps:keysteps",
+        "Steps of recordings without errors, in order, with times (JSON).",
+    ),
+}
+"""form -> (where its command lives, one line of help); a form of another folder is a line too."""
+
+
+def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        for name, (_place, words) in FORMS.items():
+            click.echo(f"{name:<14}{words}")
+        context.exit()
+
+
+@click.group(cls=LazyGroup, table=FORMS)
+@click.option(
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the forms."
+)
+def export(**_: Any) -> None:
+    """Write data sets and recordings in the forms that models and other programs read.
+
+    What is given is a folder in the published form of CaptainCook4D, or recordings: these are read as `release`
+    reads them, and one whose participant did not agree to release_raw is left out and named.
+
+    \b
+    Example:
+      kitchensync export seconds our-kitchens --out seconds.csv
+    """

@@ -1,0 +1,137 @@
+"""`kitchensync export assembly`: questions about toys that are put together, from graphs and mistake files."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.export_source import STRICT, answer, write_list
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.output_options import output_file
+
+if TYPE_CHECKING:
+    from recipe_app.graphs.model import Graph
+    from recipe_app.releases.promqa.assembly_steps import Span
+
+_MOST_BYTES = 256 << 20
+TOY = re.compile(r"(?:^|[_-])([a-z][0-9]{2}[a-z]?)(?=[_.-]|$)")
+"""The toy in the name of a sequence, such as `nusar-2021_action_both_9012-a16_9012_user_id_2021-02-01_162904`."""
+
+
+@click.command()
+@click.argument("graphs", type=given_path(exists=True, dir_okay=False))
+@click.argument("mistakes", type=given_path(exists=True, file_okay=False))
+@output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
+@click.option(
+    "--fine",
+    type=given_path(exists=True, dir_okay=False),
+    help="Assembly101's fine actions (CSV with video, start_frame, end_frame, action_cls): fills is_screwed.",
+)
+@click.option(
+    "--sample", "sampled", is_flag=True, help="Draw rows by kind of question [default: all moments]."
+)
+@click.option(
+    "--shift", type=click.FloatRange(0), default=0.0, help="End each film up to this many seconds later."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
+)
+@STRICT
+@answers("export-assembly/1")
+def assembly(
+    graphs: Path,
+    mistakes: Path,
+    out: Path,
+    force: bool,
+    fine: Path | None,
+    sampled: bool,
+    shift: float,
+    seed: int,
+    strict: bool,
+) -> Answer:
+    """Write a row for each moment after a step of an assembled toy, in the form of ProMQA-Assembly.
+
+    GRAPHS is a file of ProMQA-Assembly's graphs, MISTAKES a folder of Assembly101's mistake files: one CSV a
+    sequence, its name holds the toy. A row has toy, sequence, end (seconds), free_s (until the next step begins),
+    history (without what was taken apart), current, label (correct, mistake, correction), next, missing, candidates
+    (eight kinds), w_screw (the step fastens with a screw), is_screwed (null without --fine) and irregular_lines of
+    its file: these are counted, not guessed. --sample draws at most two of a kind and sequence and 100 of a kind,
+    mistakes of the last step first, and each row then has its kind.
+
+    \b
+    Example:
+      kitchensync export assembly graph/all.json annots --out assembly.json
+    """
+    from recipe_app.graphs.formats.assembly import parse_assembly
+    from recipe_app.graphs.formats.graph_files import read_text
+
+    toys = {
+        graph.recipe.recipe: graph for graph in parse_assembly(read_text(graphs), name=graphs.name).graphs
+    }
+    screwing = _screwing(fine) if fine else None
+    rows, warnings, sequences, irregular_lines = [], [], 0, 0
+    for path in sorted(mistakes.glob("*.csv")):
+        toy = _toy(path.stem, toys)
+        if toy is None:
+            warnings.append(f"left out: {path.name}: no graph of its toy")
+            continue
+        spans = None if screwing is None else screwing.get(path.stem, [])
+        found, irregular = _rows(path, toy, toys[toy], spans)
+        sequences, irregular_lines = sequences + 1, irregular_lines + irregular
+        rows += [{**row, "irregular_lines": irregular} for row in found]
+        warnings += [f"{path.name}: {irregular} irregular lines"] if irregular else []
+    if not sequences:
+        raise click.UsageError(f"{mistakes} has no CSV file of a toy in {graphs.name}")
+    moments = len(rows)
+    rows = _drawn(rows, sampled, shift, seed)
+    write_list(out, rows, force=force)
+    counts = {
+        "sequences": sequences,
+        "moments": moments,
+        "rows": len(rows),
+        "irregular_lines": irregular_lines,
+    }
+    said = {**counts, **({"kinds": _kinds(rows)} if sampled else {}), "file": str(out)}
+    return answer(said, warnings, f"{len(rows):,} rows of {sequences} sequences in {out}", strict=strict)
+
+
+def _rows(
+    path: Path, toy: str, graph: Graph, screwing: list[Span] | None
+) -> tuple[list[dict[str, Any]], int]:
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.releases.promqa.assembly_steps import assembly_rows, parse_steps
+
+    steps, irregular = parse_steps(read_text(path))
+    return list(assembly_rows(toy, path.stem, steps, graph, screwing)), irregular
+
+
+def _screwing(path: Path) -> dict[str, list[Span]]:
+    """Read when something was screwed. Raises BadGraph."""
+    from recipe_app.errors import BadGraph
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.releases.promqa.assembly_steps import screwing_spans
+
+    try:
+        return screwing_spans(read_text(path, most_bytes=_MOST_BYTES))
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise BadGraph(path.name, "", f"no table of fine actions ({error})") from error
+
+
+def _drawn(rows: list[dict[str, Any]], sampled: bool, shift: float, seed: int) -> list[dict[str, Any]]:
+    from recipe_app.releases.promqa.assembly_sampling import sample, shifted
+
+    drawn = sample(rows, seed) if sampled else rows
+    return shifted(drawn, shift, seed) if shift else drawn
+
+
+def _kinds(rows: list[dict[str, Any]]) -> dict[str, int]:
+    return dict(Counter(row["kind"] for row in rows))
+
+
+def _toy(stem: str, toys: dict[str, Graph]) -> str | None:
+    return next((name for name in TOY.findall(stem) if name in toys), None)

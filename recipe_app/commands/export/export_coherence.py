@@ -1,0 +1,170 @@
+"""`kitchensync export coherence`: examples for coherent mistake detection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from recipe_app.commands.export_source import CORRECTED, answer, given, read_split, source, write_list
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.output_options import output_file
+from storage.shell.outputs import write_into
+from storage.shell.progress import Bar
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from recipe_app.releases.given_data import GivenData
+    from recipe_app.releases.given_films import OpenFilm
+    from recipe_app.releases.tables.coherence_examples import Example
+
+
+@click.command()
+@source
+@output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
+@click.option(
+    "--split",
+    type=given_path(exists=True, dir_okay=False),
+    help="File of parts, as `release split` writes it: count the examples by part.",
+)
+@click.option(
+    "--frames",
+    is_flag=True,
+    help="Write pictures into a folder beside FILE.json, <name>.frames: of each half second of the single frames' "
+    "range the sharpest one; with --boundaries the one picture of each example.",
+)
+@click.option(
+    "--boundaries",
+    is_flag=True,
+    help="Show each step by the picture behind it, and mistakes by the one in front of it and by those of other "
+    "recordings in which another verb, another noun, or both were done.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
+)
+@CORRECTED
+@answers("export-coherence/1")
+def coherence(
+    paths: tuple[Path, ...],
+    numbering: Path | None,
+    strict: bool,
+    out: Path,
+    force: bool,
+    split: Path | None,
+    frames: bool,
+    boundaries: bool,
+    seed: int,
+    corrected: bool,
+) -> Answer:
+    """Write steps as examples for coherent mistake detection: an instruction, a range of the film, mistake or not.
+
+    By the rules of the published loader: only errors that a picture can show make a mistake; steps with none but
+    others (order, timing, temperature, measurement), steps not done and those under 0.1 s are left out and counted.
+    The range from..to is sampled ten times a second; `single_frame_range` are the samples of which one picture is
+    chosen.
+
+    --boundaries takes the steps without such errors. An example then has `step` (its start and end), `recording` and
+    `time` of its picture, and as mistake_type Action Incomplete, MisalignSRL_V, MisalignSRL_ARG1 or
+    MisalignSRL_V_ARG1; with --split, other recordings are of the same part. With --frames, steps that look alike
+    before and after (cosine of the pixels 0.95 or more) are left out, and dark ones. As published, a step of another
+    recording is shown at a moment inside it, steps that repeat the one before them stay, and only black pictures are
+    dark: that is warned of, and --corrected does what was meant.
+
+    \b
+    Example:
+      kitchensync export coherence our-kitchens --out examples.json
+    """
+    from recipe_app.releases.tables.boundary_examples import boundary_examples, published_faults
+    from recipe_app.releases.tables.coherence_examples import all_examples, counted
+    from recipe_app.releases.tables.step_rows import past_the_film
+
+    if corrected and not boundaries:
+        raise click.UsageError("--corrected goes with --boundaries; the other form has no known fault")
+    found = given(paths, numbering)
+    recordings = found.data.annotations.recordings
+    parts = read_split(split, found) if split else {}
+    part_of = {one: part for part, ids in parts.items() for one in ids}
+    warnings = past_the_film(found.data) + found.warnings
+    folder = out.with_suffix(".frames")
+    if boundaries:
+        rows, left_out, repeated = boundary_examples(recordings, part_of, seed, corrected=corrected)
+        warnings += [] if corrected else published_faults(repeated, frames=frames)
+        if frames:
+            rows, absent = _boundary_frames(found, rows, left_out, folder, force=force, corrected=corrected)
+            warnings += absent
+    else:
+        rows, left_out = all_examples(recordings)
+        warnings += _sharpest_frames(found, rows, folder, force=force) if frames else []
+    said = counted(rows, left_out, part_of)
+    said |= {} if boundaries else {"samples": sum(row["samples"] for row in rows)}
+    said |= {"frames": sum(len(row["frames"]) for row in rows)} if frames else {}
+    write_list(out, rows, force=force)
+    return answer(said | {"file": str(out)}, warnings, f"{len(rows):,} examples in {out}", strict=strict)
+
+
+def _sharpest_frames(found: GivenData, rows: list[Example], folder: Path, *, force: bool) -> list[str]:
+    """Write the pictures and name them in the rows; say which films are not here. Raises CannotWrite."""
+    from recipe_app.releases.coherence_frames import sharpest_frames
+    from recipe_app.releases.tables.coherence_examples import recording_of
+
+    absent: list[str] = []
+    for row in rows:
+        row |= {"frames": [], "frame_times": []}
+    for recording, film in _films(found, absent):
+        ours = [row for row in rows if recording_of(row) == recording]
+        for example, name, at_s, content in sharpest_frames(film, ours):
+            write_into(folder, {name: content}, force=force)
+            example["frames"].append(f"{folder.name}/{name}")
+            example["frame_times"].append(round(at_s, 4))
+    return _not_here(absent)
+
+
+def _boundary_frames(
+    found: GivenData,
+    rows: list[Example],
+    left_out: Counter[str],
+    folder: Path,
+    *,
+    force: bool,
+    corrected: bool,
+) -> tuple[list[Example], list[str]]:
+    """Write the pictures; return the examples that they show, and which films are not here. Raises CannotWrite."""
+    from recipe_app.releases.coherence_frames import BoundaryFrames
+
+    look, absent, written = BoundaryFrames(rows, corrected=corrected), list[str](), set[str]()
+    for recording, film in _films(found, absent):
+        for name, content in look.look(film, recording):
+            write_into(folder, {name: content}, force=force)
+            written.add(f"{folder.name}/{name}")
+    kept = []
+    for row in rows:
+        if why := look.why_left_out(row):
+            left_out[why] += 1
+        else:
+            kept.append(row | look.named(row, folder.name))
+    for name in written.difference(*(row["frames"] for row in kept)):
+        (folder.parent / name).unlink()
+    return kept, _not_here(absent)
+
+
+def _films(found: GivenData, absent: list[str]) -> Iterator[tuple[str, OpenFilm]]:
+    """Yield the films one after another; name those that are not here."""
+    from recipe_app.releases.given_films import open_film
+
+    recordings = [one.recording_id for one in found.data.annotations.recordings]
+    with Bar(unit="films") as bar:
+        for done, recording in enumerate(recordings):
+            bar.show(done, len(recordings), recording)
+            with open_film(found, recording) as film:
+                if film is None:
+                    absent.append(recording)
+                else:
+                    yield recording, film
+
+
+def _not_here(absent: list[str]) -> list[str]:
+    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []

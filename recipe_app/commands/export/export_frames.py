@@ -1,0 +1,111 @@
+"""`kitchensync export frames`: which pictures show nothing wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from recipe_app.commands.export_source import FPS, answer, given, read_split, source
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.output_options import OutputFolder, output
+from storage.shell.outputs import check_output, written
+
+if TYPE_CHECKING:
+    from recipe_app.graphs.formats.annotations import AnnotatedRecording
+    from recipe_app.releases.given_data import GivenData
+    from recipe_app.releases.tables.frame_rows import FilmOf
+
+TABLE, TRAINING = "frames.csv", "normal_training.csv"
+
+
+@click.command()
+@source
+@output("out", "--out", kind=OutputFolder(), required=True, help=f"Folder of {TABLE} and {TRAINING}.")
+@FPS
+@click.option(
+    "--every", type=click.IntRange(1), default=1, show_default=True, help="Take each N-th picture only."
+)
+@click.option(
+    "--split",
+    type=given_path(exists=True, dir_okay=False),
+    help="File of parts, as `release split` writes it: train with recordings of its part `train` only.",
+)
+@answers("export-frames/1")
+def frames(
+    paths: tuple[Path, ...],
+    numbering: Path | None,
+    strict: bool,
+    out: Path,
+    force: bool,
+    fps: str,
+    every: int,
+    split: Path | None,
+) -> Answer:
+    """Write for each picture of each film whether it is normal, and which ones to train on.
+
+    frames.csv: recording, frame (from 0), second, normal, capture_ns; `normal` is 0 within a step that has an error.
+    normal_training.csv: recording, frame, of recordings without any error. Pictures of own recordings are counted in
+    their frame index and have the time of capture; what was filmed in a privacy pause is left out. Of other films
+    the length and --fps tell how many there are.
+
+    \b
+    Example:
+      kitchensync export frames our-kitchens --every 30 --out frames
+    """
+    from recipe_app.releases.given_films import film_of
+    from recipe_app.releases.tables.step_rows import past_the_film
+
+    found = given(paths, numbering)
+    recordings = found.data.annotations.recordings
+    films = {one.recording_id: film_of(found, one.recording_id, Fraction(fps)) for one in recordings}
+    trained = _training(found, split)
+    for name in (TABLE, TRAINING):
+        check_output(out / name, force=force)
+    counts = {
+        "pictures": _write(out / TABLE, _table(recordings, films, every), force=force),
+        "training": _write(out / TRAINING, _list(trained, films, every), force=force),
+    }
+    hidden = sum(int(film.hidden.sum()) for film in films.values() if film.hidden is not None)
+    said = {"recordings": len(recordings), **counts, "hidden": hidden, "training_recordings": len(trained)}
+    words = f"{counts['pictures']:,} pictures, {counts['training']:,} to train on, in {out}"
+    return answer(said, past_the_film(found.data) + found.warnings, words, strict=strict)
+
+
+def _training(found: GivenData, split: Path | None) -> list[AnnotatedRecording]:
+    """Return the recordings without errors, those of the part to train on where there are parts."""
+    normal = [one for one in found.data.annotations.recordings if not one.is_error]
+    if split is None:
+        return normal
+    trained = set(read_split(split, found)["train"])
+    return [one for one in normal if one.recording_id in trained]
+
+
+def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf], every: int) -> Iterator[str]:
+    from recipe_app.releases.tables.frame_rows import COLUMNS, frame_rows
+    from storage.privacy import UNKNOWN
+
+    yield ",".join(COLUMNS) + "\n"
+    for one in recordings:
+        yield from frame_rows(one, films[one.recording_id], every, UNKNOWN)
+
+
+def _list(recordings: list[AnnotatedRecording], films: dict[str, FilmOf], every: int) -> Iterator[str]:
+    from recipe_app.releases.tables.frame_rows import TRAINING_COLUMNS, training_rows
+
+    yield ",".join(TRAINING_COLUMNS) + "\n"
+    for one in recordings:
+        yield from training_rows(one, films[one.recording_id], every)
+
+
+def _write(path: Path, lines: Iterator[str], *, force: bool) -> int:
+    """Write lines as they come; return how many there are below the header. Raises CannotWrite."""
+    count = -1
+    with written(path, force=force) as part, part.open("w", encoding="utf-8", newline="") as file:
+        for count, line in enumerate(lines):  # noqa: B007
+            file.write(line)
+    return count

@@ -1,0 +1,90 @@
+"""`kitchensync export localization`: when each step was done, as step localization reads it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from recipe_app.commands.export_source import FPS, answer, given, source
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.output_options import OutputFolder, output
+from storage.shell.outputs import write_into
+
+if TYPE_CHECKING:
+    from recipe_app.releases.given_data import GivenData
+    from recipe_app.releases.tables.localization import Split
+
+
+@click.command()
+@source
+@click.option(
+    "--splits",
+    required=True,
+    type=given_path(exists=True, file_okay=False),
+    help="Folder of <kind>_data_split_<type>.json, as `release split` writes them.",
+)
+@output("out", "--out", kind=OutputFolder(), required=True, help="Folder of <type>/<kind>.json.")
+@FPS
+@click.option(
+    "--drop-missing", is_flag=True, help="Leave steps out that were not done; mark recordings with errors."
+)
+@answers("export-localization/1")
+def localization(
+    paths: tuple[Path, ...],
+    numbering: Path | None,
+    strict: bool,
+    splits: Path,
+    out: Path,
+    force: bool,
+    fps: str,
+    drop_missing: bool,
+) -> Answer:
+    """Write when each step was done: one file a split, in the form of the published localization code.
+
+    As published, a step that was not done stands at -1 s and no recording is marked as one with errors; that is
+    warned of. --drop-missing writes it right.
+
+    \b
+    Example:
+      kitchensync export localization captaincook4d --splits captaincook4d/data_splits --out localization
+    """
+    from recipe_app.releases.tables.localization import Localization, faults_of, not_done
+    from recipe_app.releases.tables.step_rows import past_the_film
+
+    found = given(paths, numbering)
+    parts, warnings = _read_splits(splits, found)
+    form = Localization(found.data, fps, drop_missing)
+    files = {f"{name}.json": form.file(split) for name, split in parts.items()}
+    write_into(out, {name: text.encode() for name, text in files.items()}, force=force)
+    warnings += [] if drop_missing else faults_of(found.data, parts)
+    warnings += past_the_film(found.data) + found.other_rates(Fraction(fps)) + found.warnings
+    missing = {f"{name}.json": not_done(found.data, split) for name, split in parts.items()}
+    said = {"files": sorted(files), "not_done": missing, "dropped": drop_missing}
+    return answer(said, warnings, f"{len(files)} files in {out}", strict=strict)
+
+
+def _read_splits(folder: Path, found: GivenData) -> tuple[dict[str, Split], list[str]]:
+    """Return `<type>/<kind>` -> split, and a line for each file that gives none. Raises BadGraph, UsageError."""
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.releases.tables.localization import SPLIT_FILE, parse_split
+
+    known = [one.recording_id for one in found.data.annotations.recordings]
+    splits: dict[str, Split] = {}
+    warnings = []
+    for path in sorted(folder.iterdir()):
+        if (named := SPLIT_FILE.fullmatch(path.name)) is None:
+            continue
+        split = parse_split(read_text(path), path.name, known)
+        if split is None:
+            warnings.append(f"{path.name} divides steps, not recordings: no file of it")
+        elif not any(split.values()):
+            warnings.append(f"{path.name} holds no recording: no file of it")
+        else:
+            splits[f"{named[2]}/{named[1]}"] = split
+    if not splits:
+        raise click.UsageError(f"{folder} has no <kind>_data_split_<type>.json that holds a recording")
+    return splits, warnings

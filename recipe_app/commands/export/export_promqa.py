@@ -1,0 +1,248 @@
+"""`kitchensync export promqa`: examples of questions about a recording stopped after a step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.export_source import CORRECTED, answer, given, source, write_list
+from recipe_app.commands.options import SHOW_REQUESTS, asked, named_server, shown
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.output_options import output_file
+from storage.shell.progress import Bar
+
+if TYPE_CHECKING:
+    from recipe_app.releases.given_data import GivenData
+FILM_KIND = "gopro_4k"
+_MOST_BYTES = 64 << 20
+
+
+@click.command()
+@source
+@output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
+@click.option(
+    "--available",
+    type=given_path(exists=True, dir_okay=False),
+    help=f"JSON, recording -> kinds of its files: take only those with {FILM_KIND} [default: all].",
+)
+@click.option("--kinds", help="Only these kinds, separated by commas: next, missing, order, preparation, ...")
+@click.option(
+    "--sample",
+    "wanted",
+    type=click.IntRange(1),
+    help="Draw this many each of next and missing, an eighth as many of each other kind [default: all].",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
+)
+@click.option(
+    "--verified",
+    is_flag=True,
+    help="Take only questions that people verified at the desk, with their answers (own recordings).",
+)
+@click.option(
+    "--clips", is_flag=True, help="Write the film of each example, stopped at its end, into FILE.clips."
+)
+@click.option(
+    "--frames",
+    is_flag=True,
+    help="Write one picture a second of each film, the last one of it too, into FILE.frames.",
+)
+@click.option(
+    "--against",
+    type=given_path(exists=True, dir_okay=False),
+    help="Published examples (JSON): list which come out again and which not, with the cause.",
+)
+@click.option(
+    "--model",
+    "by_model",
+    is_flag=True,
+    help="Have a model write questions with answers: texts of steps and errors leave this computer.",
+)
+@SHOW_REQUESTS
+@CORRECTED
+@answers("export-promqa/1")
+def promqa(
+    paths: tuple[Path, ...],
+    numbering: Path | None,
+    strict: bool,
+    out: Path,
+    force: bool,
+    available: Path | None,
+    kinds: str | None,
+    wanted: int | None,
+    seed: int,
+    verified: bool,
+    clips: bool,
+    frames: bool,
+    against: Path | None,
+    by_model: bool,
+    show_requests: bool,
+    corrected: bool,
+) -> Answer:
+    """Write examples in the form of ProMQA: the film stopped after a step, and what is asked there.
+
+    `next` asks which steps can come next, `missing` which were passed over, by the graph of the recipe; order,
+    preparation, measurement, timing, technique and temperature ask what went wrong, where an annotator said so.
+    `step_id` is the node of the graph; one whose text the graph lacks has none and is warned of. Counts are of all
+    candidates, before --sample. Clips are the beginning of the small film, picture for picture; they are many
+    where nothing is sampled. A row then has clip, clip_frames, last_frame_s and frames.
+
+    By the published rules a step that ends in the first five seconds is neither asked about nor history; that is
+    warned of, and --corrected keeps it as history.
+
+    --model asks an OpenAI-compatible server: KITCHENSYNC_QUESTIONS_URL (base address), KITCHENSYNC_QUESTIONS_MODEL
+    and, if it wants a key, KITCHENSYNC_QUESTIONS_KEY_FILE or KITCHENSYNC_QUESTIONS_KEY_ENV. Only recordings whose
+    participant agreed to third_party_processing are asked about; no picture is sent. Each row keeps everything that
+    was said (`generation`), and the one of three questions that the seed drew (`verification`), to be verified at
+    the desk. The answers stand in FILE.answers.jsonl too: run again, only what is missing is asked.
+
+    \b
+    Example:
+      kitchensync export promqa captaincook4d --available links.json --out examples.json
+    """
+    from recipe_app.releases.promqa.sampling import sample
+
+    chosen, found = _kinds(kinds), given(paths, numbering)
+    films = _available(available) if available else None
+    made, warnings, recordings = _examples(found, films, corrected=corrected)
+    made = [one for one in made if one["type"] in chosen]
+    beside = _against(against, chosen, made) if against else {}
+    if verified:
+        from recipe_app.releases.verified_rows import verified_rows  # it knows of films
+
+        made, without = verified_rows(found, made)
+        warnings += [f"nobody verified questions of {recording}" for recording in without]
+    rows = made if wanted is None else sample(made, wanted, seed)
+    warnings += _beside(found, rows, out, clips, frames, force) if clips or frames else []
+    if by_model or show_requests:
+        rows, told, lines = _by_model(found, rows, out, seed, show_requests)
+        beside, warnings = beside | told, warnings + lines
+    write_list(out, rows, force=force)
+    said = {"recordings": recordings, **_counted(made), "written": len(rows), "file": str(out), **beside}
+    return answer(said, warnings + found.warnings, f"{len(rows):,} examples in {out}", strict=strict)
+
+
+def _examples(
+    found: GivenData, films: frozenset[str] | None, *, corrected: bool
+) -> tuple[list[dict[str, Any]], list[str], int]:
+    """Return the examples, a line for each thing that is not as it should be, and of how many recordings they are."""
+    from recipe_app.releases.promqa.questions import Targets, examples
+
+    targets = {stem: Targets.of(graph) for stem, graph in found.graphs().items()}
+    taken = [one for one in found.data.annotations.recordings if films is None or one.recording_id in films]
+    known = [one for one in taken if one.graph_stem in targets]
+    made, unknown, vanished = [], [], 0
+    for one in known:
+        found_here = examples(one, targets[one.graph_stem], corrected=corrected)
+        made += found_here.rows
+        unknown += [one.recording_id] * found_here.unknown
+        vanished += found_here.vanished
+    without = sorted({one.graph_stem for one in taken} - targets.keys())
+    warnings = [f"no graph of {stem}: its recordings are left out" for stem in without]
+    if unknown:
+        warnings.append(f"{len(unknown)} steps have a text that the graph lacks: {', '.join(unknown[:5])}")
+    if vanished:
+        warnings.append(
+            f"{vanished} steps end in the first 5 s and vanish, as published; --corrected keeps them as history"
+        )
+    return made, warnings, len(known)
+
+
+def _against(path: Path, kinds: frozenset[str], made: list[dict[str, Any]]) -> dict[str, Any]:
+    """Compare published examples of these kinds. Raises BadGraph."""
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.releases.promqa.published_examples import compared, parse_examples
+
+    published = parse_examples(read_text(path, most_bytes=_MOST_BYTES), path.name)
+    return {"against": compared([one for one in published if one["type"] in kinds], made)}
+
+
+def _by_model(
+    found: GivenData, rows: list[dict[str, Any]], out: Path, seed: int, show: bool
+) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
+    """Return the rows with what a model wrote, or what would be sent; counts; a line for each trouble."""
+    from recipe_app.releases.consent_of_all import may_be_processed
+    from recipe_app.releases.model_answers import ModelRequest
+    from recipe_app.releases.promqa.generation import SCHEMA, generated, prompt_of
+
+    server = named_server("questions")
+    agreed, lines = may_be_processed(found)
+    prompts = {one["question_id"]: prompt_of(one) for one in rows if one["recording_id"] in agreed}
+    requests = [ModelRequest(name, prompt, SCHEMA) for name, prompt in prompts.items()]
+    if show:
+        sent = shown(server, requests)
+        return sent, {"would_send": {"host": server.host, "bytes": sum(one["bytes"] for one in sent)}}, lines
+    answers = asked(server, requests, out, "questions")
+    made = [
+        generated(one, prompts[name], answers.texts[name], server.model, seed)
+        if (name := one["question_id"]) in prompts
+        else one
+        for one in rows
+    ]
+    refused = sum("refused" in one.get("generation", ()) for one in made)
+    lines += answers.warnings("questions", refused)
+    return made, {"generation": answers.counts(refused)}, lines
+
+
+def _beside(
+    found: GivenData, rows: list[dict[str, Any]], out: Path, clips: bool, frames: bool, force: bool
+) -> list[str]:
+    """Write films and pictures beside the list; say which films are not here. Raises CannotWrite, UnreadableMedia."""
+    from recipe_app.films.review_film import facts_of, film_of
+    from recipe_app.releases.prefix_clips import HEIGHT, PrefixWish, write_prefixes
+
+    def small_film(recording: Path) -> Path | None:
+        return film_of(recording, HEIGHT) if facts_of(recording, HEIGHT) else None
+
+    wish = PrefixWish(out, clips, frames, force, small_film)
+    by_recording: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_recording.setdefault(row["recording_id"], []).append(row)
+    absent = []
+    with Bar(unit="films") as bar:
+        for done, (recording, ours) in enumerate(by_recording.items()):
+            bar.show(done, len(by_recording), recording)
+            if not write_prefixes(found, recording, ours, wish):
+                absent.append(recording)
+    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
+
+
+def _counted(made: list[dict[str, Any]]) -> dict[str, Any]:
+    from recipe_app.releases.promqa.prefixes import BEFORE_ALL
+
+    lengths = {
+        kind: [len(one[f"{kind}_steps"]) for one in made if one["type"] == kind]
+        for kind in ("next", "missing")
+    }
+    return {
+        "candidates": dict(sorted(Counter(one["type"] for one in made).items())),
+        **{f"{kind}_empty": found.count(0) for kind, found in lengths.items()},
+        **{f"{kind}_sum": sum(found) for kind, found in lengths.items()},
+        "clip0_candidates": sum(one["current_step"]["step_id"] == BEFORE_ALL for one in made),
+    }
+
+
+def _kinds(text: str | None) -> frozenset[str]:
+    from recipe_app.releases.promqa.questions import KINDS
+
+    words = KINDS if text is None else [word.strip() for word in text.split(",")]
+    if unknown := [word for word in words if word not in KINDS]:
+        raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")
+    return frozenset(words)
+
+
+def _available(path: Path) -> frozenset[str]:
+    """Return the recordings that have the camera's film. Raises BadGraph."""
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.graphs.formats.strict_json import Reader, load
+
+    read = Reader(path.name)
+    kinds = read.object(load(read_text(path, most_bytes=_MOST_BYTES), path.name), "")
+    if wrong := next((one for one, found in kinds.items() if not isinstance(found, list | dict)), None):
+        raise read.fail(wrong, "neither a list of kinds nor links by kind")
+    return frozenset(one for one, found in kinds.items() if FILM_KIND in found)

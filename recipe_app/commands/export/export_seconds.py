@@ -1,0 +1,87 @@
+"""`kitchensync export seconds`: sub-segments of each step, as error recognition reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from recipe_app.commands.export_source import answer, given, source
+from storage.shell.answer import Answer, answers
+from storage.shell.output_options import output_file
+from storage.shell.outputs import write_output
+
+if TYPE_CHECKING:
+    from recipe_app.releases.tables.seconds import Task
+
+CATEGORIES = ("preparation", "temperature", "measurement", "timing", "technique")
+
+
+@click.command()
+@source
+@output_file("out", "--out", required=True, metavar="FILE.csv", help="Table to write.")
+@click.option(
+    "--window", type=click.Choice(["1", "2"]), default="1", show_default=True, help="Seconds of a row."
+)
+@click.option(
+    "--task",
+    type=click.Choice(["er", "eer", "ecr"]),
+    default="er",
+    show_default=True,
+    help="er: has the step an error (1) or not (0); eer: the same for the first half of each step; ecr: which "
+    "category (preparation 2, temperature 3, measurement 4, timing 5, technique 6, another or none 0).",
+)
+@click.option(
+    "--category",
+    type=click.Choice(CATEGORIES),
+    help="With --task ecr: label 1 for the steps of this category, else 0.",
+)
+@click.option(
+    "--grid",
+    type=click.Choice(["recording", "segment"]),
+    default="recording",
+    show_default=True,
+    help="Count whole seconds of the recording, a step's entries joined; or from the start of each segment.",
+)
+@answers("export-seconds/1")
+def seconds(
+    paths: tuple[Path, ...],
+    numbering: Path | None,
+    strict: bool,
+    out: Path,
+    force: bool,
+    window: str,
+    task: Task,
+    category: str | None,
+    grid: str,
+) -> Answer:
+    """Write a row for each second of each step: recording,step_id,second,label.
+
+    `second` is where the row begins, in seconds of the film. By the published rule all rows of a step have the label
+    of its last entry, and the last row of a segment may reach beyond its end.
+
+    \b
+    Example:
+      kitchensync export seconds captaincook4d --task eer --out early.csv
+    """
+    from recipe_app.releases.tables.csv_text import csv_text
+    from recipe_app.releases.tables.seconds import COLUMNS, SubSegments, with_several_categories
+    from recipe_app.releases.tables.step_rows import past_the_film
+
+    if category is not None and task != "ecr":
+        raise click.UsageError("--category goes with --task ecr")
+    asked = SubSegments(task, int(window), category, by_segment=grid == "segment")
+    found = given(paths, numbering)
+    recordings = found.data.annotations.recordings
+    rows = [row for one in recordings for row in asked.rows(one)]
+    warnings = past_the_film(found.data) + found.warnings
+    several = sum(map(with_several_categories, recordings)) if task == "ecr" and category is None else 0
+    if several:
+        warnings.append(
+            f"{several} steps have several categories and the label of the first; give --category"
+        )
+    write_output(out, csv_text(COLUMNS, rows).encode(), force=force)
+    labels = {str(label): sum(row[3] == label for row in rows) for label in sorted({row[3] for row in rows})}
+    said = {"recordings": len(recordings), "rows": len(rows), "labels": labels, "file": str(out)}
+    return answer(said, warnings, f"{len(rows):,} rows in {out}", strict=strict)

@@ -1,0 +1,227 @@
+"""`kitchensync export windows`: clips of some steps in a row, questions about objects in them, with evidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.export_source import answer, given, read_split, source, write_list
+from recipe_app.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.output_options import output_file
+
+if TYPE_CHECKING:
+    from recipe_app.releases.given_data import GivenData
+    from recipe_app.releases.model_answers import ModelRequest
+
+Rows = list[dict[str, Any]]
+
+
+@click.command()
+@source
+@output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
+@click.option(
+    "--sizes", default="2,3,4,5", show_default=True, help="How many steps a clip has, separated by commas."
+)
+@click.option(
+    "--max-seconds", type=click.FloatRange(0, min_open=True), help="Leave out clips longer than this."
+)
+@click.option("--questions", "asks", is_flag=True, help="Write questions about objects in the clips instead.")
+@click.option("--sample", "wanted", type=click.IntRange(1), help="Draw so many questions [default: all].")
+@SEED
+@click.option(
+    "--model",
+    "by_model",
+    is_flag=True,
+    help="Have models check the questions: texts of steps and errors leave this computer.",
+)
+@SHOW_REQUESTS
+@click.option(
+    "--verified",
+    is_flag=True,
+    help="Write the questions whose evidence two people marked at the desk instead (own recordings).",
+)
+@click.option(
+    "--split",
+    type=given_path(exists=True, dir_okay=False),
+    help="Parts of recordings, as `release split` writes them: adds `split` to each row.",
+)
+@answers("export-windows/1")
+def windows(
+    paths: tuple[Path, ...],
+    numbering: Path | None,
+    strict: bool,
+    out: Path,
+    force: bool,
+    sizes: str,
+    max_seconds: float | None,
+    asks: bool,
+    wanted: int | None,
+    seed: int,
+    by_model: bool,
+    show_requests: bool,
+    verified: bool,
+    split: Path | None,
+) -> Answer:
+    """Write clips of some steps in a row: id, recording, start, end, step_ids, texts, spans, errors, objects.
+
+    Times are seconds of the film. Steps are taken in order of their start; a clip ends with the last end among its
+    steps, and the next one begins one step later. `objects` are the ingredients and tools that the texts name.
+
+    --questions asks about an object that two steps of a clip name, in the five forms of ProcObject-10K, with an
+    answer from the texts. --model has the server of KITCHENSYNC_QUESTIONS_URL and _MODEL answer each without the
+    film, that of KITCHENSYNC_JUDGE_URL and _MODEL rate it (1 to 5) and say whether the steps tell the answer;
+    keys as in `export promqa`. `dropped` says commonsense (4 or 5) or evidence; `checks` is all that was said.
+    Only recordings whose participant agreed to third_party_processing are sent. The desk takes the list.
+
+    --verified writes what two people marked: keys as published, evidence in seconds from the clip's start.
+    `reasoning` is multi-hop where the evidence is several moments; `iou` is how far both passes overlap; `about` are
+    the steps that the evidence meets, which --model then has checked.
+
+    \b
+    Example:
+      kitchensync export windows our-kitchens --sizes 2,3 --max-seconds 120 --out windows.json
+    """
+    from recipe_app.releases.tables.step_rows import counted, past_the_film
+    from recipe_app.releases.tables.step_rows import windows as clips
+    from storage.shell.outputs import check_output
+
+    sizes_wanted = _sizes(sizes)
+    if verified and asks:
+        raise click.UsageError("--questions are not marked yet, --verified are; give one of them")
+    if (by_model or show_requests) and not (asks or verified):
+        raise click.UsageError("--model and --show-requests are for --questions or --verified")
+    if wanted and not asks:
+        raise click.UsageError("--sample is for --questions")
+    check_output(out, force=force)  # before a model is asked: answers cost money
+    found = given(paths, numbering)
+    recordings = found.data.annotations.recordings
+    made = {size: [clip for one in recordings for clip in clips(one, size)] for size in sizes_wanted}
+    limit = float("inf") if max_seconds is None else max_seconds
+    kept = {size: [one for one in all_ if one["end"] - one["start"] <= limit] for size, all_ in made.items()}
+    rows = [clip for clips_of_size in kept.values() for clip in clips_of_size]
+    said: dict[str, Any] = {
+        "recordings": len(recordings),
+        "windows": {str(size): counted(found_clips) for size, found_clips in kept.items()},
+        "left_out": sum(map(len, made.values())) - len(rows),
+    }
+    warnings = past_the_film(found.data) + found.warnings
+    what = "clips"
+    if asks:
+        what, rows = "questions", _questions(found, rows, wanted, seed)
+        said |= {"candidates": _by_type(rows)}
+    if verified:
+        what, rows = "questions", _verified(found, said, warnings)
+    if by_model or show_requests:
+        check = _show if show_requests else _check
+        rows = check(found, rows, out, said, warnings)
+    if split and not show_requests:
+        rows = _in_parts(rows, read_split(split, found), said, warnings)
+    write_list(out, rows, force=force)
+    return answer({**said, "file": str(out)}, warnings, f"{len(rows):,} {what} in {out}", strict=strict)
+
+
+def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> Rows:
+    from recipe_app.releases.grounding.object_questions import drawn, questions
+
+    names = {one.recording_id: one.activity_name for one in found.data.annotations.recordings}
+    rows = [row for clip in clips for row in questions(clip, names[clip["recording"]])]
+    return drawn(rows, wanted, seed) if wanted else rows
+
+
+def _verified(found: GivenData, said: dict[str, Any], warnings: list[str]) -> Rows:
+    from recipe_app.releases.verified_rows import evidence_rows
+
+    rows, rejected, without = evidence_rows(found)
+    said |= {"verified": _by_type(rows), "rejected": rejected}
+    said["mean_iou"] = sum(one["iou"] for one in rows) / len(rows) if rows else None
+    if without:
+        warnings.append(f"nobody marked evidence in {len(without)} recordings: {', '.join(without[:5])}")
+    return rows
+
+
+def _by_type(rows: Rows) -> dict[str, int]:
+    return dict(sorted(Counter(one["qa_type"] for one in rows).items()))
+
+
+def _in_parts(rows: Rows, split: dict[str, list[str]], said: dict[str, Any], warnings: list[str]) -> Rows:
+    """Add its part to each row: no recording is in two. Those of recordings in no part are left out and counted."""
+    part_of = {recording: part for part, recordings in split.items() for recording in recordings}
+    inside = [{**row, "split": part_of[row["recording"]]} for row in rows if row["recording"] in part_of]
+    said["by_split"] = dict(sorted(Counter(row["split"] for row in inside).items()))
+    if len(inside) < len(rows):
+        warnings.append(f"{len(rows) - len(inside)} are of recordings in no part and are left out")
+    return inside
+
+
+def _sent(found: GivenData, rows: Rows, warnings: list[str]) -> Rows:
+    from recipe_app.releases.consent_of_all import may_be_processed
+
+    agreed, lines = may_be_processed(found)
+    warnings += lines
+    return [row for row in rows if row["recording"] in agreed]
+
+
+def _show(found: GivenData, rows: Rows, _out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
+    """Return what would be sent; the judge gets each guess too, which is not known before."""
+    from recipe_app.releases.grounding.model_checks import evidence_prompt, guess_prompt
+
+    sent = _sent(found, rows, warnings)
+    requests = [shown(named_server("questions"), _requests(sent, guess_prompt))]
+    requests += [shown(named_server("judge"), _requests(sent, evidence_prompt))]
+    listed = [one for some in requests for one in some]
+    said["would_send"] = {"requests": len(listed), "bytes": sum(one["bytes"] for one in listed)}
+    return listed
+
+
+def _check(found: GivenData, rows: Rows, out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
+    """Return the rows with what models said of those that may be sent."""
+    from recipe_app.releases.grounding import model_checks
+
+    writer, judge = named_server("questions"), named_server("judge")
+    sent = _sent(found, rows, warnings)
+    guesses = asked(writer, _requests(sent, model_checks.guess_prompt), out, "guesses")
+    read = {name: guess for name, text in guesses.texts.items() if (guess := model_checks.guess_of(text))}
+    guessed = [row for row in sent if row["question_id"] in read]
+    to_rate = _requests(guessed, lambda row: model_checks.rating_prompt(row, read[row["question_id"]]))
+    ratings = asked(judge, to_rate, out, "ratings")
+    told = asked(judge, _requests(sent, model_checks.evidence_prompt), out, "evidence checks")
+    made = []
+    for row in rows:
+        name = row["question_id"]
+        known = [replies.texts.get(name) for replies in (guesses, ratings, told)]
+        made.append(model_checks.checked(row, *known) if name in told.texts else row)
+    refused = {
+        "guesses": sum(text is not None for text in guesses.texts.values()) - len(read),
+        "ratings": _unread(made, "commonsense"),
+        "evidence checks": _unread(made, "evidence"),
+    }
+    said["checks"] = {}
+    for what, replies in (("guesses", guesses), ("ratings", ratings), ("evidence checks", told)):
+        said["checks"][what.replace(" ", "_")] = replies.counts(refused[what])
+        warnings += replies.warnings(what, refused[what])
+    said["dropped"] = dict(sorted(Counter(row["dropped"] for row in made if "dropped" in row).items()))
+    return made
+
+
+def _unread(rows: Rows, check: str) -> int:
+    said = [row["checks"][check] for row in rows if "checks" in row]
+    return sum(one["response"] is not None and one["value"] is None for one in said)
+
+
+def _requests(rows: Rows, prompt: Callable[[dict[str, Any]], str]) -> list[ModelRequest]:
+    from recipe_app.releases.model_answers import ModelRequest
+
+    return [ModelRequest(row["question_id"], prompt(row)) for row in rows]
+
+
+def _sizes(text: str) -> list[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and 1 <= int(word) <= 1000 for word in words):
+        raise click.BadParameter(f"{text!r}: not numbers of steps, such as 2,3", param_hint="--sizes")
+    return list(dict.fromkeys(map(int, words)))

@@ -1,0 +1,1 @@
+"""The command `graph`: task graphs, orders, error scripts, hints and scores."""

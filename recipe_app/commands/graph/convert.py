@@ -1,0 +1,221 @@
+"""`kitchensync graph convert` and `agree`: graphs from one format into another, and two annotators' graphs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.options import FILE
+from storage.shell.answer import Answer, answers, show_table
+from storage.shell.given_path import given_path
+from storage.shell.output_options import output
+from storage.shell.outputs import write_into, write_output
+
+if TYPE_CHECKING:
+    from recipe_app.graphs.model import Graph
+
+FORMATS = ("captaincook4d", "graph", "dot", "assembly")
+SOURCES = ("cooklang", "jsonld", "text")
+
+
+@click.command()
+@FILE
+@click.option(
+    "--to", "target", type=click.Choice(FORMATS), default="graph", show_default=True, help="Format to write."
+)
+@click.option(
+    "--from", "source", type=click.Choice(FORMATS + SOURCES), help="Format to read [default: seen from FILE]."
+)
+@output("out", "--out", help="File to write, a folder for a folder [default: standard output].")
+@click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
+@click.option(
+    "--style",
+    type=click.Choice(["ids", "text"]),
+    default="ids",
+    show_default=True,
+    help="With --to dot: nodes are ids with labels, or the texts of the steps alone, as prompts show them.",
+)
+@click.option("--language", default="", help="Write the texts of this language version.")
+@click.option("--accept", is_flag=True, help="Take every suggested edge as an edge.")
+@answers("convert/1")
+def convert(
+    file: Path,
+    target: str,
+    source: str | None,
+    out: Path | None,
+    force: bool,
+    toy: str,
+    style: str,
+    language: str,
+    accept: bool,
+) -> Answer:
+    """Write the graph or recipe in FILE in another format; say what the new format cannot hold.
+
+    Reads CaptainCook4D JSON, graph.json, DOT, ProMQA-Assembly; a recipe as plain text, Cooklang (.cook) or
+    schema.org JSON-LD becomes a new graph whose edges are suggestions. When FILE is a folder of annotations, all
+    its annotation files and task graphs are written into the folder --out.
+
+    \b
+    Example: kitchensync graph convert examples/recipes/tea_and_toast.json --to dot
+    Example: kitchensync graph convert pancakes.cook --out pancakes.graph.json
+    """
+    if style == "text" and target != "dot":
+        raise click.UsageError("--style text goes with --to dot")
+    if file.is_dir():
+        answer = convert_folder(file, out, force=force)
+    else:
+        answer = convert_file(
+            file,
+            target,
+            source=source,
+            out=out,
+            toy=toy,
+            language=language,
+            accept_all=accept,
+            force=force,
+            only_texts=style == "text",
+        )
+    lost = [f"note: {file.name}: {target} cannot hold {one}" for one in answer["lost"]]
+    return Answer(answer, _print_converted, lost)
+
+
+def _print_converted(said: dict[str, Any]) -> None:
+    if "text" in said:
+        click.echo(said["text"], nl=False)
+    else:
+        click.echo(f"wrote {', '.join(said['written'])}")
+
+
+def convert_file(
+    file: Path,
+    target: str,
+    *,
+    source: str | None,
+    out: Path | None,
+    toy: str,
+    language: str,
+    accept_all: bool,
+    force: bool = False,
+    only_texts: bool = False,
+) -> dict[str, Any]:
+    """Build the `convert/1` object of one graph, and write the file; `only_texts` is DOT without ids."""
+    from recipe_app.graphs.formats.by_name import format_graph, kind_of, parse_graph, written_back
+    from recipe_app.graphs.formats.dot import format_dot_texts
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.graphs.text.recipe_text import accept
+
+    text = read_text(file)
+    kind = source or kind_of(file.name, text)
+    graph = parse_graph(text, name=file.name, kind=kind, toy=toy)
+    if accept_all:
+        graph = accept(graph)
+    if language:
+        graph = graph.in_language(language)
+    if only_texts:
+        made = format_dot_texts(graph)
+    else:
+        made = (written_back(text, kind, graph) if kind == target else None) or format_graph(graph, target)
+    answer: dict[str, Any] = {
+        "schema": "convert/1",
+        "file": file.name,
+        "from": kind,
+        "to": target,
+        "graph_hash": graph.content_hash,
+        "suggested": len(graph.suggested),
+        "lost": ["ids", *lost_in(graph, "captaincook4d")] if only_texts else lost_in(graph, target),
+    }
+    if out is None:
+        return {**answer, "text": made}
+    write_output(out, made.encode(), force=force)
+    return {**answer, "written": [str(out)]}
+
+
+def lost_in(graph: Graph, target: str) -> list[str]:
+    """Name what a format cannot hold of a graph."""
+    if target in ("graph", "dot"):
+        return []
+    facts = {
+        "spans": any(step.spans for step in graph.nodes),
+        "times, hazards": any(step.est_s or step.passive or step.hazards for step in graph.nodes),
+        "kinds and origins of edges": any(link.kind or link.why or link.origin for link in graph.links),
+        "suggested edges": bool(graph.suggested),
+        "languages": bool(graph.wordings or graph.language),
+    }
+    return [name for name, present in facts.items() if present]
+
+
+def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> dict[str, Any]:
+    """Write all annotation files and task graphs of a folder into another."""
+    from recipe_app.errors import BadGraph
+    from recipe_app.graphs.formats.annotation_files import format_annotations
+    from recipe_app.graphs.formats.by_name import written_back
+    from recipe_app.graphs.formats.graph_files import read_annotations, read_task_graphs, read_text
+
+    if out is None:
+        raise BadGraph(folder.name, "", "a folder is written into a folder; name it with --out")
+    annotations = read_annotations(folder)
+    if contrary := annotations.contradictions:
+        raise BadGraph(
+            folder.name, contrary[0], "two files disagree on its steps; take both from one release"
+        )
+    made = format_annotations(annotations)
+    for stem, graph in read_task_graphs(folder).items():
+        path = f"task_graphs/{stem}.json"
+        made[path] = written_back(read_text(folder / path), "captaincook4d", graph)
+    write_into(out, {path: text.encode() for path, text in made.items()}, force=force)
+    return {
+        "schema": "convert/1",
+        "file": folder.name,
+        "to": "captaincook4d",
+        "written": sorted(made),
+        "lost": [],
+    }
+
+
+@click.command()
+@click.argument("first", type=given_path(exists=True))
+@click.argument("second", type=given_path(exists=True))
+@answers("graph-agree/1")
+def agree(first: Path, second: Path) -> Answer:
+    """Say how far two annotators' graphs of one recipe agree, in FIRST and SECOND.
+
+    Edge precision, recall and F1 as drawn, reduced and in the closure, the share of valid orders that they have in
+    common, and the edges that only one of them asks for. `fastening` is the share of steps that both mark alike as
+    fastened with a screw (graphs of ProMQA-Assembly).
+
+    \b
+    Example: kitchensync graph agree ann.json ben.json
+    """
+    return Answer(agree_answer(first, second), _print_agreement)
+
+
+def _print_agreement(answer: dict[str, Any]) -> None:
+    forms = ("raw", "raw_with_ends", "reduced", "closure", "cross")
+    show_table(
+        ["edges", "precision", "recall", "F1"],
+        [
+            [form.replace("_", " "), *(f"{answer[form][key]:.3f}" for key in ("precision", "recall", "f1"))]
+            for form in forms
+        ],
+    )
+    overlap = answer["order_overlap"]
+    click.echo(f"\nvalid orders in common: {'too many to count' if overlap is None else f'{overlap:.1%}'}")
+    if answer["fastening"] is not None:
+        click.echo(f"steps marked alike as fastened: {answer['fastening']:.1%}")
+    for which in ("first", "second"):
+        name, side = answer[which], f"only_{which}"
+        click.echo(f"only {name}: {', '.join(f'{u} -> {v}' for u, v in answer[side]) or 'none'}")
+
+
+def agree_answer(first: Path, second: Path) -> dict[str, Any]:
+    """Build the `graph-agree/1` object."""
+    from recipe_app.graphs.formats.assembly import equal_ticks
+    from recipe_app.graphs.formats.graph_files import read_graph
+    from recipe_app.graphs.order.agreement import agree
+
+    graphs = read_graph(first), read_graph(second)
+    names = {"first": first.name, "second": second.name}
+    return {"schema": "graph-agree/1", **names, **asdict(agree(*graphs)), "fastening": equal_ticks(*graphs)}

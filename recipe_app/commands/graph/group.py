@@ -1,0 +1,23 @@
+"""The command `kitchensync graph ...`."""
+
+from __future__ import annotations
+
+import click
+
+from recipe_app.commands.graph.check_and_orders import check, orders
+from recipe_app.commands.graph.convert import agree, convert
+from recipe_app.commands.graph.score_and_evidence import evidence, score
+from recipe_app.commands.graph.scripts_and_hints import hints, script
+
+
+@click.group()
+def graph() -> None:
+    """Check task graphs, draw orders and error scripts from them, and judge recordings against them.
+
+    \b
+    Example: kitchensync graph orders examples/recipes/tea_and_toast.json --count 3 --seed 1
+    """
+
+
+for command in (check, orders, script, hints, score, evidence, agree, convert):
+    graph.add_command(command)

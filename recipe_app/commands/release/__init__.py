@@ -1,0 +1,1 @@
+"""The command `release`: data sets made, split, counted, checked and sent."""

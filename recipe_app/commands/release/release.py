@@ -1,0 +1,278 @@
+"""`kitchensync release`: recordings become a data set in the published form; a data set is checked."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.options import DATABASE, GivenSource
+from recipe_app.commands.release.release_push import push
+from recipe_app.commands.release.release_split import split
+from recipe_app.commands.release.release_stats import stats
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import WITHOUT_CONSENT, given_path
+from storage.shell.output_options import OutputFolder, OutputPath, output
+from storage.shell.outputs import write_output
+from storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
+
+if TYPE_CHECKING:
+    from recipe_app.releases.cards.about import About
+    from recipe_app.releases.media_of_all import MediaOrder
+    from recipe_app.releases.release import Stated
+    from storage.batch.runner import Workforce
+
+RECORDINGS = Path("recordings")
+"""The data folder of the app when nobody says another."""
+
+
+@click.group()
+def release() -> None:
+    """Make data sets of recordings, divide them into parts, and check them.
+
+    \b
+    Example:
+      kitchensync release captaincook4d data --out our-kitchens
+      kitchensync release check our-kitchens
+    """
+
+
+for command in (split, stats, push):
+    release.add_command(command)
+
+
+@release.command("captaincook4d")
+@click.argument("paths", nargs=-1, required=True, type=GivenSource())
+@output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the data set.")
+@click.option(
+    "--numbering",
+    type=OutputPath(),
+    help="Table of the published ids, not to be published itself [default: OUT.numbering.json].",
+)
+@click.option(
+    "--media",
+    default="360p",
+    show_default=True,
+    help="Films and synchronized data, separated by commas: 4k (the camera's own film without place and serial "
+    "number), 720p, 360p (small films), hololens (the headset's streams on its camera's frames); nothing for none.",
+)
+@click.option(
+    "--data",
+    type=OutputFolder(),
+    help="Data folder of the app: what was stated at its desk of recipes and participants is counted, what was "
+    "corrected in a published folder counts [default: around the recordings; recordings].",
+)
+@DATABASE
+@click.option(
+    "--about",
+    type=given_path(exists=True, dir_okay=False),
+    help="TOML: title, description, licence (SPDX id), creators, url, contact, cite_as, version, published, and the "
+    "table rai with the properties of Croissant for responsible AI; it goes into the cards.",
+)
+@click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
+@JOBS
+@SCHEDULER
+@WAIT_WORKERS
+@WITHOUT_CONSENT
+@answers("release/1")
+def captaincook4d(
+    paths: tuple[Path, ...],
+    out: Path,
+    force: bool,
+    numbering: Path | None,
+    media: str,
+    data: Path | None,
+    database: str | None,
+    about: Path | None,
+    strict: bool,
+    jobs: int | None,
+    scheduler: str | None,
+    wait_workers: float,
+    without_consent: str,
+) -> Answer:
+    """Write recordings in the published form of CaptainCook4D.
+
+    PATHS are recordings, or folders of them. What may not leave is left out and named. Run again, it goes on
+    where it was interrupted; the ids stay. PATHS may also be one folder in the published form: its files come out
+    byte for byte, but for what was corrected at the desk of the app over --data. Beside them stand the cards:
+    README.md for the Hugging Face hub, croissant.json, a page with previews, a downloader, SHA256SUMS.
+
+    \b
+    Example:
+      kitchensync release captaincook4d data --out our-kitchens
+    """
+    from recipe_app.releases.data_set_folder import is_published
+    from recipe_app.releases.media_of_all import MediaOrder
+    from storage.batch.runner import Workforce
+
+    kinds, words = _media(media), _about(about)
+    published = [path for path in paths if is_published(path)]
+    if published and len(paths) > 1:
+        raise click.UsageError(f"{published[0]} is in the published form and is released by itself")
+    if published:
+        said = _again(published[0], out, words, data, database, force=force)
+    else:
+        table = numbering or out.with_name(f"{out.name}.numbering.json")
+        stated = _stated(paths, data, database)
+        order = MediaOrder(out.absolute(), kinds, force, without_consent)
+        said = _own(paths, order, words, table, stated, Workforce(scheduler, jobs, wait_workers))
+    if about is None:
+        note = "no licence and no title are stated; write them into a TOML file and give it as --about"
+        said.setdefault("notes", []).append(note)
+    failed = strict and said["status"] == "WARN"
+    return Answer(said, partial(_show_release, out), failed=failed)
+
+
+def _about(path: Path | None) -> About:
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.releases.cards.about import About, parse_about
+
+    return parse_about(read_text(path), path.name) if path else About()
+
+
+def _own(
+    paths: tuple[Path, ...], order: MediaOrder, about: About, table: Path, stated: Stated, crew: Workforce
+) -> dict[str, Any]:
+    from recipe_app.releases import release as writer
+    from storage.names import recordings_in
+    from storage.shell.progress import Bar
+
+    found = [recording for path in paths for recording in recordings_in(path)]
+    ids = _numbering(table)
+    with Bar(unit="pictures") as bar:
+        made = writer.release(
+            found,
+            order,
+            ids,
+            about,
+            tell=bar.show,
+            keep=lambda: write_output(table, ids.as_text().encode(), force=True),
+            stated=stated,
+            crew=crew,
+        )
+    notes = [f"used without consent: {name}" for name in made.not_agreed]
+    return {**_said(made, []), "no_splits": made.no_splits, "notes": notes}
+
+
+def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) -> Stated:
+    """Return who knows what was stated at the desk: the app over the folder of the recordings, if it was started."""
+    from recipe_app.commands.at_rest import memory, place_of
+    from recipe_app.exchange.stated_facts import stated_of
+
+    around = [data] if data else [folder for path in paths for folder in (path, path.parent)]
+    places = [folder for folder in around if data or database or Path(place_of(folder, None)).is_file()]
+
+    def stated(recipes: list[tuple[str, str]], people: list[str]) -> list[dict[str, Any]]:
+        if not places:
+            return []
+        with memory(places[0], database) as tools:
+            return stated_of(tools.records, recipes, people)
+
+    return stated
+
+
+def _again(
+    folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
+) -> dict[str, Any]:
+    """Release a published folder, with the corrections of the app that took it in, if one did."""
+    from recipe_app.commands.at_rest import memory, place_of
+    from recipe_app.exchange import published
+    from recipe_app.releases.release import other_files, release_again
+
+    files = published.files_of(folder)
+    corrected: list[str] = []
+    warnings: list[str] = []
+    place = place_of(data or RECORDINGS, database)
+    if data is not None or not isinstance(place, Path) or place.is_file():
+        with memory(data or RECORDINGS, database) as tools:
+            collection = published.collection_of(files)
+            if collection in published.collections(tools.records):
+                given = published.give_back(collection, tools.records)
+                files, corrected, warnings = given.files, given.corrected, given.warnings
+    made = release_again(
+        other_files(folder) | {name: text.encode() for name, text in files.items()}, out, about, force=force
+    )
+    return {**_said(made, warnings), "corrected": corrected}
+
+
+def _said(made: Any, warnings: list[str]) -> dict[str, Any]:
+    status = "WARN" if made.left_out or warnings else "PASS"
+    said = {"status": status, "recordings": made.members, "left_out": made.left_out}
+    return said | {"files": made.files, "bytes": made.bytes, "warnings": warnings}
+
+
+def _show_release(out: Path, said: dict[str, Any]) -> None:
+    click.echo(f"{said['status']}: {len(said['recordings'])} recordings, {said['files']} files in {out}")
+    for one in said["left_out"]:
+        click.echo(f"left out: {one['recording']}: {one['why']}")
+    for line in [*said["warnings"], *said.get("notes", [])]:
+        click.echo(line)
+    for kind, why in said.get("no_splits", {}).items():
+        click.echo(f"no split by {kind}: {why}")
+    if "corrected" in said:
+        click.echo(f"corrected at the desk: {', '.join(said['corrected']) or 'nothing'}")
+
+
+def _media(text: str) -> tuple[str, ...]:
+    from recipe_app.releases.release_media import MEDIA
+
+    kinds = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    if unknown := [kind for kind in kinds if kind not in MEDIA]:
+        raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(MEDIA)}", param_hint="--media")
+    return kinds
+
+
+def _numbering(table: Path) -> Any:
+    from recipe_app.releases.numbering import Numbering, parse_numbering
+
+    return parse_numbering(table.read_text(encoding="utf-8"), table.name) if table.exists() else Numbering()
+
+
+@release.command("check")
+@click.argument("folder", type=given_path(exists=True, file_okay=False))
+@click.option(
+    "--against",
+    type=GivenSource(),
+    help="Folder of the recordings: what their manifests say of devices and people must not be found. Or the "
+    "published folder that was released again: known flaws count as warnings in files that are the same there.",
+)
+@click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
+@answers("release-check/1")
+def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
+    """Check a data set: form, checksums, ids, times, films, splits, cards, and that no name or place is in it.
+
+    Flaws that published sets are known for (negative segments, repeats that overlap, tables that disagree) are
+    differences in your own data and warnings in files of a published set.
+
+    \b
+    Example:
+      kitchensync release check our-kitchens --against data
+    """
+    from recipe_app.releases.checks.check import check
+    from recipe_app.releases.checks.check_private import private_words
+    from recipe_app.releases.data_set_folder import is_published
+    from storage.shell.progress import byte_bar
+
+    if not (folder / "annotation_json").is_dir():
+        raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")
+    published = against if against is not None and is_published(against) else None
+    words = private_words(against) if against and not published else frozenset()
+    with byte_bar() as tell:
+        found = check(folder, words=words, published=published, tell=tell)
+    failed = bool(found.differences or found.names)
+    status = "FAIL" if failed else "WARN" if found.warnings else "PASS"
+    said = {"status": status, "differences": found.differences, "names_or_serials_found": found.names}
+    show = partial(_show_check, folder)
+    return Answer({**said, "warnings": found.warnings}, show, failed=failed or (strict and status == "WARN"))
+
+
+def _show_check(folder: Path, said: dict[str, Any]) -> None:
+    for one in said["differences"]:
+        click.echo(f"{one['file']} {one['where']}: {one['got']} instead of {one['want']}")
+    for named in said["names_or_serials_found"]:
+        click.echo(f"{named['file']}: holds {named['found']}")
+    for line in said["warnings"]:
+        click.echo(line)
+    click.echo(f"{said['status']}: {folder}")

@@ -1,0 +1,79 @@
+"""`kitchensync release push`: a data set goes to where others find it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recipe_app.errors import BadGraph
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import WITHOUT_CONSENT, given_path
+from storage.shell.progress import byte_bar
+
+
+@click.command()
+@click.argument("folder", type=given_path(exists=True, file_okay=False))
+@click.option("--to", required=True, metavar="URL", help="A folder, s3://..., or hf://datasets/OWNER/NAME.")
+@click.option(
+    "--data",
+    type=given_path(file_okay=False),
+    default=Path("recordings"),
+    show_default=True,
+    help="Folder of the recordings: each is asked for its consent again.",
+)
+@click.option(
+    "--numbering",
+    type=given_path(exists=True, dir_okay=False),
+    help="Table of the published ids [default: FOLDER.numbering.json].",
+)
+@WITHOUT_CONSENT
+@answers("release-push/1")
+def push(folder: Path, to: str, data: Path, numbering: Path | None, without_consent: str) -> Answer:
+    """Bring the data set in FOLDER to a folder, a cloud store or the Hugging Face hub.
+
+    Every file is what SHA256SUMS says before it is sent and is proved there; SHA256SUMS itself comes last. What is
+    there is not sent again: FOLDER.pushed beside the data set keeps what was sent where. Keys come from the store's
+    own environment or profile files. A repository that the hub does not know is made, private.
+
+    \b
+    Example:
+      kitchensync release push our-kitchens --to hf://datasets/our-lab/our-kitchens --data data
+    """
+    from recipe_app.releases.consent_of_all import NotAgreed, ask_for_all, keep_reason
+    from recipe_app.releases.data_set_folder import read_data_set
+    from recipe_app.releases.sums import SUMS, read_sums
+    from storage.copies.derived import sent
+    from storage.move.push import push as send
+
+    files = read_sums(folder)
+    journal = folder.with_name(f"{folder.name}.pushed")
+    held = read_data_set(folder)
+    if held.is_own:
+        ids = [one.recording_id for one in held.annotations.recordings]
+        lacking = ask_for_all(ids, _numbering(folder, numbering), data)
+        if lacking and not without_consent:
+            raise NotAgreed(
+                f"{'; '.join(lacking[:3])}; make a data set without them, or say --without-consent"
+            )
+        if lacking and without_consent:
+            journal.mkdir(exist_ok=True)
+            keep_reason(journal, without_consent, lacking)
+    sent(to)
+    with byte_bar() as tell:
+        done = send(folder, files, to, journal, tell)
+    said = {"status": "PASS", "to": to, "files": done.files, "sent": done.sent, "sent_bytes": done.sent_bytes}
+    words = f"{folder} -> {to}: {done.files} files there, {SUMS} last, {done.sent} sent now"
+    return Answer(said, lambda _: click.echo(words))
+
+
+def _numbering(folder: Path, table: Path | None) -> Any:
+    from recipe_app.releases.numbering import parse_numbering
+
+    path = table or folder.with_name(f"{folder.name}.numbering.json")
+    if not path.is_file():
+        raise BadGraph(
+            str(path), "", "is not there, nobody knows which recordings these are; give --numbering"
+        )
+    return parse_numbering(path.read_text(encoding="utf-8"), path.name)

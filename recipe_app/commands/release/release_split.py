@@ -1,0 +1,168 @@
+"""`kitchensync release split`: parts of a data set to train, validate and test with."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.export_source import CORRECTED, NUMBERING, STRICT, given
+from recipe_app.commands.options import GivenSource
+from storage.shell.answer import Answer, answers, show_table
+from storage.shell.output_options import OutputFolder, output
+from storage.shell.outputs import write_into
+
+if TYPE_CHECKING:
+    from recipe_app.releases.splits.rule import Rule
+
+KINDS = ("environment", "person", "recipes", "recordings", "steps", "type")
+PLACE = "data_splits"
+"""The folder of the lists inside a data set, whose checksums are kept."""
+SUPPLEMENT = "supplement"
+
+
+@click.command()
+@click.argument("folder", type=GivenSource())
+@NUMBERING
+@click.option("--kind", type=click.Choice(KINDS), required=True, help="What no two parts may share.")
+@output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the lists.")
+@click.option(
+    "--rule",
+    metavar="FILE|supplement",
+    help="JSON, part -> environments, persons, recipes or recordings; or the rule of the paper's supplement "
+    "(environment, person).",
+)
+@click.option("--ratio", metavar="TRAIN,VAL,TEST", help="Shares of the three parts, such as 0.6,0.2,0.2.")
+@click.option(
+    "--seed", type=click.IntRange(0), help="What is drawn by lot; the same seed gives the same parts."
+)
+@CORRECTED
+@STRICT
+@answers("release-split/1")
+def split(
+    folder: Path,
+    numbering: Path | None,
+    kind: str,
+    out: Path,
+    force: bool,
+    rule: str | None,
+    ratio: str | None,
+    seed: int | None,
+    corrected: bool,
+    strict: bool,
+) -> Answer:
+    """Divide the data set in FOLDER into parts to train, validate and test with.
+
+    Writes <kind>_data_split_combined.json and _normal.json, the latter without recordings with errors; nothing where
+    a part shares with the test part what the kind separates. FOLDER may also hold recordings: those that may be
+    released are divided, under the ids of --numbering. The published data set has its own rule; other data need
+    --ratio and --seed, or --rule. Kitchens, persons and recipes are given as wholes, the largest first: the seed
+    decides between those of one size. The published program divides steps in the order of the list, for its shuffle
+    has no effect: that is warned of, and --corrected --seed N shuffles them.
+
+    \b
+    Example:
+      kitchensync release split our-kitchens --kind person --ratio 0.6,0.2,0.2 --seed 1 --out our-kitchens/data_splits
+    """
+    from recipe_app.releases.splits.rule import divide, normal_only
+    from recipe_app.releases.splits.split_findings import look_over
+    from recipe_app.releases.sums import refresh
+
+    if corrected and (kind != "steps" or rule or ratio):
+        raise click.UsageError("--corrected is for the published rule of steps: give --kind steps alone")
+    chosen = _rule(rule, ratio, seed, corrected)
+    given_set = given((folder,), numbering)
+    data = given_set.data
+    if (chosen is None or chosen.name == "published") and data.is_own:
+        raise click.UsageError(
+            "the published rule is not for your own data; give --ratio and --seed, or --rule"
+        )
+    recordings = list(data.annotations.recordings)
+    divided = divide(kind, recordings, chosen or _published())
+    found = look_over(divided, data)
+    lists = {"combined": divided, "normal": normal_only(divided, recordings)}
+    files = {} if found.faults else {f"{kind}_data_split_{name}.json": one for name, one in lists.items()}
+    write_into(out, {name: _text(one).encode() for name, one in files.items()}, force=force)
+    if out.name == PLACE:
+        refresh(out.parent, [f"{PLACE}/{name}" for name in files])
+    warnings = found.warnings + given_set.warnings
+    if kind == "steps" and chosen is None:
+        warnings.append(
+            "steps are cut in the order of the list, as published; --corrected --seed N shuffles them"
+        )
+    status = "FAIL" if found.faults else "WARN" if warnings else "PASS"
+    said = {"status": status, **found.said, "faults": found.faults, "warnings": warnings}
+    failed = status == "FAIL" or (strict and status == "WARN")
+    return Answer({**said, "written": sorted(files)}, partial(_show, out), failed=failed)
+
+
+def _text(divided: Any) -> str:
+    return json.dumps(divided.parts if divided.entries is None else divided.entries)
+
+
+def _published() -> Rule:
+    from recipe_app.releases.splits.rule import Rule
+
+    return Rule("published")
+
+
+def _rule(rule: str | None, ratio: str | None, seed: int | None, corrected: bool) -> Rule | None:
+    from recipe_app.releases.splits.rule import Rule
+
+    if rule is not None and ratio is not None:
+        raise click.UsageError("--rule and --ratio are two ways to say the same; give one of them")
+    drawn = ratio is not None or rule == SUPPLEMENT or corrected
+    if drawn and seed is None:
+        raise click.UsageError("give --seed too: what is drawn by lot must come out the same again")
+    if not drawn and seed is not None:
+        raise click.UsageError(
+            "--seed goes with --ratio, --corrected or --rule supplement; nothing else is drawn by lot"
+        )
+    if ratio is not None:
+        return Rule("ratio", ratio=_shares(ratio), seed=seed)
+    if rule is None:
+        return Rule("published", seed=seed) if corrected else None
+    return Rule(SUPPLEMENT, seed=seed) if rule == SUPPLEMENT else Rule("file", values=_values(Path(rule)))
+
+
+def _shares(text: str) -> tuple[Fraction, Fraction, Fraction]:
+    words = text.split(",")
+    try:
+        shares = [Fraction(word.strip()) for word in words]
+    except (ValueError, ZeroDivisionError):
+        shares = []
+    if len(shares) != 3 or min(shares) < 0 or sum(shares) != 1:
+        raise click.BadParameter(f"{text!r}: not three shares that add up to 1", param_hint="--ratio")
+    return shares[0], shares[1], shares[2]
+
+
+def _values(path: Path) -> dict[str, list[str]]:
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.graphs.formats.strict_json import Reader, load
+    from recipe_app.releases.splits.kinds import PARTS
+
+    if not path.is_file():
+        raise click.BadParameter(f"{path}: there is no such file", param_hint="--rule")
+    read = Reader(path.name)
+    found = read.object(load(read_text(path), path.name), "")
+    read.known_keys(found, set(PARTS), "")
+    return {
+        part: [_value(read, one, part) for one in read.array(values, part)] for part, values in found.items()
+    }
+
+
+def _value(read: Any, value: Any, place: str) -> str:
+    return str(value) if type(value) is int else str(read.text(value, place))
+
+
+def _show(out: Path, said: dict[str, Any]) -> None:
+    columns = ["recordings", "hours", "with_errors", "recipes", "persons", "environments"]
+    rows = [[part, *(str(numbers[name]) for name in columns)] for part, numbers in said["parts"].items()]
+    show_table(["part", *columns], rows)
+    for line in said["faults"] + said["warnings"] + said["notes"]:
+        click.echo(line)
+    click.echo(f"{said['status']}: {', '.join(said['written']) or 'nothing'} written to {out}")

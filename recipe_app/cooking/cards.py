@@ -1,0 +1,88 @@
+"""The card of what was recorded: made when it ends, read by the operator before the kitchen records again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotNow
+from recipe_app.exchange.desk_batches import Row
+from recipe_app.store import tables
+from storage.errors import StorageError
+from storage.kept_cards import FINAL, FIRST, acknowledge, kept_cards, stage_of
+
+MADE, MAKING, NONE = "made", "making", "none"
+
+
+def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
+    """Return the newest card of a recording that has ended, and have it made where this stage has none yet.
+
+    `state` is made, making or none; `said` is why there is none. Raises NotFound, StorageError.
+    """
+    manifest = tools.folders.manifest(folder)
+    if manifest["state"] != "complete" or manifest.get("withdrawn"):
+        return {"state": NONE, "said": "", "card": None, "read": None}
+    path = (tools.folders.data / folder).absolute()
+    kept, stage = kept_cards(path), stage_of(path)
+    asked = [row for row in tools.cards.rows() if row["recording"] == f"{folder} {stage}"]
+    if stage not in kept and not asked:
+        tools.cards.ask([Row(f"{folder} {stage}", folder, "card", path)])
+    card = kept.get(stage) or kept.get(FIRST)
+    is_over = bool(asked) and asked[-1]["state"] not in ("waiting", "doing")
+    state = MADE if card is not None else NONE if is_over else MAKING
+    return {
+        "state": state,
+        "said": asked[-1]["said"] if is_over else "",
+        "card": card,
+        "read": manifest.get("card"),
+    }
+
+
+def read_card(tools: Collaborators, folder: str, by: str) -> dict[str, Any]:
+    """Keep that somebody has read the card, or seen that there can be none. Raises NotNow, StorageError."""
+    found = card_of(tools, folder)
+    if found["state"] == MAKING:
+        raise NotNow("the card is still being made; wait until it is here")
+    none = {"stage": FIRST, "status": "none"}
+    return acknowledge(tools.folders.data / folder, found["card"] or none, by)
+
+
+def latest(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:
+    """Return the newest recording of a kitchen that its devices have made and ended, None where it is no such one."""
+    found = tables.recording.c.kitchen == kitchen, tables.recording.c.folder.is_not(None)
+    newest = tables.recording.c.created_utc_ns.desc()
+    row = next(iter(tools.records.rows(tables.recording, *found, order=newest, limit=1)), None)
+    try:
+        manifest = tools.folders.manifest(row["folder"]) if row else {}
+    except StorageError:
+        return None  # the room and the list say what is wrong with it
+    set_aside = manifest.get("abandoned") or manifest.get("withdrawn") or manifest.get("adopted")
+    return row if manifest.get("state") == "complete" and not set_aside else None
+
+
+def unread_card(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:
+    """Return a kitchen's newest recording where nobody has read a card of it."""
+    row = latest(tools, kitchen)
+    return row if row and "card" not in tools.folders.manifest(row["folder"]) else None
+
+
+def cards_to_read(tools: Collaborators) -> list[dict[str, Any]]:
+    """Say of each kitchen's newest recording how its card is, as long as there is something new to read."""
+    said = []
+    for kitchen in tools.records.rows(tables.kitchen):
+        row = latest(tools, kitchen["id"])
+        if row is None:
+            continue
+        found = card_of(tools, row["folder"])
+        card, read = found["card"], found["read"]
+        if read is None or (card and card["stage"] == FINAL and read["stage"] == FIRST):
+            said.append(
+                {
+                    "id": row["id"],
+                    "folder": row["folder"],
+                    "kitchen": kitchen["name"],
+                    "state": found["state"],
+                }
+                | {key: card and card[key] for key in ("stage", "status")}
+            )
+    return said

@@ -1,0 +1,42 @@
+"""What recordings of the app say about the edges of a recipe: without an error nobody breaks one that is due."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from recipe_app.cooking.judging import performed
+from recipe_app.graphs.model import Graph
+from recipe_app.graphs.scoring.evidence import EdgeEvidence, Observation, weigh_edges
+from recipe_app.graphs.scoring.judge import Prerequisites, judge, match_texts
+
+State = dict[str, Any]
+
+
+def evidence_of(graph: Graph, states: Mapping[str, State]) -> list[EdgeEvidence]:
+    """Return the evidence of every edge, the most contradicted first; `states` are recordings by id.
+
+    Recordings of other versions of the recipe count too: a step is known by its text. Raises CyclicGraph.
+    """
+    order = Prerequisites(graph)
+    return weigh_edges(order, [_observation(order, name, state) for name, state in states.items()])
+
+
+def told(evidence: EdgeEvidence) -> dict[str, Any]:
+    """Return what recordings without an error did to an edge, as the page shows it."""
+    broken = evidence.broken_in_normal
+    return {
+        "edge": evidence.edge,
+        "kept": len(evidence.normal) - len(broken),
+        "seen": len(evidence.normal),
+        "broken_by": broken,
+    }
+
+
+def _observation(order: Prerequisites, name: str, state: State) -> Observation:
+    words, done = state["recording"]["steps"], performed(state)
+    nodes = match_texts(order, [words[str(one.node)]["label"] for one in done])
+    known = [replace(one, node=node) for one, node in zip(done, nodes, strict=True)]
+    made = any(not error["removed"] for error in state["errors"].values())
+    return Observation(name, judge(order, known), is_normal=not made)

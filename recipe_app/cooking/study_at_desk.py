@@ -1,0 +1,127 @@
+"""A study as the desk has it: its text in the plan that is kept, planned anew from folders, people and the shelf."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.cooking.next_sessions import kept_plan, name_of, sessions_of, taken
+from recipe_app.exchange.stated_facts import PERSON, RECIPE, latest
+from recipe_app.graphs.model import Graph
+from recipe_app.store import tables
+from recipe_app.study.already_cooked import CookedRecording, cooked_below
+from recipe_app.study.make_plan import make_plan
+from recipe_app.study.plan_file import PlanEntry
+from recipe_app.study.progress import to_come
+from recipe_app.study.study_file import parse_study
+from recipe_app.study.wanted import Cook, CookedSession, Study
+
+
+@dataclass(frozen=True)
+class StudySoFar:
+    """The study that is kept, what counts of the folders, what does not and why, and the sessions to come."""
+
+    study: Study
+    cooked: list[CookedRecording]
+    left_out: dict[str, str]
+    coming: list[CookedSession]
+    now: datetime
+
+
+def study_so_far(tools: Collaborators) -> StudySoFar | None:
+    """Return how far the study is; None where no study is kept. Raises BadStudy."""
+    if not (text := kept_plan(tools.records)[1].get("study", "")):
+        return None
+    cooked, left_out = cooked_below(tools.folders.data)
+    study, now = parse_study(text, _names(tools)), _now(tools)
+    entries = [entry for entry, gone in _entries(tools) if not gone]
+    return StudySoFar(study, cooked, left_out, to_come(entries, cooked, now), now)
+
+
+def zone_of(tools: Collaborators) -> ZoneInfo:
+    """Return the time zone of the study that is kept, UTC where none is. Raises BadStudy."""
+    text = kept_plan(tools.records)[1].get("study", "")
+    return parse_study(text, _names(tools)).zone if text else ZoneInfo("UTC")
+
+
+def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str], seed: int = 0) -> dict[str, Any]:
+    """Plan a study from now on: what is recorded counts, what is locked or under way stays. Raises BadStudy."""
+    study = parse_study(text, _names(tools))
+    cooked, left_out = cooked_below(tools.folders.data)
+    active = tables.person.c.active
+    there = {row["pseudonym"]: row["id"] for row in tools.records.rows(tables.person, active, limit=1 << 20)}
+    cooks = [_avoiding(cook, tools, there) for cook in study.cooks if cook.name in there]
+    notes = [
+        f"{cook.name} has no account here or withdrew: no session is planned for them"
+        for cook in study.cooks
+        if cook.name not in there
+    ]
+    study = replace(study, cooks=tuple(cooks), not_before=_now(tools))
+    kept = _kept(tools, locked, cooked, left_out, there)
+    graphs = {
+        name: graph for name, graph in _graphs(tools).items() if name in {g.recipe for g in study.goals}
+    }
+    made = make_plan(study, graphs, cooked, kept, seed=seed)
+    return {**made, "notes": [*notes, *made["notes"]], "study": text}
+
+
+def _names(tools: Collaborators) -> list[str]:
+    return [recipe.name for recipe in tools.shelf.recipes()]
+
+
+def _graphs(tools: Collaborators) -> dict[str, Graph]:
+    return {recipe.name: recipe.graph for recipe in tools.shelf.recipes()}
+
+
+def _now(tools: Collaborators) -> datetime:
+    return datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
+
+
+def _avoiding(cook: Cook, tools: Collaborators, there: dict[str, str]) -> Cook:
+    """Add the recipes that what somebody avoids is in: by name, ingredient or step."""
+    words = latest(tools.records, PERSON).get(there[cook.name], {}).get("avoids", [])
+    stated = latest(tools.records, RECIPE)
+    found = set()
+    for name, graph in _graphs(tools).items():
+        said = [name.replace("_", " "), *stated.get(name, {}).get("ingredients", [])]
+        text = "\n".join([*said, *(step.text for step in graph.steps)]).casefold()
+        if any(word.casefold() in text for word in words):
+            found.add(name)
+    return replace(cook, avoids=cook.avoids | found)
+
+
+def _entries(tools: Collaborators) -> list[tuple[PlanEntry, bool]]:
+    """Return the sessions of the plan, and of each whether it was begun and then withdrawn."""
+    withdrawn = {
+        row["id"] for row in tools.records.rows(tables.recording, tables.recording.c.phase == "withdrawn")
+    }
+    begun = taken(tools.records)
+    return [(one.entry, begun.get(one.session) in withdrawn) for one in sessions_of(tools.records)]
+
+
+def _kept(
+    tools: Collaborators,
+    locked: Collection[str],
+    cooked: list[CookedRecording],
+    left_out: dict[str, str],
+    there: Collection[str],
+) -> list[PlanEntry]:
+    """Return the sessions that stay: locked ones to come, and those begun of which no folder tells yet."""
+    begun, rows = taken(tools.records), tables.recording
+    known = {row["id"]: row for row in tools.records.rows(rows, limit=1 << 20)}
+    told = {*(one.path.rpartition("/")[2] for one in cooked), *(path.rpartition("/")[2] for path in left_out)}
+    found = []
+    for entry, is_withdrawn in _entries(tools):
+        session = name_of(entry)
+        recording = known.get(begun.get(session, ""))
+        if session in begun:
+            stays = not is_withdrawn and bool(recording) and (recording or {})["folder"] not in told
+        else:
+            stays = session in locked and entry.start > _now(tools) and entry.person in there
+        if stays:
+            found.append(entry.model_copy(update={"locked": session in locked}))
+    return found

@@ -1,0 +1,107 @@
+"""The processes that make small films for the browser: one at a time, and how far each is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recipe_app.films.review_film import facts_of
+from recipe_app.one_worker import OneWorker
+
+HEIGHTS = (360, 720)
+PROGRAM = "recipe_app.films.review_film"
+
+
+@dataclass
+class _Job:
+    done: int = 0
+    whole: int = 0
+    why: str = ""
+    "Why it came to nothing."
+
+
+class FilmJobs:
+    """Small films by recording folder and height; nothing is started before somebody asks."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[tuple[Path, int], _Job] = {}
+        self._worker: OneWorker[tuple[Path, int]] = OneWorker("small films", self._work)
+        self._lock = self._worker.lock
+        self._process: subprocess.Popen[str] | None = None
+
+    def state(self, recording: Path, height: int) -> dict[str, Any]:
+        """Say how a film is: `ready` with its facts, `making` and how far, `failed` and why, or `none`."""
+        facts = facts_of(recording, height)
+        with self._lock:
+            job = self._jobs.get((recording, height))
+            if job is not None and not job.why:
+                return {"state": "making", "done": job.done, "whole": job.whole}
+            if facts is not None:
+                return {"state": "ready", "facts": facts}
+            return {"state": "failed", "why": job.why} if job is not None else {"state": "none"}
+
+    def ask(self, recording: Path, height: int) -> None:
+        """Have a film made, unless it is there or on its way."""
+        if facts_of(recording, height) is not None:
+            return
+        with self._lock:
+            job = self._jobs.get((recording, height))
+            if self._worker.end.is_set() or (job is not None and not job.why):
+                return
+            self._jobs[recording, height] = _Job()
+            self._worker.add((recording, height))
+
+    def close(self) -> None:
+        """Give up what waits, end what is under way."""
+        self._worker.end.set()
+        with self._lock:
+            process = self._process
+        if process is not None:
+            process.terminate()
+        self._worker.close()
+
+    def _work(self, key: tuple[Path, int]) -> None:
+        with self._lock:
+            job = self._jobs[key]
+        why = self._make(*key, job)
+        with self._lock:
+            if why:
+                job.why = why
+            else:
+                del self._jobs[key]
+
+    def _make(self, recording: Path, height: int, job: _Job) -> str:
+        """Make one; return why it could not be made."""
+        command = [sys.executable, "-P", "-m", PROGRAM, str(recording), str(height)]
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f"no film can be made now: {(error.strerror or str(error)).lower()}"
+        with self._lock:
+            self._process = process
+        return self._followed(process, job)
+
+    def _followed(self, process: subprocess.Popen[str], job: _Job) -> str:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process.stdout, process.stderr:
+            for line in process.stdout:
+                done, whole = line.split()
+                job.done, job.whole = int(done), int(whole)
+            said = process.stderr.read().strip().splitlines()
+        code = process.wait()
+        with self._lock:
+            self._process = None
+        if code == 0:
+            return ""
+        return said[-1][:600] if said else f"the process that made the film ended with {code}"

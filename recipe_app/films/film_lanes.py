@@ -1,0 +1,102 @@
+"""What stands below a film to find moments by: how loud it was, how the camera moved, and small pictures of it."""
+
+from __future__ import annotations
+
+import base64
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from sensors.array_types import Mask
+from sensors.errors import SensorError
+
+if TYPE_CHECKING:
+    from recipe_app.releases.own import OwnRecording
+
+EACH_S = 0.2
+"""How long one value of a lane is."""
+MOST = 99
+QUIETEST_DB, FASTEST_RAD_PER_S = -60.0, 3.0
+THUMBNAILS, THUMBNAIL_HEIGHT = 40, 54
+
+
+def sound_levels(film: Path, length_s: float) -> list[int]:
+    """Return the level of a film's sound, 0 (-60 dB below full, or none) to 99, one value for each 0.2 s."""
+    import av
+
+    sums = np.zeros((_count(length_s), 2))
+    with av.open(str(film)) as source:
+        if not source.streams.audio:
+            return []
+        for frame in source.decode(audio=0):
+            block = frame.to_ndarray().astype(np.float64)
+            if frame.format.name.startswith("s16"):
+                block /= 32768
+            at = int((frame.time or 0.0) / EACH_S)
+            if 0 <= at < len(sums):
+                sums[at] += (np.square(block).sum(), block.size)
+    rms = np.sqrt(sums[:, 0] / np.maximum(sums[:, 1], 1))
+    level = 1 - 20 * np.log10(np.maximum(rms, 1e-9)) / QUIETEST_DB
+    return _whole(level)
+
+
+def motion_levels(own: OwnRecording) -> list[int]:
+    """Return how fast the camera turned, 0 to 99 (3 rad/s and more), one value for each 0.2 s; 0 in a pause.
+
+    Nothing where its gyroscope cannot be read.
+    """
+    count = _count(own.film_s)
+    sums = np.zeros((count, 2))
+    try:
+        for start_s, chapter in zip(own.take.starts_s, own.take.chapters, strict=True):
+            track = chapter.gyroscope()
+            at = np.clip(((track.t_s + float(start_s)) / EACH_S).astype(int), 0, count - 1)
+            np.add.at(sums, at, np.column_stack([np.linalg.norm(track.xyz, axis=1), np.ones(len(at))]))
+    except SensorError:
+        return []
+    mean = sums[:, 0] / np.maximum(sums[:, 1], 1)
+    mean[_hidden(own.hidden, own.frames.fps, count)] = 0
+    return _whole(mean / FASTEST_RAD_PER_S)
+
+
+def thumbnails(film: Path, frames: int) -> dict[str, Any]:
+    """Return small pictures of a film side by side: `count`, `width` of one, `every` so many pictures, a JPEG."""
+    import av
+
+    every = max(1, frames // THUMBNAILS)
+    wanted, made = list(range(0, frames, every)), list[Any]()
+    with av.open(str(film)) as source:
+        stream = source.streams.video[0]
+        assert stream.time_base is not None
+        assert stream.average_rate is not None
+        for number in wanted:
+            source.seek(int(number / stream.average_rate / stream.time_base), stream=stream)
+            picture = next(source.decode(video=0), None)
+            if picture is None:
+                break
+            width = 2 * round(picture.width * THUMBNAIL_HEIGHT / picture.height / 2)
+            made.append(picture.reformat(width=width, height=THUMBNAIL_HEIGHT).to_ndarray(format="bgr24"))
+    if not made:
+        return {"count": 0, "width": 0, "every": every, "jpeg": ""}
+    jpeg = cv2.imencode(".jpg", np.hstack(made), [cv2.IMWRITE_JPEG_QUALITY, 70])[1].tobytes()
+    text = base64.b64encode(jpeg).decode()
+    return {"count": len(made), "width": made[0].shape[1], "every": every, "jpeg": text}
+
+
+def _count(length_s: float) -> int:
+    return int(length_s / EACH_S) + 1
+
+
+def _whole(levels: npt.NDArray[np.float64]) -> list[int]:
+    return [int(one) for one in np.clip(levels * MOST, 0, MOST)]
+
+
+def _hidden(hidden: Mask, fps: Fraction, count: int) -> Mask:
+    """Return which values of a lane lie in hidden pictures, (count,)."""
+    found = np.zeros(count, bool)
+    found[np.clip((np.flatnonzero(hidden) / float(fps) / EACH_S).astype(int), 0, count - 1)] = True
+    return found

@@ -1,0 +1,187 @@
+"""Make what the browser needs to review a recording: its small film, and what is known of each picture.
+
+Run as a program by the app, so that encoding a film keeps nobody else waiting: `PATH HEIGHT`. Prints `DONE WHOLE`
+as it goes on, in pictures; a refusal is one line on stderr and exit code 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recipe_app.annotation.labels import labels_of
+from recipe_app.errors import RecipeError
+from recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
+from recipe_app.films.front_film import write_front_film
+from recipe_app.narration.narrations import NARRATED, SUBMITTED
+from recipe_app.releases.entries import entries_of
+from recipe_app.releases.own import OwnRecording
+from sensors.array_types import Mask
+from sensors.errors import SensorError
+from sensors.files_on_disk import file_sha256
+from sensors.process_apart import limit_memory
+from storage.errors import StorageError, words_of
+from storage.events import events_of
+from storage.exports.film import write_small_film
+from storage.names import REVIEW
+from storage.permission import Purpose
+from storage.privacy import WRITERS
+from storage.shell.outputs import write_output, written
+
+SCHEMA = "review-film/4"
+KINDS = (
+    *("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps", NARRATED, SUBMITTED),
+    *("judge_error", "submit_errors", "rule_error"),
+    *("ask_opinions", "decide_step", "submit_decisions", "rate_question", "submit_ratings"),
+    *("ask_questions", "judge_question", "submit_questions", "rule_question"),
+    *("ask_evidence", "mark_evidence", "submit_evidence", "rule_evidence"),
+    *("plan_error", "error", "add_error", "edit_error", "mark", "note", "voice", "finish", "claim"),
+    *("awake", "screen_clock"),
+)
+"""What reviews, and a cook who looks back, add to the log: neither the film nor what stands beside it holds it."""
+NICE = 10
+KNOT_FRAMES = 30
+"""For every so many pictures it is said when they were taken."""
+MOST_BYTES = 16 << 30
+"""Of address space: a film of others must not take the computer's memory. Decoding 4K on many cores reserves some."""
+STUCK_S = 600
+"""A film that gets no further in this time is given up."""
+
+
+def film_of(recording: Path, height: int) -> Path:
+    """Return where the small film of a recording lies; what is known of it stands beside, as JSON."""
+    return recording / REVIEW / f"gopro_{height}p.mp4"
+
+
+def front_film_of(recording: Path) -> Path:
+    """Return where the film of the headset's front camera lies, as many pictures as the camera's."""
+    return recording / REVIEW / "front.mp4"
+
+
+def facts_of(recording: Path, height: int) -> dict[str, Any] | None:
+    """Return what is known of the small film; None where it is not made, or of something else than is there now.
+
+    A pause that was touched late, a redaction, another synchronization make it anew.
+    """
+    film = film_of(recording, height)
+    try:
+        facts: dict[str, Any] = json.loads(film.with_suffix(".json").read_bytes())
+        is_it = (facts["schema"], facts["bytes"]) == (SCHEMA, film.stat().st_size)
+        has_front = not facts["front"] or front_film_of(recording).exists()
+        return facts if is_it and has_front and facts["made_of"] == _made_of(recording) else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _made_of(recording: Path) -> str:
+    """Return text that is another one when the touches, the pauses, the alignment or the camera's files are."""
+    digest = hashlib.sha256()
+    for writer in WRITERS:
+        for event in events_of(recording, writer):
+            if event["body"].get("undone_kind", event["kind"]) not in KINDS:
+                digest.update(f"{event['op_id']} {event['kind']} {event['host_ns']}".encode())
+    for path in sorted((recording / "sync" / "alignment").glob("*.json")):
+        digest.update(path.read_bytes())
+    for path in sorted(recording.glob("*/*.MP4")):
+        digest.update(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def make(recording: Path, height: int) -> None:
+    """Write the small film of a recording and its facts. Raises what opening a recording raises, OSError."""
+    with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:  # who is shown it is asked at the door
+        own.check_filmed()
+        own.check_placed()
+        film = film_of(recording, height)
+        film.parent.mkdir(parents=True, exist_ok=True)
+        made_of = _made_of(recording)
+        with written(film, force=True, ending=".mp4") as part:
+            made = write_small_film(own.take, part, height=height, hidden=own.hidden, tell=_tell)
+        beside = write_front_film(own, front_film_of(recording), _tell)
+        facts = {
+            "schema": SCHEMA,
+            "made_of": made_of,
+            "sha256": file_sha256(film),
+            "bytes": film.stat().st_size,
+            "camera": own.camera,
+            "fps": [made.fps.numerator, made.fps.denominator],
+            "frames": made.frames,
+            "taken_ns": own.frames.knots(KNOT_FRAMES),
+            "width": made.width,
+            "height": made.height,
+            "steps": _steps(own),
+            "touches": list(_touches(own)),
+            "hidden": _runs(own.hidden),
+            "missing": list(made.missing),
+            "lane_s": EACH_S,
+            "sound": sound_levels(film, own.film_s),
+            "motion": motion_levels(own),
+            "thumbnails": thumbnails(film, made.frames),
+            "front": None if beside is None else {"missing": list(beside.missing)},
+        }
+        write_output(film.with_suffix(".json"), json.dumps(facts).encode(), force=True)
+
+
+def _steps(own: OwnRecording) -> list[dict[str, Any]]:
+    """Return the steps in the order of the script, each with the label that annotators know it by."""
+    labels = labels_of(own.state["recording"])
+    order = [int(node) for node in own.state["recording"]["order"]]
+    order += [node for node in labels if node not in order]
+    return [{"node": node, "label": labels[node]} for node in order]
+
+
+def _touches(own: OwnRecording) -> Iterable[dict[str, Any]]:
+    """Yield each time a step was touched as done: first and last frame from 0, and their doubt in frames."""
+    last = len(own.frames) - 1
+    for told in entries_of(own.state, own.place, lambda _: 0):
+        if told.entry.end_s < 0:
+            continue
+        start = min(max(round(told.entry.start_s * own.frames.fps), 0), last)
+        end = min(max(round(told.entry.end_s * own.frames.fps) - 1, start), last)
+        doubt = round(float(told.beside.get("bound_s", 0) * own.frames.fps), 1)
+        yield {"node": told.node, "start": start, "end": end, "doubt": doubt, "begun": told.beside["start"]}
+
+
+def _runs(hidden: Mask) -> list[list[int]]:
+    """Return [first, last] of each run of hidden pictures."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], hidden, [False]))))
+    return [[int(first), int(end) - 1] for first, end in edges.reshape(-1, 2)]
+
+
+def _tell(done: int, whole: int) -> None:
+    signal.alarm(STUCK_S)
+    print(done, whole, flush=True)
+
+
+def mark_of_touch(recording: str, touch: dict[str, Any]) -> str:
+    """Return the id of the mark that a touch became: the same for everybody, so that versions can be compared."""
+    text = f"{recording} {touch['node']} {touch['start']} {touch['end']}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def main(recording: str, height: str) -> int:
+    """Make the film; return the exit code."""
+    os.nice(NICE)
+    limit_memory(MOST_BYTES)
+    signal.alarm(STUCK_S)
+    try:
+        make(Path(recording), int(height))
+    except MemoryError:
+        print("it takes more memory than there is for a film", file=sys.stderr)
+        return 1
+    except (StorageError, SensorError, RecipeError, OSError) as error:
+        print(words_of(error), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,143 @@
+"""Ask an OpenAI-compatible server for further hints; whatever goes wrong, the rules alone answer.
+
+Off unless it is named in the environment. What is sent: the step, its neighbours in the graph, the categories; never
+anything about participants. What comes back passes the same gate as the rules' own hints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recipe_app.graphs.mistakes.hint_rules import TEXT_RULES
+from recipe_app.graphs.mistakes.hints import Hint, accepted, texts_after, why_refused
+from recipe_app.graphs.model import Graph, Step
+from sensors.untrusted_json import BadJson, parse_json
+from storage.shell.endpoint import (
+    MAX_ANSWER_BYTES,
+    Endpoint,
+    NoAnswer,
+    chat,
+    chat_body,
+    endpoint_of,
+    names_of,
+)
+
+URL, MODEL, KEY_FILE, KEY_ENV = names_of("hints")
+MOST_HINTS = 10
+
+_CATEGORIES = [category for category, _ in TEXT_RULES]
+_FIELDS = ("category", "subtype", "expected", "actual", "text")
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "hints": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "category": {"type": "string", "enum": _CATEGORIES},
+                    **{name: {"type": "string"} for name in _FIELDS[1:]},
+                },
+                "required": list(_FIELDS),
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["hints"],
+    "additionalProperties": False,
+}
+
+
+def server_of(environment: Mapping[str, str], *, tries: int = 1) -> Endpoint | None:
+    """Read the server from the environment, None when it is not named there. Raises OSError, ValueError."""
+    return endpoint_of("hints", environment, tries=tries)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a model proposed for one step: what passed the gate, and why the rest did not."""
+
+    hints: list[Hint]
+    refused: dict[str, int]
+    log: Path | None = None
+    "Where is noted what was sent; None where it stayed on this computer."
+
+
+class HintTrouble(Exception):
+    """A server gave no hints that can be read."""
+
+
+def model_hints(
+    graph: Graph, step: Step, environment: Mapping[str, str] = os.environ
+) -> tuple[list[Hint], str]:
+    """Return the model's accepted hints of a step and a note: why there are none, or who was told the recipe."""
+    try:
+        server = server_of(environment)
+    except (OSError, ValueError) as error:
+        return [], f"no model asked: {error}; the rules answered alone"
+    if server is None:
+        return [], f"no model asked: set {URL} and {MODEL}; the rules answered alone"
+    try:
+        found = ask_model(server, graph, step, environment)
+    except HintTrouble as trouble:
+        return [], f"{trouble}; the rules answered alone"
+    sent = f"recipe text was sent to {server.host}; how much is noted in {found.log}" if found.log else ""
+    return found.hints, sent
+
+
+def ask_model(server: Endpoint, graph: Graph, step: Step, environment: Mapping[str, str]) -> Answered:
+    """Ask for hints of one step; every one has passed the gate. Raises HintTrouble."""
+    body = request_body(server, graph, step)
+    origin = f"{server.model} {hashlib.sha256(_prompt(graph, step).encode()).hexdigest()[:12]}"
+    try:
+        text, log = chat(server, body, "recipe text", environment)
+        answer = parse_json(text.encode(), most_bytes=MAX_ANSWER_BYTES)
+        found = [_hint(step, one, origin) for one in answer["hints"][:MOST_HINTS]]
+    except NoAnswer as error:
+        told = (
+            "no model asked, " if error.kind == "not_noted" else f"the model did not answer ({error.kind}): "
+        )
+        raise HintTrouble(f"{told}{error}") from error
+    except (BadJson, ValueError, KeyError, TypeError, IndexError) as error:
+        raise HintTrouble(f"the model's answer could not be read ({type(error).__name__})") from error
+    later = texts_after(graph, step.node)
+    reasons = [why_refused(step, hint, later) for hint in found]
+    refused = Counter(reason for reason in reasons if reason is not None)
+    return Answered(accepted(step, found, later), dict(refused), log)
+
+
+def request_body(server: Endpoint, graph: Graph, step: Step) -> bytes:
+    """Return all that leaves this computer to ask for hints of one step, besides the key."""
+    schema = {"type": "json_schema", "json_schema": {"name": "hints", "strict": True, "schema": _SCHEMA}}
+    messages = [{"role": "user", "content": _prompt(graph, step)}]
+    return chat_body(server, messages, response_format=schema)
+
+
+def _prompt(graph: Graph, step: Step) -> str:
+    before = [graph.numbered.by_node[u].text for u, v in graph.inner_edges if v == step.node]
+    after = [graph.numbered.by_node[v].text for u, v in graph.inner_edges if u == step.node]
+    return "\n".join(
+        [
+            "A cooking study needs realistic, harmless mistakes. Change one step so that it has exactly one mistake.",
+            f"Step: {step.text}",
+            f"Steps before it: {'; '.join(before) or 'none'}",
+            f"Steps after it: {'; '.join(after) or 'none'}",
+            f"Categories: {', '.join(_CATEGORIES)}.",
+            "For each fitting category give the changed step as `text`, what was `expected`, what is `actual`.",
+            "Nobody may be hurt: no raw meat, no bare hands on heat, no blades towards the body, no new allergens.",
+        ]
+    )
+
+
+def _hint(step: Step, one: dict[str, Any], origin: str) -> Hint:
+    category, subtype, expected, actual, text = (str(one[name]).strip() for name in _FIELDS)
+    if category not in _CATEGORIES:
+        raise ValueError("unknown category")
+    wording = f"{actual} instead of {expected}" if expected else actual
+    return Hint(step.node, category, subtype, expected, actual, text, wording, origin)

@@ -1,0 +1,78 @@
+"""Ask an OpenAI-compatible server what was said: off unless it is named, and never of who did not agree to it.
+
+What is sent: the sound in which somebody speaks, as 16 kHz WAV, and the texts of the recipe's steps.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import wave
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.untrusted_json import BadJson, parse_json
+from storage.shell.endpoint import MAX_ANSWER_BYTES, TIMEOUT_S, Endpoint, NoAnswer, endpoint_of, post
+
+PURPOSE, TIMEOUT = "speech", "KITCHENSYNC_SPEECH_TIMEOUT_S"
+WHAT = "sound of a narration, texts of the recipe's steps"
+MOST_PROMPT, MOST_TEXT = 800, 600
+
+
+def speech_server(environment: Mapping[str, str] = os.environ) -> Endpoint | None:
+    """Return the server that the environment names, None where it names none. Raises OSError, ValueError."""
+    return endpoint_of(PURPOSE, environment, timeout_s=float(environment.get(TIMEOUT, TIMEOUT_S)))
+
+
+def text_from(
+    server: Endpoint,
+    spoken: npt.NDArray[np.int16],
+    hz: int,
+    steps: Iterable[str],
+    environment: Mapping[str, str] = os.environ,
+) -> str:
+    """Return what a server understood, one line. Raises NoAnswer."""
+    boundary = secrets.token_hex(16)
+    fields = {
+        "model": server.model,
+        "response_format": "json",
+        "temperature": "0",
+        "prompt": ". ".join(steps)[:MOST_PROMPT],
+    }
+    content = _form(fields, _wav(spoken, hz), boundary)
+    kind = f"multipart/form-data; boundary={boundary}"
+    answer, _ = post(server, "/audio/transcriptions", content, WHAT, environment, kind)
+    try:
+        text: Any = parse_json(answer, most_bytes=MAX_ANSWER_BYTES)["text"]
+    except (BadJson, KeyError, TypeError) as error:
+        raise NoAnswer("unreadable", f"no text in its answer ({type(error).__name__})") from error
+    if not isinstance(text, str):
+        raise NoAnswer("unreadable", "its text is none")
+    line = " ".join(text.split())
+    if len(line) > MOST_TEXT or not line.isprintable():
+        raise NoAnswer("unreadable", f"its text is no line of at most {MOST_TEXT} letters")
+    return line
+
+
+def _wav(spoken: npt.NDArray[np.int16], hz: int) -> bytes:
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(hz)
+        file.writeframes(spoken.astype("<i2").tobytes())
+    return out.getvalue()
+
+
+def _form(fields: Mapping[str, str], sound: bytes, boundary: str) -> bytes:
+    parts = [(f'name="{name}"', text.encode()) for name, text in fields.items()]
+    parts.append(('name="file"; filename="narration.wav"\r\nContent-Type: audio/wav', sound))
+    told = [
+        f"--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + body
+        for head, body in parts
+    ]
+    return b"\r\n".join([*told, f"--{boundary}--\r\n".encode()])

@@ -1,0 +1,57 @@
+"""Work that is done one after the other in a thread of its own, which is there only while something waits."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class OneWorker(Generic[T]):
+    """Does what is added in its order; `lock` guards what the work and its askers share."""
+
+    def __init__(self, name: str, work: Callable[[T], None]) -> None:
+        self.lock = threading.RLock()
+        self.end = threading.Event()
+        "Set once nothing more is done."
+        self._name, self._work = name, work
+        self._waiting: deque[T] = deque()
+        self._thread: threading.Thread | None = None
+
+    def add(self, one: T) -> None:
+        """Have one more done, unless it is over."""
+        with self.lock:
+            if self.end.is_set():
+                return
+            self._waiting.append(one)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+
+    def forget(self) -> list[T]:
+        """Give up what waits; return it."""
+        with self.lock:
+            waiting = list(self._waiting)
+            self._waiting.clear()
+        return waiting
+
+    def close(self, wait_s: float | None = None) -> None:
+        """Give up what waits; wait for what is under way, for so many seconds or however long it takes."""
+        self.end.set()
+        self.forget()
+        with self.lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join(wait_s)
+
+    def _run(self) -> None:
+        while True:
+            with self.lock:
+                if not self._waiting or self.end.is_set():
+                    self._thread = None
+                    return
+                one = self._waiting.popleft()
+            self._work(one)

@@ -1,0 +1,22 @@
+// What a page of the desk says to who is there, and how its script begins.
+
+import { setCsrf } from "/static/core/server.js";
+import { loadWords } from "/static/core/words.js";
+
+export function say(text) {
+  const message = document.getElementById("message");
+  message.textContent = text;
+  message.hidden = !text;
+  message.scrollIntoView({ block: "nearest" });
+}
+
+export const failed = (error) => say(error.message);
+
+export function begun() {
+  setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
+  return loadWords().catch(() => null);
+}
+
+export function tickPeople(asked) {
+  for (const one of document.querySelectorAll("input[name=people]")) one.checked = asked.includes(one.value);
+}

@@ -1,0 +1,74 @@
+// The film of what somebody cooked, in their review: made when they ask for it, touched or played by keys.
+
+import { pictureAt } from "/static/core/film.js";
+import { opened } from "/static/core/load_film.js";
+import { button, h } from "/static/core/page.js";
+import { ask } from "/static/core/server.js";
+import { duration, t } from "/static/core/words.js";
+
+const FAR_S = 10;
+
+export class OwnFilm {
+  // `changed` is called when moments can be shown, or cannot any more.
+  constructor(recording, changed) {
+    this.base = `/api/v1/recordings/${recording.id}`;
+    this.changed = changed;
+    this.film = null;
+    this.status = h("p", { role: "status" });
+    this.element = h("section", { class: "own-film", hidden: true, onkeydown: (event) => this.#key(event) });
+    ask(`${this.base}/film`).then(({ state }) => state !== "absent" && this.#offer(), () => null); // no network, no film
+  }
+
+  #offer() {
+    const want = button(t("film.show"), () => { want.disabled = true; this.#open().catch((problem) => { want.disabled = false; this.status.textContent = problem.message; }); }, { class: "quiet", "data-key": "film" });
+    this.element.replaceChildren(h("h2", {}, t("film.title")), h("p", { class: "actions start" }, want), this.status);
+    this.element.hidden = false;
+  }
+
+  async #open() {
+    const { video, front, facts, film } = await opened(this.base, this.status);
+    Object.assign(this, { facts, film });
+    const press = (label, name, act) => button(label, act, { class: "quiet", "aria-label": t(name), title: t(name) });
+    this.turn = button("", () => this.film.play(), { class: "primary", id: "film-play" });
+    const sound = button(t("film.sound"), () => { video.muted = !video.muted; sound.setAttribute("aria-pressed", String(!video.muted)); }, { class: "quiet", "aria-pressed": "true" });
+    this.slider = h("input", { type: "range", min: "0", max: String(facts.frames - 1), value: "0", "aria-label": t("film.place"), oninput: ({ target }) => { video.pause(); this.film.go(Number(target.value)); } });
+    this.clock = h("span", { class: "hint" });
+    const far = Math.round(FAR_S * this.film.fps);
+    this.element.replaceChildren(h("h2", {}, t("film.title")),
+      h("div", { class: "films", tabindex: "0", role: "group", "aria-label": t("film.keys") }, [video, front].filter(Boolean)), this.slider,
+      h("p", { class: "actions start" }, press("−10 s", "film.back", () => this.film.step(-far)), press("−1", "film.picture_back", () => this.film.step(-1)), this.turn,
+        press("+1", "film.picture_on", () => this.film.step(1)), press("+10 s", "film.on", () => this.film.step(far)), sound, this.clock), this.status);
+    this.film.onFrame(() => this.#draw());
+    for (const what of ["play", "pause"]) video.addEventListener(what, () => this.#draw());
+    this.element.film = this.film; // for who looks from outside which picture is shown
+    this.#draw();
+    this.changed();
+  }
+
+  #draw() {
+    const { video, shown, fps, frames } = this.film;
+    this.turn.textContent = t(video.paused ? "film.play" : "film.stop");
+    this.slider.value = String(shown);
+    this.slider.setAttribute("aria-valuetext", duration(shown / fps));
+    this.clock.textContent = `${duration(shown / fps)} / ${duration(frames / fps)}`;
+    this.status.textContent = this.facts.hidden.some(([first, last]) => first <= shown && shown <= last) ? t("film.hidden") : "";
+  }
+
+  shows(at_ns) { return this.film !== null && at_ns !== null && at_ns !== undefined && pictureAt(this.facts.taken_ns, at_ns) !== null; }
+
+  go(at_ns) { // a moment of the capture clock
+    this.film.video.pause();
+    this.film.go(pictureAt(this.facts.taken_ns, at_ns));
+    this.element.scrollIntoView({ block: "start" });
+    this.element.querySelector(".films").focus({ preventScroll: true });
+  }
+
+  #key(event) {
+    if (!this.film || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("button, input")) return;
+    const many = event.shiftKey ? Math.round(FAR_S * this.film.fps) : 1;
+    const acts = { Space: () => this.film.play(), ArrowLeft: () => this.film.step(-many), ArrowRight: () => this.film.step(many) };
+    if (!acts[event.code]) return;
+    event.preventDefault();
+    acts[event.code]();
+  }
+}

@@ -1,0 +1,114 @@
+"""A plan from what there is now: what was recorded counts, what was kept stays, the rest is planned."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, time, timedelta
+from math import ceil
+from typing import Any
+
+from recipe_app.errors import TooManyStates
+from recipe_app.graphs.model import Graph
+from recipe_app.graphs.order.orders import Order, count_orders, is_valid_order
+from recipe_app.study.already_cooked import CookedRecording
+from recipe_app.study.plan_file import PlanEntry, entries_of, unmet
+from recipe_app.study.solve import LIMIT_S, NORMAL, plan_study
+from recipe_app.study.wanted import OrdersLeft, Study
+
+FEW, STEP_MINUTES = 5, 5
+"""So many recordings tell how long a session is, and to so many minutes."""
+
+
+def make_plan(
+    study: Study,
+    graphs: Mapping[str, Graph],
+    cooked: Sequence[CookedRecording],
+    kept: Sequence[PlanEntry] = (),
+    *,
+    seed: int = 0,
+    limit_s: float = LIMIT_S,
+) -> dict[str, Any]:
+    """Return goals, sessions (the kept ones among them), what is not met and why, and what else is to be known."""
+    used, minutes = _used(cooked, kept), _minutes(study, cooked)
+    study = replace(
+        study,
+        session_minutes=minutes or study.session_minutes,
+        settled=(*(one.session for one in cooked), *(one.settled for one in kept)),
+        orders=_orders(graphs, used),
+    )
+    made = plan_study(study, limit_s=limit_s)
+    new = entries_of(made, study, graphs, used, seed=seed)
+    entries = sorted([*kept, *new], key=lambda one: (one.start, one.kitchen))
+    return {
+        "goals": [asdict(goal) for goal in study.goals],
+        "sessions": [one.model_dump(mode="json") for one in entries],
+        "unmet": unmet(made, study, entries),
+        "proven": made.is_proven,
+        "recorded": len(cooked),
+        "notes": [*_changed_clocks(study), *_changed_recipes(graphs, kept), *_lengths(minutes)],
+    }
+
+
+def _minutes(study: Study, cooked: Sequence[CookedRecording]) -> int | None:
+    """Return how long a session is by past recordings, nine in ten of which were no longer; None where unasked."""
+    lengths = sorted(one.seconds for one in cooked if one.seconds)
+    if not study.as_long_as_past or len(lengths) < FEW:
+        return None
+    nine_of_ten_s = lengths[ceil(0.9 * len(lengths)) - 1]
+    return STEP_MINUTES * ceil(nine_of_ten_s / 60 / STEP_MINUTES)
+
+
+def _lengths(minutes: int | None) -> list[str]:
+    return [f"sessions last {minutes} minutes: nine of ten recordings were no longer"] if minutes else []
+
+
+def _used(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> dict[str, list[Order]]:
+    """Return the orders that recipes were cooked in, or will be."""
+    used: dict[str, list[Order]] = defaultdict(list)
+    for one in cooked:
+        if one.session.strategy == NORMAL:
+            used[one.session.recipe].append(one.order)
+    for entry in kept:
+        if entry.strategy == NORMAL and entry.order:
+            used[entry.recipe].append(entry.order)
+    return used
+
+
+def _orders(graphs: Mapping[str, Graph], used: Mapping[str, Sequence[Order]]) -> dict[str, OrdersLeft]:
+    found = {}
+    for name, graph in graphs.items():
+        try:
+            total = count_orders(graph)
+        except TooManyStates:
+            continue
+        valid = {order for order in used.get(name, ()) if is_valid_order(graph, order)}
+        found[name] = OrdersLeft(total, total - len(valid))
+    return found
+
+
+def _changed_clocks(study: Study) -> list[str]:
+    """Name the days on which the zone's clocks change: hours of people and kitchens stay local."""
+    days = [study.begin + timedelta(days=number) for number in range(study.days)]
+    changed = [
+        day
+        for day in days
+        if datetime.combine(day, time(0), study.zone).utcoffset()
+        != datetime.combine(day + timedelta(days=1), time(0), study.zone).utcoffset()
+    ]
+    return [
+        f"clocks change on {day} in {study.zone}: hours stay local, sessions last as long" for day in changed
+    ]
+
+
+def _changed_recipes(graphs: Mapping[str, Graph], kept: Sequence[PlanEntry]) -> list[str]:
+    """Name the sessions that stay though their recipe is another now."""
+    found = []
+    for one in kept:
+        session = f"{one.person}'s session of {one.start.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        if one.recipe not in graphs:
+            found.append(f"{session} stays, but no goal wants {one.recipe}")
+        elif one.order and not is_valid_order(graphs[one.recipe], one.order):
+            found.append(f"{one.recipe} has a new version: {session} gets another order when it begins")
+    return found

@@ -1,0 +1,1 @@
+"""The desk's pages, and what they ask for: people, kitchens, recipes, recordings, one that is made."""

@@ -1,0 +1,146 @@
+"""Batch actions of the desk: one thing done with many recordings, how far it is, and what is refused for which."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+from pydantic import Field
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotFound, NotNow, RecipeError
+from recipe_app.exchange.app_withdrawals import note_download
+from recipe_app.exchange.desk_batches import REFUSED, Row
+from recipe_app.graphs.formats.by_name import given_back
+from recipe_app.operations.events import consent_of
+from recipe_app.operations.kinds import Strict
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.web.bodies import Id
+from recipe_app.web.desk.pages import exported, render, required_release
+from recipe_app.web.door.access import Asking, Route, Tools
+from recipe_app.web.i18n import Words, words_of
+from storage.errors import StorageError
+
+MOST = 200
+Name = Annotated[str, Query(max_length=64)]
+Chosen = Annotated[list[Name], Query(min_length=1, max_length=MOST)]
+Some = Annotated[list[Name], Query(max_length=MOST, default_factory=list)]
+
+
+class BatchOf(Strict):
+    """What is to be done with which recordings."""
+
+    verb: Literal["verify", "sync", "report"]
+    recordings: Annotated[list[Id], Field(min_length=1, max_length=MOST)]
+
+
+class GiveUp(Strict):
+    """Nothing to say."""
+
+
+def do_batch(request: Request, tools: Tools, body: BatchOf) -> dict[str, Any]:
+    """Have a command done with recordings, one after the other; the answer says at once what is refused."""
+    words = words_of(request)
+    tools.batches.ask([_row(tools, words, one, body.verb) for one in dict.fromkeys(body.recordings)])
+    return batch_state(request, tools)
+
+
+def _row(tools: Collaborators, words: Words, recording: str, verb: str) -> Row:
+    row = tools.records.row(tables.recording, recording)
+    if row is None:
+        return Row(recording, recording[:12], verb, None, REFUSED, words("batch.unknown"))
+    name = str(row["folder"] or row["recipe"])
+    if tools.records.state(recording)["withdrawn"]:
+        return Row(recording, name, verb, None, REFUSED, words("batch.withdrawn"))
+    if not row["folder"]:
+        return Row(recording, name, verb, None, REFUSED, words("batch.no_folder"))
+    return Row(recording, name, verb, (tools.folders.data / row["folder"]).absolute())
+
+
+def batch_state(request: Request, tools: Tools) -> dict[str, Any]:
+    """Say how far the batches are, a row for each recording, with its state in words."""
+    words = words_of(request)
+    rows = [row | {"word": words(f"batch.state.{row['state']}")} for row in tools.batches.rows()]
+    return {"busy": tools.batches.is_busy(), "rows": rows}
+
+
+def give_up_batch(request: Request, tools: Tools, body: GiveUp) -> dict[str, Any]:
+    """Do not begin what still waits; what is under way goes on to its end."""
+    tools.batches.give_up()
+    return batch_state(request, tools)
+
+
+def consents(request: Request, tools: Tools, visitor: Asking, recording: Some) -> Response:
+    """What was agreed to of the chosen recordings, one line each."""
+    people = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
+    lines = []
+    for row in _chosen(tools, recording):
+        state = tools.records.state(row["id"])
+        reference, scopes = consent_of(row["id"], state["consent"])
+        lines.append({"row": row, "person": people.get(row["person"], "–"), "reference": reference,
+                      "scopes": scopes, "consent": state["consent"], "withdrawn": state["withdrawn"]})  # fmt: skip
+    return render(request, "desk/consents.html", visitor=visitor, lines=lines)
+
+
+def _chosen(tools: Collaborators, recordings: list[str]) -> list[dict[str, Any]]:
+    """Return the rows of recordings in the order in which they were asked for. Raises NotFound."""
+    found = [tools.records.row(tables.recording, one) for one in dict.fromkeys(recordings)]
+    known = [row for row in found if row is not None]
+    if len(known) < len(found):
+        raise NotFound("a recording of this list is not here any more; load the page again")
+    return known
+
+
+def export_many(request: Request, tools: Tools, visitor: Asking, recording: Chosen) -> Response:
+    """Give the logs of the chosen recordings in one file; it names what stays here, and why.
+
+    Raises NotNow where nothing may leave.
+    """
+    words, packed, left_out, given = words_of(request), io.BytesIO(), [], 0
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for row in _chosen(tools, recording):
+            try:
+                required_release(tools, row["id"])
+            except (RecipeError, StorageError) as error:
+                left_out.append(
+                    {"recording": row["id"], "recipe": row["recipe"], "why": words.refusal(error)}
+                )
+                continue
+            name, content = exported(tools, row["id"])
+            note_download(tools.records, row["id"], actor=visitor.actor)
+            archive.writestr(name, json.dumps(content, indent=1, ensure_ascii=False))
+            given += 1
+        archive.writestr("left_out.json", json.dumps(left_out, indent=1, ensure_ascii=False))
+    if not given:
+        raise NotNow("nothing of these recordings may leave: nobody agreed to it")
+    return _zip(packed.getvalue(), "recordings.zip")
+
+
+def export_recipes(tools: Tools, recipe: Chosen) -> Response:
+    """Give recipes as files in one: a published graph in the layout in which it came, any other as `graph/1`."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in dict.fromkeys(recipe):
+            found = tools.shelf.get(name)
+            archive.writestr(f"{found.name}.json", given_back(found.graph))
+    return _zip(packed.getvalue(), "recipes.zip")
+
+
+def _zip(content: bytes, name: str) -> Response:
+    named = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type="application/zip", headers=named)
+
+
+ROUTES = [
+    Route("/api/v1/desk/batch", do_batch, Access.STUDY, "POST"),
+    Route("/api/v1/desk/batch", batch_state, Access.STUDY),
+    Route("/api/v1/desk/batch/give-up", give_up_batch, Access.STUDY, "POST"),
+    Route("/api/v1/desk/exports/recordings", export_many, Access.STUDY),
+    Route("/api/v1/desk/exports/recipes", export_recipes, Access.STUDY),
+    Route("/desk/consents", consents, Access.OPERATE, page=True),
+]

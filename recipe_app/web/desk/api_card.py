@@ -1,0 +1,70 @@
+"""The card of a recording at the desk: what it is worth, what to do again now, and that somebody has read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from recipe_app.cooking.cards import card_of, read_card
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotFound, NotNow
+from recipe_app.operations.kinds import Strict
+from recipe_app.people.roles import Access
+from recipe_app.web.desk.pages import render
+from recipe_app.web.door.access import Asking, Route, Tools
+from recipe_app.web.i18n import words_of
+from storage.permission import Purpose, ask
+
+NOTHING: dict[str, Any] = {"state": "none", "said": "", "card": None, "read": None}
+
+
+class CardIsRead(Strict):
+    """Nothing to say."""
+
+
+def _found(tools: Collaborators, recording: str) -> tuple[str, dict[str, Any]]:
+    """Return folder and card of a recording; where no devices belong to it, nothing. Raises NotFound."""
+    folder = tools.intake.recording(recording, kitchen=None)["folder"]
+    return (folder, card_of(tools, folder)) if folder else ("", NOTHING)
+
+
+def card_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """Show the card, or wait until it is made."""
+    folder, found = _found(tools, recording)
+    return render(request, "desk/card.html", visitor=visitor, recording=recording, folder=folder, **found)
+
+
+def card_state(request: Request, tools: Tools, recording: str) -> dict[str, Any]:
+    """Say whether the card is here: the page is loaded again then."""
+    _, found = _found(tools, recording)
+    making = found["state"] == "making"
+    return {"state": "asking" if making else found["state"], "said": words_of(request)("card.making")}
+
+
+def thumbnail(tools: Tools, recording: str, number: int) -> Response:
+    """Give one of the small pictures that the camera made of its films. Raises NotFound, NotPermitted."""
+    folder, found = _found(tools, recording)
+    names = found["card"]["thumbnails"] if found["card"] else []
+    path = tools.folders.data / folder / names[number] if 0 <= number < len(names) else None
+    if path is None or not path.is_file():
+        raise NotFound("no picture {number} on this card", number=number)
+    ask(tools.folders.data / folder, Purpose.LOOK)
+    return Response(path.read_bytes(), media_type="image/jpeg")
+
+
+def read(tools: Tools, visitor: Asking, recording: str, body: CardIsRead) -> dict[str, Any]:
+    """Keep that the operator has read the card: the kitchen may record again."""
+    folder, found = _found(tools, recording)
+    if not folder or (found["state"] == "none" and not found["said"]):
+        raise NotNow("this recording has no card")
+    return {"read": read_card(tools, folder, visitor.person["pseudonym"] if visitor.person else "")}
+
+
+ROUTES = [
+    Route("/desk/recordings/{recording}/card", card_page, Access.OPERATE, page=True),
+    Route("/api/v1/desk/recordings/{recording}/card", card_state, Access.OPERATE),
+    Route("/api/v1/desk/recordings/{recording}/card", read, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/recordings/{recording}/card/pictures/{number}", thumbnail, Access.OPERATE),
+]

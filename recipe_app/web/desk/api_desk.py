@@ -1,0 +1,228 @@
+"""The desk over JSON: people, kitchens, tablets, corrections."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fastapi import BackgroundTasks, Request
+from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
+
+from recipe_app.cooking import steering
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.cooking.withdrawals import end_withdrawn
+from recipe_app.errors import BadOperation, NotAllowed, NotFound
+from recipe_app.exchange import published
+from recipe_app.exchange.dump_pictures import frames_in
+from recipe_app.exchange.dumps import read_dump, take_in
+from recipe_app.exchange.published_graphs import shelve_graphs
+from recipe_app.operations.kinds import KINDS, checked
+from recipe_app.people.accounts import Visitor
+from recipe_app.people.pseudonyms import check_pseudonym
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.store.app_records import new_id, roles_of
+from recipe_app.web.bodies import (
+    ChangePerson,
+    Control,
+    DeskOperation,
+    NewCollection,
+    NewKitchen,
+    NewPerson,
+    Override,
+    PairingCode,
+    TabletDump,
+)
+from recipe_app.web.door.access import Asking, Route, Tools
+from recipe_app.web.door.request_bodies import RequestBody, spool
+from recipe_app.web.i18n import words_of
+from recipe_app.web.tablet.api_tablet import Sha256, sound_answer
+
+TEXTS = RequestBody(64 << 20, at_once=1, strings=True)
+"""A folder of annotations or a tablet's dump."""
+FILM = RequestBody(512 << 20, ("image", "video"), at_once=1)
+"""Pictures or a film of a tablet's screen."""
+
+
+def _require_rank(
+    tools: Collaborators, visitor: Visitor, roles: list[str], person: str | None = None
+) -> None:
+    """Only an admin makes or changes people who hold more than `participant`. Raises NotAllowed, NotFound."""
+    held = set(roles)
+    if person is not None:
+        row = tools.records.row(tables.person, person)
+        if row is None:
+            raise NotFound("no person {name!r}; look at the list of people", name=person[:40])
+        held |= set(roles_of(row))
+    if held - {"participant"} and "admin" not in visitor.roles:
+        raise NotAllowed("only an admin may do this to somebody with more roles than participant")
+
+
+def add_person(tools: Tools, visitor: Asking, body: NewPerson) -> dict[str, Any]:
+    """Add somebody by a pseudonym; who gets a role at the desk gets an invite to set a password."""
+    _require_rank(tools, visitor, list(body.roles))
+    person = tools.accounts.add_person(check_pseudonym(body.pseudonym), list(body.roles), actor=visitor.actor)
+    if body.pin:
+        tools.accounts.set_pin(person, body.pin, actor=visitor.actor)
+    invite = tools.accounts.invite(person, actor=visitor.actor) if set(body.roles) - {"participant"} else None
+    return {"person": person, "invite": invite}
+
+
+def change_person(tools: Tools, visitor: Asking, person: str, body: ChangePerson) -> dict[str, Any]:
+    """Change roles, PIN, or whether somebody may still sign in."""
+    _require_rank(tools, visitor, list(body.roles or []), person)
+    changes = {
+        name: value for name, value in (("roles", body.roles), ("active", body.active)) if value is not None
+    }
+    if visitor.actor == person and (body.active is False or (body.roles and "admin" not in body.roles)):
+        raise BadOperation("nobody takes their own admin role away; ask another admin")
+    if changes:
+        tools.accounts.change_person(person, changes, actor=visitor.actor)
+    if body.pin is not None:
+        tools.accounts.set_pin(person, body.pin, actor=visitor.actor)
+    return {"person": person}
+
+
+def new_card(tools: Tools, visitor: Asking, person: str) -> dict[str, Any]:
+    """Make a QR card that signs somebody in; an earlier card is no longer valid."""
+    _require_rank(tools, visitor, [], person)
+    return {"card": tools.accounts.new_card(person, actor=visitor.actor)}
+
+
+def new_invite(tools: Tools, visitor: Asking, person: str) -> dict[str, Any]:
+    """Make an invite to set a password, valid once and for 72 hours."""
+    return {"invite": tools.accounts.invite(person, actor=visitor.actor)}
+
+
+def add_kitchen(tools: Tools, visitor: Asking, body: NewKitchen) -> dict[str, Any]:
+    """Add a kitchen."""
+    name = " ".join(body.name.split())
+    if not name or tools.records.rows(tables.kitchen, tables.kitchen.c.name == name):
+        raise BadOperation("a kitchen needs a name that no other has")
+    kitchen = new_id(tools.records.utc_ns())
+    tools.records.note("kitchen", kitchen, {"name": name}, actor=visitor.actor)
+    return {"kitchen": kitchen}
+
+
+def new_pairing_code(tools: Tools, visitor: Asking, body: PairingCode) -> dict[str, Any]:
+    """Make a code that pairs one tablet with a kitchen, valid once and for 15 minutes."""
+    return {"code": tools.accounts.pairing_code(body.kitchen, actor=visitor.actor)}
+
+
+def remove_device(tools: Tools, visitor: Asking, device: str) -> dict[str, Any]:
+    """Let a tablet in no more; what it still holds unsent stays on it."""
+    tools.accounts.remove_device(device, actor=visitor.actor)
+    return {"device": device}
+
+
+def correct(
+    tools: Tools, visitor: Asking, recording: str, body: DeskOperation, later: BackgroundTasks
+) -> dict[str, Any]:
+    """Correct a recording after the fact; both versions stay in the log."""
+    content = tools.intake.recording(recording, kitchen=None)
+    said = checked(KINDS[body.kind], body.kind, body.body)
+    node = said.get("fields", {}).get("node")
+    if node is not None and str(node) not in content["steps"]:
+        raise BadOperation("step {node} is not in {title}", node=str(node), title=content["title"])
+    with tools.records.changing() as connection:
+        stored = tools.records.note_within(
+            connection, body.kind, recording, said, actor=visitor.actor, op_id=body.op_id, seen=body.seen
+        )
+    tools.intake.file()
+    if body.kind == "withdraw":
+        later.add_task(end_withdrawn, tools)
+    return {"n": stored["n"]}
+
+
+def take_dump(
+    request: Request, tools: Tools, visitor: Asking, body: TabletDump, later: BackgroundTasks
+) -> dict[str, Any]:
+    """Take in what a tablet saved as a file or showed as frames; a second time nothing happens."""
+    dump = read_dump(body.text, "dump")
+    later.add_task(end_withdrawn, tools)
+    say, corrects = words_of(request).refusal, visitor.may(Access.STUDY)
+    actor = visitor.actor
+    return asdict(take_in(dump, tools.records, tools.intake, actor=actor, corrects=corrects, say=say))
+
+
+SEEN = {"image": ("this picture",), "video": ("this film",)}
+"""What is read here, in words."""
+
+
+async def read_frames(request: Request, tools: Tools) -> dict[str, Any]:
+    """Read the QR frames in a picture or film of a tablet's screen; nothing is taken in by that."""
+    kind = request.headers.get("content-type", "").partition("/")[0]
+    if kind not in SEEN:
+        raise BadOperation("send a picture or a film of the tablet's screen")
+    with tempfile.NamedTemporaryFile(dir=tools.folders.data, prefix=".dump-") as kept:
+        await spool(request, kept, tools.folders.data)
+        frames = await run_in_threadpool(frames_in, Path(kept.name), film=kind == "video", name=SEEN[kind])
+    return {"frames": frames}
+
+
+def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> dict[str, Any]:
+    """Take in a folder of published annotations; a second time nothing happens."""
+    taken = published.take_in(body.files, body.name, tools.records, actor=visitor.actor)
+    return taken | shelve_graphs(body.files, tools.records, tools.shelf, actor=visitor.actor)
+
+
+def export_collection(tools: Tools, collection: str) -> Response:
+    """Give the files of a collection back, packed: byte for byte as they came, but for what was corrected."""
+    packed = published.as_zip(published.give_back(collection, tools.records).files)
+    named = {"content-disposition": 'attachment; filename="annotations.zip"'}
+    return Response(packed, media_type="application/zip", headers=named)
+
+
+def steer(tools: Tools, visitor: Asking, recording: str, body: Control) -> dict[str, Any]:
+    """Start, stop or abort the devices of a recording from the desk."""
+    tools.intake.recording(recording, kitchen=None)
+    return steering.steer(tools, recording, body.action, actor=visitor.actor, reason=body.reason)
+
+
+def override(tools: Tools, visitor: Asking, recording: str, body: Override) -> dict[str, Any]:
+    """Let a recording begin with open points of the checklist, for a reason that is kept."""
+    tools.intake.recording(recording, kitchen=None)
+    return steering.override(tools, recording, reason=body.reason, actor=visitor.actor, op_id=body.op_id)
+
+
+def release(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+    """Take a recording from the tablet that holds it: the next one that opens it has it."""
+    tools.intake.recording(recording, kitchen=None)
+    tools.records.note("release", recording, {}, actor=visitor.actor)
+    tools.intake.file()
+    return {"recording": recording}
+
+
+def state(tools: Tools, recording: str) -> dict[str, Any]:
+    """Say where a recording stands, all of it; of a withdrawn one that it is."""
+    state = tools.records.state(recording)
+    return {"phase": state["phase"], "withdrawn": True} if state["withdrawn"] else state
+
+
+def voice(tools: Tools, recording: str, sha256: Sha256) -> Response:
+    """Give the sound of a voice note, as a type that a browser plays and nothing else, under a name of ours."""
+    return sound_answer(tools, recording, sha256)
+
+
+ROUTES = [
+    Route("/api/v1/desk/people", add_person, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/people/{person}", change_person, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/people/{person}/card", new_card, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/people/{person}/invite", new_invite, Access.ADMIN, "POST"),
+    Route("/api/v1/desk/kitchens", add_kitchen, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/pairing-codes", new_pairing_code, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/collections", add_collection, Access.STUDY, "POST", body=TEXTS),
+    Route("/api/v1/desk/collections/{collection}/export", export_collection, Access.STUDY),
+    Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST", body=TEXTS),
+    Route("/api/v1/desk/dumps/frames", read_frames, Access.OPERATE, "POST", body=FILM),
+    Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
+    Route("/api/v1/desk/recordings/{recording}/voice/{sha256}", voice, Access.STUDY),
+    Route("/api/v1/desk/recordings/{recording}/capture", steer, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/recordings/{recording}/override", override, Access.ADMIN, "POST"),
+    Route("/api/v1/desk/recordings/{recording}/release", release, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/recordings/{recording}/corrections", correct, Access.STUDY, "POST"),
+]

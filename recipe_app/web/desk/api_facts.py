@@ -1,0 +1,82 @@
+"""What is stated of recipes and participants for the statistics of data sets, over JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from recipe_app.cooking import training
+from recipe_app.errors import NotFound
+from recipe_app.exchange import stated_facts
+from recipe_app.operations.kinds import Strict
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.web.door.access import Asking, Route, Tools
+
+Words = Annotated[str, Field(max_length=400)]
+
+
+class RecipeFacts(Strict):
+    """What a recipe is heated with and needs, words separated by commas, and how many minutes it takes."""
+
+    heating: Words = ""
+    skills: Words = ""
+    tools: Words = ""
+    ingredients: Annotated[str, Field(max_length=2000)] = ""
+    minutes: Annotated[str, Field(pattern=r"^([1-9][0-9]{0,3})?$")] = ""
+
+
+class PersonFacts(Strict):
+    """Bands that a participant wants to be counted in; nothing where nothing is said."""
+
+    person: Annotated[str, Field(max_length=40)]
+    age: Literal["", "18-24", "25-34", "35-44", "45-54", "55-64", "65+"] = ""
+    cooks: Literal["", "rarely", "weekly", "daily"] = ""
+    gender: Literal["", "woman", "man", "other"] = ""
+    hand: Literal["", "right", "left", "both"] = ""
+    avoids: Words = ""
+    """Allergies and dislikes, words separated by commas: what they are in is not planned for this person."""
+
+
+class TrainingItems(Strict):
+    """What is read or watched before the first session of a recipe, or with a skill: an item a line."""
+
+    of: Literal["recipe", "skill"]
+    about: Annotated[str, Field(min_length=1, max_length=80)]
+    lines: Annotated[str, Field(max_length=8000)] = ""
+
+
+def state_training(tools: Tools, visitor: Asking, body: TrainingItems) -> dict[str, Any]:
+    """State the training of a recipe or a skill; what was stated before no longer counts, none takes it away."""
+    items = training.items_in(body.lines)
+    subject = training.subject_of(body.of, body.about)
+    tools.records.note(training.KIND, subject, {"items": items}, actor=visitor.actor)
+    return {"items": items}
+
+
+def state_of_recipe(tools: Tools, visitor: Asking, recipe: str, body: RecipeFacts) -> dict[str, Any]:
+    """State what tablets and statistics say of a recipe, all its versions; only the latest counts."""
+    found = tools.shelf.get(recipe)
+    lists = (*stated_facts.OF_RECIPES, "ingredients")
+    said: dict[str, Any] = {key: stated_facts.words_in(getattr(body, key)) for key in lists}
+    said["minutes"] = int(body.minutes or 0)
+    tools.records.note(stated_facts.RECIPE, found.name, said, actor=visitor.actor)
+    return {"recipe": found.name, **said}
+
+
+def state_of_person(tools: Tools, visitor: Asking, body: PersonFacts) -> dict[str, Any]:
+    """State the bands that a participant wants to be counted in; empty ones take back what was stated."""
+    if tools.records.row(tables.person, body.person) is None:
+        raise NotFound("no person {name!r}; look at the list of people", name=body.person)
+    said: dict[str, Any] = {key: getattr(body, key) for key in stated_facts.BANDS}
+    said["avoids"] = stated_facts.words_in(body.avoids)
+    tools.records.note(stated_facts.PERSON, body.person, said, actor=visitor.actor)
+    return {"person": body.person, **said}
+
+
+ROUTES = [
+    Route("/api/v1/desk/recipes/{recipe}/facts", state_of_recipe, Access.STUDY, "POST"),
+    Route("/api/v1/desk/training", state_training, Access.STUDY, "POST"),
+    Route("/api/v1/desk/bands", state_of_person, Access.OPERATE, "POST"),
+]

@@ -1,0 +1,93 @@
+"""A recording while it is made: the page that follows it, what that page asks for, and what an operator remarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotNow
+from recipe_app.people.roles import Access
+from recipe_app.web.bodies import LiveMark
+from recipe_app.web.desk.api_room import is_paused
+from recipe_app.web.desk.pages import render
+from recipe_app.web.door.access import Asking, Route, Tools
+from recipe_app.web.tablet.api_tablet import health_of
+from storage.permission import Purpose, ask
+
+STEERED = ("recording", "problem", "starting", "unknown")
+
+
+def _folder(tools: Collaborators, recording: str) -> str | None:
+    """Return the folder of a recording's devices, None where none belong to it. Raises NotFound."""
+    folder: str | None = tools.intake.recording(recording, kitchen=None)["folder"]
+    return folder
+
+
+def live_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """Follow a recording: a tile a stream, what is wrong, and what can be done."""
+    known = tools.intake.recording(recording, kitchen=None)
+    fields = {"recording": recording, "title": known["title"], "folder": known["folder"]}
+    fields["steerable"] = tools.capture is not None
+    return render(request, "desk/live.html", visitor=visitor, **fields)
+
+
+def live(tools: Tools, recording: str) -> dict[str, Any]:
+    """Say everything that is known of the devices now; without a running recorder only its one word."""
+    folder = _folder(tools, recording)
+    watch = tools.capture or tools.watch
+    said = watch.live(folder) if watch is not None and folder is not None else None
+    if said is None:
+        said = {"health": health_of(tools, folder)["health"], "findings": []}
+    ended = {"stopping": "stopped"}
+    return said | {
+        "health": ended.get(said["health"], said["health"]),
+        "paused": _is_paused(tools, recording),
+    }
+
+
+def _is_paused(tools: Collaborators, recording: str) -> bool:
+    """Tell whether a pause lasts: one of the tablet's, or one that was asked of the recorder."""
+    pauses, folder = tools.records.state(recording)["pauses"], _folder(tools, recording)
+    is_by_recorder = folder is not None and is_paused(tools.folders.data / folder)
+    return is_by_recorder or (bool(pauses) and pauses[-1]["end"] is None)
+
+
+def picture(tools: Tools, recording: str, device: str, stream: str) -> Response:
+    """Give the newest picture of a stream that is being recorded, nothing in a privacy pause.
+
+    Raises NotFound, NotNow, Withdrawn, NotPermitted.
+    """
+    folder = _folder(tools, recording)
+    if folder is None or health_of(tools, folder)["health"] not in STEERED:
+        raise NotNow("nothing is being recorded here")
+    path = (tools.folders.data / folder).absolute()
+    if _is_paused(tools, recording):
+        tools.pictures.forget(path)
+        return Response(status_code=204)
+    ask(path, Purpose.LOOK)
+    newest = tools.pictures.newest(path, f"{device}/{stream}")
+    if newest is None or _is_paused(tools, recording):
+        return Response(status_code=204)
+    age_ms = max(tools.records.now_ns() - newest[0], 0) // 1_000_000
+    return Response(newest[1], media_type="image/jpeg", headers={"x-kitchensync-age-ms": str(age_ms)})
+
+
+def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> dict[str, Any]:
+    """Keep what an operator remarks now: it stands in the recording's events at this time."""
+    folder = _folder(tools, recording)
+    if folder is None or health_of(tools, folder)["health"] not in STEERED:
+        raise NotNow("nothing is being recorded here")
+    stored = tools.records.note("mark", recording, {"text": body.text}, actor=visitor.actor, op_id=body.op_id)
+    tools.intake.file()
+    return {"n": stored["n"]}
+
+
+ROUTES = [
+    Route("/desk/recordings/{recording}/live", live_page, Access.OPERATE, page=True),
+    Route("/api/v1/desk/recordings/{recording}/live", live, Access.OPERATE),
+    Route("/api/v1/desk/recordings/{recording}/pictures/{device}/{stream}", picture, Access.OPERATE),
+    Route("/api/v1/desk/recordings/{recording}/remarks", remark, Access.OPERATE, "POST"),
+]

@@ -1,0 +1,142 @@
+"""The session room: every recording that this computer makes on one page, and what can be done with each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from recipe_app.cooking import steering
+from recipe_app.cooking.capture_link import Capture
+from recipe_app.cooking.cards import cards_to_read
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotNow
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.web.bodies import Preflight, RoomControl
+from recipe_app.web.desk.pages import kitchens_of, render
+from recipe_app.web.door.access import Asking, Route, Tools
+from storage.errors import BadEventLog
+from storage.privacy import FOR_EVER, pauses_of
+from storage.swaps import LONGEST_NS, swaps_of
+
+SHOWN = ("recording", "health", "news_s", "findings", "cameras", "disk", "ledger_closed")
+
+
+def room_page(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """Follow all recordings at once."""
+    fields = {"steerable": tools.capture is not None, "kitchens": kitchens_of(tools)}
+    return render(request, "desk/room.html", visitor=visitor, **fields)
+
+
+def room(tools: Tools) -> dict[str, Any]:
+    """Say how every recording is that this computer makes into the app's folder; where nobody knows, `unknown`.
+
+    `cards` are those of ended recordings that nobody has read yet.
+    """
+    watch = tools.capture or tools.watch
+    found = watch.room() if watch is not None else []
+    ours = [
+        one for one in found if "path" in one and Path(one["path"]).parent == tools.folders.data.absolute()
+    ]
+    return {"recordings": [_shown(tools, one) for one in ours], "cards": cards_to_read(tools)}
+
+
+def preflight(tools: Tools, body: Preflight) -> dict[str, Any]:
+    """Look over this computer and a kitchen's devices; not while something is recorded, which it would disturb."""
+    capture = _capture(tools)
+    if capture.room():
+        raise NotNow("something is being recorded; its devices are not to be disturbed")
+    kitchen = tools.records.row(tables.kitchen, body.kitchen)
+    found = capture.check(kitchen["name"] if kitchen else "")
+    return {"status": found["status"], "findings": found["findings"]}
+
+
+def _capture(tools: Collaborators) -> Capture:
+    if tools.capture is None:
+        raise NotNow("no rig belongs to this app; start it with --rig rig.toml to record from here")
+    return tools.capture
+
+
+def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
+    row = _row(tools, one["recording"])
+    coming = [name for name, facts in one["streams"].items() if facts["state"] == "streaming"]
+    return {
+        **{key: one[key] for key in SHOWN},
+        "streams": len(one["streams"]),
+        "streaming": len(coming),
+        "rates_hz": _sum(facts["rates_hz"] for facts in one["streams"].values()),
+        "paused": is_paused(Path(one["path"])),
+        "swapping": _is_swapping(Path(one["path"])),
+        "id": row and row["id"],
+        "recipe": row and row["recipe"],
+    }
+
+
+def _sum(rates: Any) -> list[float]:
+    """Packets a second of all streams together, over the last looks."""
+    return [round(sum(at), 1) for at in zip(*rates, strict=False)]
+
+
+def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:
+    return next(
+        iter(tools.records.rows(tables.recording, tables.recording.c.folder == folder, limit=1)), None
+    )
+
+
+def is_paused(recording: Path) -> bool:
+    """Tell whether a privacy pause lasts; where its log cannot be read nobody knows, and it does."""
+    try:
+        return any(end_ns == FOR_EVER for _, end_ns in pauses_of(recording))
+    except BadEventLog:
+        return True
+
+
+def _is_swapping(recording: Path) -> bool:
+    try:
+        swaps = swaps_of(recording)
+    except BadEventLog:
+        return False
+    return bool(swaps) and swaps[-1][1] - swaps[-1][0] == LONGEST_NS
+
+
+def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> dict[str, Any]:
+    """Stop, abort, mark, pause or resume a recording, or let its films stay on the cards for now."""
+    capture = _capture(tools)
+    tools.folders.state(folder)  # raises NotFound: it is none of ours
+    row, action = _row(tools, folder), body.action
+    if row is not None and action in ("stop", "abort"):
+        return steering.steer(tools, row["id"], action, actor=visitor.actor, reason=body.text)
+    if row is not None and action in ("pause", "resume"):
+        return _pause(tools, row["id"], folder, visitor.actor, body)
+    by = visitor.person["pseudonym"] if visitor.person else ""
+    if action == "stop":
+        reasons = capture.stop(folder, by=by)
+    elif action == "abort":
+        reasons = capture.abort(folder, reason=body.text, by=by)
+    else:
+        reasons = capture.tell(folder, action, body.text)
+    return {"folder": folder, "reasons": reasons}
+
+
+def _pause(
+    tools: Collaborators, recording: str, folder: str, actor: str, body: RoomControl
+) -> dict[str, Any]:
+    """Pause what a tablet cooks to: it is in the same log as the tablet's own, and the tablet shows it."""
+    if tools.folders.state(folder) != "recording":
+        raise NotNow("nothing is being recorded here")
+    tools.records.note(body.action, recording, {}, actor=actor, op_id=body.op_id)
+    if body.action == "pause":
+        tools.pictures.forget((tools.folders.data / folder).absolute())
+    tools.intake.file()
+    return {"folder": folder, "reasons": []}
+
+
+ROUTES = [
+    Route("/desk/room", room_page, Access.OPERATE, page=True),
+    Route("/api/v1/desk/room", room, Access.OPERATE),
+    Route("/api/v1/desk/preflight", preflight, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/room/{folder}", steer, Access.OPERATE, "POST"),
+]

@@ -1,0 +1,341 @@
+"""The pages: one shell for everything on the tablet, and the desk's pages, made on the server."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from babel.dates import format_datetime
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from fastapi.templating import Jinja2Templates
+
+from recipe_app.cooking import checklist, voices
+from recipe_app.cooking.cards import unread_card
+from recipe_app.cooking.checklist import is_through, still_open
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotFound, NotNow
+from recipe_app.exchange.app_withdrawals import note_download
+from recipe_app.exchange.stated_facts import AGES
+from recipe_app.graphs.categories import CATEGORIES
+from recipe_app.operations.events import consent_of, folder_of
+from recipe_app.operations.planned_steps import plan_of
+from recipe_app.operations.step_runs import began, spans, timeline
+from recipe_app.people.pseudonyms import suggest
+from recipe_app.people.roles import ROLES, Access
+from recipe_app.store import oplog, tables
+from recipe_app.store.app_records import roles_of
+from recipe_app.web.door.access import Asking, Route, Tools
+from recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
+from recipe_app.web.tablet.api_tablet import health_of
+from recipe_app.web.tablet.tablet_files import shell_files, shell_version
+from storage.permission import Purpose, why_not
+
+FOLDER = Path(__file__).resolve().parents[2]
+AUDIT_PAGE = 100
+
+templates = Jinja2Templates(directory=FOLDER / "templates")
+
+
+def render(request: Request, name: str, status: int = 200, /, **fields: Any) -> Response:
+    """Render a template in the language of the request."""
+    words = words_of(request)
+    common = {"t": words, "languages": LANGUAGES, "path": request.url.path, "when": _when(words)}
+    answer = templates.TemplateResponse(request, name, {**common, **fields}, status_code=status)
+    if request.query_params.get("lang"):
+        answer.set_cookie(LANGUAGE_COOKIE, words.language, samesite="strict", max_age=31_536_000)
+    return answer
+
+
+def _when(words: Words) -> Any:
+    def when(utc_ns: int) -> str:
+        moment = datetime.datetime.fromtimestamp(utc_ns / 1e9, tz=datetime.UTC)
+        return str(format_datetime(moment, "medium", locale=words.locale))
+
+    return when
+
+
+def start(visitor: Asking) -> Response:
+    """Send everybody where they belong."""
+    if visitor.desk:
+        return RedirectResponse("/desk" if visitor.may(Access.OPERATE) else "/desk/review", 303)
+    return RedirectResponse("/t/choose" if visitor.device else "/t/welcome", 303)
+
+
+def tablet(request: Request) -> Response:
+    """The tablet's shell: the same for every recording, so that it can be kept for when there is no network."""
+    return render(request, "tablet.html", version=shell_version())
+
+
+def service_worker(request: Request) -> Response:
+    """The script that keeps the shell on the tablet; it changes with every version of the shell."""
+    fields = {"version": shell_version(), "files": shell_files()}
+    answer = templates.TemplateResponse(request, "sw.js", fields, media_type="text/javascript")
+    answer.headers["service-worker-allowed"] = "/"
+    return answer
+
+
+def messages(language: str) -> dict[str, Any]:
+    """Every message of a language."""
+    if language not in {*LANGUAGES, "xx"}:
+        known = ", ".join(LANGUAGES)
+        raise NotFound("no language {name!r}; there are {known}", name=language[:20], known=known)
+    return dict(catalogue(language))
+
+
+def desk_sign_in(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """Sign in at the desk, or accept an invite; on a tablet, hear where to do so."""
+    return render(request, "desk/sign_in.html", here=tools.accounts.has_desk(visitor.device))
+
+
+def kitchens_of(tools: Collaborators) -> dict[str, str]:
+    """Return the names of all kitchens by their ids."""
+    return {row["id"]: row["name"] for row in tools.records.rows(tables.kitchen)}
+
+
+def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """One recording: how it goes, for who runs it; what was planned, done and wrong, for who may study it."""
+    state, ops = tools.records.state(recording), tools.records.ops(recording)
+    row = tools.records.row(tables.recording, recording)
+    person = tools.records.row(tables.person, row["person"]) if row else None
+    health = health_of(tools, row["folder"] if row else None)
+    steerable = tools.capture is not None
+    fields = {
+        "recording": recording,
+        "state": state,
+        "row": row,
+        "person": person,
+        "visitor": visitor,
+        "names": _names(tools),
+        "open_points": _open_points(request, state, devices=health["folder"] is not None or steerable),
+        "health": health,
+        "steerable": steerable,
+        "on_shelf": row is not None and row["recipe"] in {one.name for one in tools.shelf.recipes()},
+        "kitchen": kitchens_of(tools).get(row["kitchen"]) if row else None,
+        "session": state["recording"].get("session", ""),
+        "watched": health["health"] in ("starting", "recording", "problem", "unknown"),
+        "startable": is_through(state),
+        "unread": unread_card(tools, row["kitchen"]) if row and steerable else None,
+        "asked": next((op["body"] for op in reversed(ops) if op["kind"] == "capture"), None),
+        "study": visitor.may(Access.STUDY),
+        "grace_hours": tools.folders.lab.grace_hours,
+    }
+    if fields["study"]:
+        fields |= _studied(request, tools, recording, state, row, ops)
+    return render(request, "desk/recording.html", **fields)
+
+
+def _studied(
+    request: Request,
+    tools: Collaborators,
+    recording: str,
+    state: dict[str, Any],
+    row: dict[str, Any] | None,
+    ops: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """What only those see who may read every recording."""
+    return {
+        "last_n": ops[-1]["n"],
+        "plan": plan_of(state),
+        "spans": spans(state),
+        "line": timeline(state),
+        "began_ns": began(state),
+        "against": tools.judge.against(row) if row else None,
+        "places": tools.folders.places(row["folder"] if row else None),
+        "said": _said(words_of(request), state),
+        "categories": CATEGORIES,
+        "ops": ops,
+        "sounds": voices.arrived(tools.records, recording),
+    }
+
+
+def _open_points(request: Request, state: dict[str, Any], *, devices: bool) -> list[str]:
+    words, said = words_of(request), {"consent": "consent.title", "second": "checklist.second"}
+    return [words(said.get(name, f"check.{name}")) for name in still_open(state, devices=devices)]
+
+
+def _names(tools: Collaborators) -> dict[str, str]:
+    return {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
+
+
+def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
+    """Say a version of a field of an error in words."""
+
+    def said(field: str, value: Any) -> str:
+        if field == "categories":
+            return ", ".join(words(f"category.{number}") for number in value)
+        if field in ("outcome", "intent", "noticed") and value:
+            return words(f"{field}.{value}")
+        if field == "removed":
+            return words("versions.removed" if value else "versions.kept")
+        if field in ("node", "before", "corrected_by") and value not in (None, -1):
+            return str(state["recording"]["steps"][str(value)]["text"])
+        return str(value or "–")
+
+    return said
+
+
+def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """A script to print: the steps as shown, the planned errors, the certificate."""
+    return printed(request, visitor, tools.records.state(recording))
+
+
+def printed(request: Request, visitor: Asking, state: dict[str, Any]) -> Response:
+    """Show a script to print, of a recording's state or of a drawn one with the same ``recording`` and ``errors``."""
+    text = {int(node): step["text"] for node, step in state["recording"]["steps"].items()}
+    plan = plan_of(state)
+    return render(request, "desk/script.html", visitor=visitor, state=state, text=text, plan=plan)
+
+
+def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """What was agreed to, in the very words that were shown, to print; empty boxes where nobody answered yet."""
+    given = next((op for op in reversed(tools.records.ops(recording)) if op["kind"] == "consent"), None)
+    answer = given["body"] if given else {"version": checklist.CONSENT_VERSION}
+    words = checklist.words_of_form(tools.records, answer["version"]) or checklist.WORDS
+    person = tools.records.row(tables.person, given["actor"]) if given else None
+    reference, scopes = consent_of(recording, answer)
+    fields = {
+        "given": given,
+        "version": answer["version"],
+        "words": words.get(answer.get("language") or words_of(request).language, words["en"]),
+        "person": person["pseudonym"] if person else "–",
+        "reference": reference,
+        "scopes": scopes,
+    }
+    return render(request, "desk/consent.html", visitor=visitor, **fields)
+
+
+def people(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """Everybody by pseudonym, with roles."""
+    rows = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
+    found = [{**row, "roles": roles_of(row)} for row in rows]
+    fields = {
+        "people": found,
+        "roles": ROLES,
+        "free": suggest([row["pseudonym"] for row in rows]),
+        "ages": AGES,
+    }
+    return render(request, "desk/people.html", visitor=visitor, **fields)
+
+
+def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """Kitchens and their tablets, and the way to pair one more."""
+    rows = tools.records.rows(tables.device, order=tables.device.c.name)
+    fields = {"devices": rows, "kitchens": kitchens_of(tools)}
+    return render(request, "desk/devices.html", visitor=visitor, **fields)
+
+
+def export(tools: Tools, visitor: Asking, recording: str) -> Response:
+    """Everything of a recording as one file: what was frozen, every operation, what they add up to, every sound."""
+    required_release(tools, recording)
+    name, content = exported(tools, recording)
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    note_download(tools.records, recording, actor=visitor.actor)
+    return Response(
+        json.dumps(content, indent=1, ensure_ascii=False), media_type="application/json", headers=headers
+    )
+
+
+def exported(tools: Collaborators, recording: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the content of the file with everything of a recording."""
+    state = tools.records.state(recording)
+    content = {
+        "schema": "recording-log/1",
+        "state": state,
+        "operations": tools.records.ops(recording),
+        "sounds": voices.exported(tools.records, recording),
+    }
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{state['recording']['name']}-{recording[-12:]}.json")
+    return name, content
+
+
+def required_release(tools: Collaborators, recording: str) -> None:
+    """Let out what may be released: as the folder says where there is one, else as was answered; published ones."""
+    state, folder = tools.records.state(recording), folder_of(tools.records.ops(recording))
+    if state["withdrawn"]:
+        raise NotNow("this recording is withdrawn; nothing of it is exported")
+    if "annotated" in state["recording"]:
+        return
+    reference, scopes = consent_of(recording, state["consent"])
+    stated = {"consent": reference, "consent_scopes": scopes}
+    if why_not(tools.folders.manifest(folder) if folder else stated, Purpose.RELEASE_RAW):
+        raise NotNow(
+            "nobody agreed to `release_raw`: nothing of it is exported; "
+            "that is given on the tablet, or by `kitchensync consent`"
+        )
+
+
+def audit(
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    before: int | None = None,
+    actor: str = "",
+    device: str = "",
+    subject: str = "",
+) -> Response:
+    """The log of everything, newest first, and whether its chain holds."""
+    chosen = {"actor": actor, "device": device, "subject": subject}
+    with tools.records.database.reading() as connection:
+        fault = oplog.first_fault(connection)
+        page = oplog.newest(connection, before=before, count=AUDIT_PAGE, **chosen)
+    found: dict[str, Any] = {"fault": fault, "unfit": tools.intake.unfit_anchors()}
+    known = bool(subject and tools.records.row(tables.recording, subject))
+    names = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
+    names |= {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
+    return render(
+        request,
+        "desk/audit.html",
+        visitor=visitor,
+        ops=page,
+        names=names,
+        chosen=chosen,
+        recording=known,
+        **found,
+    )
+
+
+def doctor(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """Is this browser fit: secure context, storage, wake lock, clock; and the certificate to install if not."""
+    fields = {"has_ca": tools.ca_file is not None, "waiting": len(tools.records.waiting())}
+    return render(request, "doctor.html", visitor=visitor if visitor.desk else None, **fields)
+
+
+def authority(tools: Tools) -> Response:
+    """The certificate of our own authority, for a tablet to install."""
+    if tools.ca_file is None:
+        raise NotFound(
+            "no certificate {name!r}; this app is served on this computer only, without HTTPS", name="ca.crt"
+        )
+    return Response(tools.ca_file, media_type="application/x-x509-ca-cert")
+
+
+def refusal(request: Request, error: Exception, status: int) -> Response:
+    """Say on a page of its own why there is nothing to show."""
+    return render(request, "refusal.html", status, error=words_of(request).refusal(error))
+
+
+ROUTES = [
+    Route("/", start, Access.PUBLIC, page=True),
+    Route("/t/{path:path}", tablet, Access.PUBLIC, page=True),
+    Route("/q", tablet, Access.PUBLIC, page=True),
+    Route(
+        "/q/{_}", tablet, Access.PUBLIC, page=True
+    ),  # an old card: the page says that it is not valid any more
+    Route("/sw.js", service_worker, Access.PUBLIC, page=True),
+    Route("/locales/{language}.json", messages, Access.PUBLIC, page=True),
+    Route("/doctor", doctor, Access.PUBLIC, page=True),
+    Route("/ca.crt", authority, Access.PUBLIC, page=True),
+    Route("/desk/sign-in", desk_sign_in, Access.PUBLIC, page=True),
+    Route("/desk/recordings/{recording}", recording, Access.OPERATE, page=True),
+    Route("/desk/recordings/{recording}/script", script, Access.OPERATE, page=True),
+    Route("/desk/recordings/{recording}/consent", consent, Access.OPERATE, page=True),
+    Route("/desk/people", people, Access.OPERATE, page=True),
+    Route("/desk/devices", devices, Access.OPERATE, page=True),
+    Route("/desk/recordings/{recording}/export.json", export, Access.STUDY, page=True),
+    Route("/desk/audit", audit, Access.ADMIN, page=True),
+]

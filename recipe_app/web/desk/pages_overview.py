@@ -1,0 +1,101 @@
+"""The desk's list of recordings: searched, filtered, sorted, a page at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+from sqlalchemy import ColumnElement, func, or_, select
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.exchange import published
+from recipe_app.operations.reduce import PHASES
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.store.app_records import roles_of
+from recipe_app.web.desk.pages import kitchens_of, render
+from recipe_app.web.door.access import Asking, Route, Tools
+
+PAGE = 100
+STRATEGIES = ("normal", "impromptu", "disordered", "induced", "published")
+SORTS = {
+    "newest": tables.recording.c.created_utc_ns.desc(),
+    "oldest": tables.recording.c.created_utc_ns,
+    "recipe": tables.recording.c.recipe,
+    "errors": tables.recording.c.errors.desc(),
+}
+Word = Annotated[str, Query(max_length=80)]
+
+
+def overview(
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    q: Word = "",
+    strategy: Word = "",
+    phase: Word = "",
+    person: Word = "",
+    kitchen: Word = "",
+    recipe: Word = "",
+    sort: Literal["newest", "oldest", "recipe", "errors"] = "newest",
+    page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+) -> Response:
+    """The recordings, newest first, and what is missing before the first one."""
+    table = tables.recording
+    equal = {"strategy": strategy, "phase": phase, "person": person, "kitchen": kitchen, "recipe": recipe}
+    wanted = _conditions(tools, q, equal)
+    asked = (
+        select(table).where(*wanted).order_by(SORTS[sort], table.c.id).limit(PAGE).offset((page - 1) * PAGE)
+    )
+    with tools.records.database.reading() as connection:
+        count = int(connection.execute(select(func.count()).select_from(table).where(*wanted)).scalar() or 0)
+        found = [row._asdict() for row in connection.execute(asked)]
+        names = [row.recipe for row in connection.execute(select(table.c.recipe).distinct())]
+    chosen = {"q": q, **equal, "sort": sort}
+    fields = {
+        "recordings": found,
+        "judged": {row["id"]: tools.judge.against(row) for row in found},
+        "people": {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)},
+        "todo": _todo(tools),
+        "kitchens": kitchens_of(tools),
+        "recipes": {name: name.replace("_", " ") for name in sorted(names)},
+        "collections": published.collections(tools.records),
+        "chosen": chosen,
+        "asked": {key: value for key, value in chosen.items() if value and value != "newest"},
+        "count": count,
+        "page": page,
+        "pages": max(1, -(-count // PAGE)),
+        "choices": {"strategy": STRATEGIES, "phase": PHASES, "sort": tuple(SORTS)},
+    }
+    return render(request, "desk/overview.html", visitor=visitor, **fields)
+
+
+def _conditions(tools: Collaborators, words: str, equal: dict[str, str]) -> list[ColumnElement[bool]]:
+    """Every word has to be in the recipe, the folder or the person's pseudonym."""
+    table, person = tables.recording, tables.person
+    found: list[ColumnElement[bool]] = [table.c[name] == value for name, value in equal.items() if value]
+    for word in words.replace("_", " ").split():
+        named = select(person.c.id).where(person.c.pseudonym.icontains(word, autoescape=True))
+        found.append(
+            or_(
+                table.c.recipe.icontains(word, autoescape=True),
+                table.c.folder.icontains(word, autoescape=True),
+                table.c.person.in_(named),
+            )
+        )
+    return found
+
+
+def _todo(tools: Collaborators) -> dict[str, Any]:
+    """What is missing before the first recording; nothing once there is one."""
+    if tools.records.rows(tables.recording, tables.recording.c.strategy != "published", limit=1):
+        return {}
+    return {
+        "kitchen": not tools.records.rows(tables.kitchen, limit=1),
+        "person": not any("participant" in roles_of(row) for row in tools.records.rows(tables.person)),
+        "device": not tools.records.rows(tables.device, tables.device.c.active, limit=1),
+    }
+
+
+ROUTES = [Route("/desk", overview, Access.OPERATE, page=True)]

@@ -1,0 +1,158 @@
+"""The desk's pages of recipes: the shelf, one recipe, a script of it to print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+
+from recipe_app.cooking import mise_en_place, recipe_pictures, training
+from recipe_app.cooking.choosing import frozen
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.exchange.stated_facts import OF_RECIPES, RECIPE, latest
+from recipe_app.graphs.categories import CATEGORIES
+from recipe_app.graphs.model import Graph
+from recipe_app.graphs.text.plain_lines import LINE_KINDS
+from recipe_app.graphs.text.recipe_text import LONG
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.store.shelf import Recipe, UnusableRecipe
+from recipe_app.web.desk.api_model_hints import page_fields
+from recipe_app.web.desk.pages import printed, render
+from recipe_app.web.door.access import Asking, Route, Tools
+
+PAGE = 100
+SORTS: dict[str, Callable[[Recipe], Any]] = {
+    "title": lambda one: one.title.lower(),
+    "steps": lambda one: (len(one.graph.steps), one.title),
+    "orders": lambda one: (one.total is None, one.total or 0, one.title),
+}
+
+
+def recipes(
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    q: Annotated[str, Query(max_length=80)] = "",
+    heating: Annotated[str, Query(max_length=80)] = "",
+    skills: Annotated[str, Query(max_length=80)] = "",
+    with_tools: Annotated[str, Query(max_length=80, alias="tools")] = "",
+    sort: Literal["title", "steps", "orders"] = "title",
+    page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+) -> Response:
+    """The recipes on the shelf, searched, filtered and sorted, a page at a time, and those that cannot be used."""
+    everything = tools.shelf.everything()
+    stated = latest(tools.records, RECIPE)
+    wanted = {"heating": heating, "skills": skills, "tools": with_tools}
+
+    def fits(one: Recipe) -> bool:
+        facts = stated.get(one.name, {})
+        return all(not word or word in facts.get(fact, []) for fact, word in wanted.items())
+
+    usable = [one for one in everything if not isinstance(one, UnusableRecipe)]
+    found = [one for one in usable if fits(one) and _has_words(one, q)]
+    found.sort(key=SORTS[sort])
+    said = {
+        fact: sorted({word for one in usable for word in stated.get(one.name, {}).get(fact, [])})
+        for fact in OF_RECIPES
+    }
+    fields = {
+        "line_kinds": LINE_KINDS,
+        "cards": _cards(tools, everything),
+        "recipes": found[(page - 1) * PAGE : page * PAGE],
+        "count": len(found),
+        "page": page,
+        "pages": max(1, -(-len(found) // PAGE)),
+        "chosen": {"q": q, **wanted, "sort": sort},
+        "facts": said,
+        "sorts": tuple(SORTS),
+        "unusable": [found for found in everything if isinstance(found, UnusableRecipe)],
+        "numbers": {row["graph_hash"]: row["version"] for row in tools.records.rows(tables.recipe)},
+    }
+    return render(request, "desk/recipes.html", visitor=visitor, **fields)
+
+
+def _cards(tools: Collaborators, everything: list[Any]) -> dict[str, str]:
+    """Return the address of each recipe's picture."""
+    put_in = recipe_pictures.of_all(tools.records)
+    usable = [found for found in everything if not isinstance(found, UnusableRecipe)]
+    return {found.name: recipe_pictures.of_result(found, put_in.get(found.name, {})) for found in usable}
+
+
+def _has_words(recipe: Recipe, words: str) -> bool:
+    """Tell whether every word is in a recipe's title or in one of its steps."""
+    said = " ".join([recipe.name, recipe.title, *(step.text for step in recipe.graph.steps)]).lower()
+    return all(word in said for word in words.lower().split())
+
+
+def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Response:
+    """One recipe: its steps with what each waits for, its versions, a script to print."""
+    found = tools.shelf.get(recipe)
+    table = tables.recipe
+    versions = tools.records.rows(table, table.c.name == found.name, order=table.c.version.desc())
+    befores: dict[int, list[int]] = {}
+    for before, after in found.graph.inner_edges:
+        befores.setdefault(after, []).append(before)
+    steps = found.graph.numbered.steps
+    fields: dict[str, Any] = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
+    fields["steps"] = steps
+    fields["order"] = {
+        "recipe": found.name,
+        "hash": found.graph.content_hash,
+        "steps": [[step.node, step.text] for step in steps],
+        "edges": found.graph.inner_edges,
+    }
+    fields["beside"] = json.loads(found.graph.extra or "{}").get("written", [])
+    fields["found"] = _in_the_text(found.graph, fields["beside"])
+    facts = latest(tools.records, RECIPE).get(found.name, {})
+    fields["facts"] = mise_en_place.facts_of(found, facts, found.graph.language)
+    put_in = recipe_pictures.of_all(tools.records).get(found.name, {})
+    result = recipe_pictures.RESULT
+    fields["put_in"], fields["pictures"] = put_in, put_in | {result: recipe_pictures.of_result(found, put_in)}
+    places = [(str(step.node), f"{place}. {step.text}") for place, step in enumerate(steps, 1)]
+    fields["places"] = [(result, ""), *places]
+    stated = latest(tools.records, training.KIND)
+    about = [("recipe", found.name), *(("skill", skill) for skill in facts.get("skills", []))]
+    fields["training"] = [
+        (of, name, stated.get(training.subject_of(of, name), {}).get("items", [])) for of, name in about
+    ]
+    if visitor.may(Access.STUDY):
+        fields["model_hints"] = page_fields(tools, found.name)
+        fields["category_numbers"] = {category.name: category.number for category in CATEGORIES}
+    return render(request, "desk/recipe.html", visitor=visitor, **fields)
+
+
+def _in_the_text(graph: Graph, beside: list[list[str]]) -> dict[str, list[str]]:
+    """What the text itself names, to be looked over and stated: nothing of it counts before."""
+    tools = {
+        step.label[s.start : s.end].lower() for step in graph.steps for s in step.spans if s.kind == "tool"
+    }
+    named = [text.replace(",", " ") for kind, text in beside if kind == "ingredient"]
+    return {"tools": sorted(tools), "ingredients": named}
+
+
+def recipe_script(
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    recipe: str,
+    strategy: Literal["normal", "disordered"] = "disordered",
+    seed: Annotated[int, Query(ge=0, le=2**53)] = 1,
+) -> Response:
+    """A script of a recipe to print, as a session with this seed would be given it; nothing is kept."""
+    drawn = frozen(tools.shelf.get(recipe), strategy=strategy, display="steps", seed=seed)
+    errors = {
+        one["error_id"]: {**one["fields"], "text": "", "planned": True, "removed": False}
+        for one in drawn["planned"]
+    }
+    return printed(request, visitor, {"recording": drawn, "errors": errors})
+
+
+ROUTES = [
+    Route("/desk/recipes", recipes, Access.OPERATE, page=True),
+    Route("/desk/recipes/{recipe}", recipe, Access.OPERATE, page=True),
+    Route("/desk/recipes/{recipe}/script", recipe_script, Access.OPERATE, page=True),
+]

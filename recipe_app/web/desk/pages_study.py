@@ -1,0 +1,145 @@
+"""The desk's plan and coverage of a study: edited, planned anew, looked at, given as files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+
+from recipe_app.cooking import next_sessions, study_at_desk, training
+from recipe_app.errors import NotNow
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.study import progress
+from recipe_app.study.calendar_file import calendar, weeks_page
+from recipe_app.study.study_file import BadStudy
+from recipe_app.web.bodies import EditedStudy, StudyPlanFile
+from recipe_app.web.desk.pages import render
+from recipe_app.web.door.access import Asking, Route, Tools
+from recipe_app.web.door.request_bodies import RequestBody
+
+PLAN = RequestBody(8 << 20, at_once=1)
+"""A plan of a study, twenty thousand sessions at most."""
+MOST_LACK = 5
+Words = Annotated[list[Annotated[str, Query(max_length=80)]], Query(max_length=6)]
+Word = Annotated[str, Query(max_length=600)]
+
+
+def plan(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """The study, its sessions and which were begun, what is not met and why; edited and planned anew here."""
+    number, kept = next_sessions.kept_plan(tools.records)
+    gone = next_sessions.taken(tools.records)
+    rows = [
+        (one.entry, gone.get(one.session), one.session) for one in next_sessions.sessions_of(tools.records)
+    ]
+    people = {row["pseudonym"]: row["id"] for row in tools.records.rows(tables.person, limit=1 << 20)}
+    pairs = {(entry.recipe, entry.person) for entry, *_ in rows if entry.person in people}
+    fields = {
+        "sessions": rows,
+        "due": {
+            (recipe, person): len(training.due(tools.records, recipe, people[person]))
+            for recipe, person in pairs
+        },
+        "seen": number,
+        "study": kept.get("study", ""),
+        "unmet": kept.get("unmet", []),
+        "notes": kept.get("notes", []),
+    }
+    return render(request, "desk/plan.html", visitor=visitor, **fields)
+
+
+def take_plan(tools: Tools, visitor: Asking, body: StudyPlanFile) -> dict[str, Any]:
+    """Take in a study's plan: tablets offer everybody their next session."""
+    said = body.model_dump()
+    return {"sessions": next_sessions.keep_plan(tools.records, said, seen=None, actor=visitor.actor)}
+
+
+def edit_study(tools: Tools, visitor: Asking, body: EditedStudy) -> dict[str, Any]:
+    """Keep a study and plan it anew from now; refused where somebody else changed it since it was seen."""
+    made = study_at_desk.plan_anew(tools, body.study, locked=set(body.locked))
+    kept = next_sessions.keep_plan(tools.records, made, seen=body.seen, actor=visitor.actor)
+    return {"sessions": kept, "unmet": made["unmet"]}
+
+
+def coverage(
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    by: Words = ["recipe", "strategy"],  # noqa: B006 - FastAPI copies it
+    row: Word = "",
+    stage: Word = "recorded",
+) -> Response:
+    """How far the study is by some dimensions; a cell leads to its recordings, what is missing most stands first."""
+    names = [name for name in progress.DIMENSIONS if name in by] or ["recipe"]
+    fields: dict[str, Any] = {
+        "by": names,
+        "dimensions": progress.DIMENSIONS,
+        "stages": progress.STAGES,
+        "row": row,
+        "stage": stage,
+        "problem": "",
+        "found": None,
+    }
+    try:
+        if (so_far := study_at_desk.study_so_far(tools)) is not None:
+            found = progress.coverage(so_far.study, so_far.cooked, so_far.coming, names)
+            days = progress.burn_down(so_far.study, so_far.cooked, so_far.coming, so_far.now)
+            fields |= {"found": found, "days": progress.burn_down_picture(days), "left_out": so_far.left_out}
+            fields["lack"] = found.missing_most(MOST_LACK)
+            fields["chosen"] = [
+                one for one in found.recordings.get(tuple(row.split("|")), []) if stage in one.stages
+            ]
+            rows = tools.records.rows(tables.recording, tables.recording.c.folder.is_not(None), limit=1 << 20)
+            fields["known"] = {one["folder"]: one["id"] for one in rows}
+    except BadStudy as error:
+        fields["problem"] = str(error)
+    return render(request, "desk/coverage.html", visitor=visitor, **fields)
+
+
+def coverage_csv(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
+    """The same as a table."""
+    names, found = _covered(tools, by)
+    return _file(progress.as_csv(found.rows, names), "text/csv", "coverage.csv")
+
+
+def coverage_svg(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
+    """The same as a picture."""
+    return _file(progress.as_picture(_covered(tools, by)[1].rows), "image/svg+xml", "coverage.svg")
+
+
+def _covered(tools: Tools, by: list[str]) -> tuple[list[str], progress.StudyCoverage]:
+    so_far = study_at_desk.study_so_far(tools)
+    if so_far is None:
+        raise NotNow("no study is kept here; write one under Plan")
+    names = [name for name in progress.DIMENSIONS if name in by] or ["recipe"]
+    return names, progress.coverage(so_far.study, so_far.cooked, so_far.coming, names)
+
+
+def plan_calendar(tools: Tools) -> Response:
+    """The sessions of the plan for calendars."""
+    entries = [one.entry for one in next_sessions.sessions_of(tools.records)]
+    return _file(calendar(entries), "text/calendar", "plan.ics")
+
+
+def plan_weeks(tools: Tools) -> Response:
+    """The sessions of the plan as a page to print, a week a sheet."""
+    entries = [one.entry for one in next_sessions.sessions_of(tools.records)]
+    return _file(weeks_page(entries, study_at_desk.zone_of(tools), "Plan"), "text/html", "plan.html")
+
+
+def _file(content: str, kind: str, name: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=kind, headers=headers)
+
+
+ROUTES = [
+    Route("/desk/plan", plan, Access.OPERATE, page=True),
+    Route("/desk/plan.ics", plan_calendar, Access.OPERATE),
+    Route("/desk/plan.html", plan_weeks, Access.OPERATE),
+    Route("/desk/coverage", coverage, Access.OPERATE, page=True),
+    Route("/desk/coverage.csv", coverage_csv, Access.OPERATE),
+    Route("/desk/coverage.svg", coverage_svg, Access.OPERATE),
+    Route("/api/v1/desk/plan", take_plan, Access.OPERATE, "POST", body=PLAN),
+    Route("/api/v1/desk/study", edit_study, Access.OPERATE, "POST", body=PLAN),
+]

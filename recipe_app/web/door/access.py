@@ -1,0 +1,166 @@
+"""One route of the app, who may use it and what it takes; a route without an access cannot be written."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import HTTPConnection
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotAllowed
+from recipe_app.people.accounts import Visitor
+from recipe_app.people.roles import Access
+from recipe_app.people.visitors import Tokens
+from recipe_app.store.room import require_room
+from recipe_app.web.door.request_bodies import (
+    MAX_BODY,
+    MAX_FORM,
+    Pace,
+    RequestBody,
+    SpooledRequest,
+    Turns,
+    stated_bytes,
+    timely,
+)
+
+DEVICE_COOKIE = "ks_device"
+LOGIN_COOKIE = "ks_login"
+LOGIN_HEADER = "x-kitchensync-login"
+CSRF_HEADER = "x-kitchensync-csrf"
+
+_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+_ANONYMOUS = frozenset((Access.PUBLIC, Access.DEVICE))
+
+
+class SignInFirst(NotAllowed):
+    """Nobody, or the wrong body, asks for what needs a person or a paired tablet."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """A line of the table of routes."""
+
+    path: str
+    endpoint: Callable[..., Any]
+    access: Access
+    method: str = "GET"
+    page: bool = False
+    body: RequestBody | None = None
+
+    @property
+    def takes(self) -> RequestBody:
+        """What may be sent: where nothing else is said, as little as suffices for those who may."""
+        return self.body or RequestBody(MAX_FORM if self.access is Access.PUBLIC else MAX_BODY)
+
+    def build(self) -> APIRoute:
+        """Make the framework's route: who asks is looked at before the first byte of the body."""
+        return _guarded(self)(
+            self.path,
+            self.endpoint,
+            methods=[self.method],
+            name=self.endpoint.__name__,
+            include_in_schema=not self.page,
+        )
+
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def _guarded(route: Route) -> type[APIRoute]:
+    """Return the framework's route with our gate before it: its own dependencies run after it has read the body."""
+    turns = Turns(route.takes.at_once) if route.takes.at_once else None
+
+    class Guarded(APIRoute):
+        def get_route_handler(self) -> Handler:
+            handler = super().get_route_handler()
+
+            async def guarded(request: Request) -> Response:
+                await require(request, route.access)
+                if route.method in _SAFE:
+                    return await handler(request)
+                return await _with_body(request, route.takes, turns, handler)
+
+            return guarded
+
+    return Guarded
+
+
+async def _with_body(request: Request, takes: RequestBody, turns: Turns | None, handler: Handler) -> Response:
+    takes.check(request)
+    pace = Pace()
+    bounded = Request(request.scope, timely(request.receive, takes.most, pace))
+    if turns is None:
+        return await handler(bounded)
+    parts, visitor = await tools(request), await visitor_of(request)
+    folder, most = parts.folders.data, stated_bytes(request) or takes.most
+    async with turns.one(visitor.device["id"] if visitor.device else visitor.actor):
+        parts.quotas.require(visitor, most)
+        require_room(folder, most)
+        answer = await handler(SpooledRequest(bounded, folder) if takes.strings else bounded)
+        parts.quotas.take(visitor, pace.taken)
+        return answer
+
+
+async def tools(request: Request) -> Collaborators:
+    """Return what the app was built from."""
+    return cast(Collaborators, request.app.state.collaborators)
+
+
+async def visitor_of(request: Request) -> Visitor:
+    """Say who asks; looked up once a request, and in memory where that was done a moment ago."""
+    if not hasattr(request.state, "visitor"):
+        visitors = (await tools(request)).visitors
+        tokens, _ = tokens_of(request)
+        known = visitors.known(tokens) if tokens != Tokens() else Visitor()
+        request.state.visitor = known or await run_in_threadpool(visitors.look_up, tokens)
+    return cast(Visitor, request.state.visitor)
+
+
+def tokens_of(request: HTTPConnection) -> tuple[Tokens, bool]:
+    """Return what a request shows of device and sign-in, and whether a browser sent that by itself."""
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    login = request.headers.get(LOGIN_HEADER, "")
+    if scheme.lower() == "bearer" or login:
+        return Tokens(bearer.strip(), login), False
+    return Tokens(request.cookies.get(DEVICE_COOKIE, ""), request.cookies.get(LOGIN_COOKIE, "")), True
+
+
+async def require(request: Request, access: Access) -> None:
+    """Let in whoever holds the access, with the page's token where a browser asks. Raises NotAllowed."""
+    if access is Access.PUBLIC:
+        return
+    visitor = await visitor_of(request)
+    if not visitor.may(access):
+        raise _what_is_missing(access, visitor)
+    if request.method not in _SAFE and access not in _ANONYMOUS and tokens_of(request)[1]:
+        given = request.headers.get(CSRF_HEADER, "")
+        if not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
+            raise NotAllowed("this page is too old; load it again")
+
+
+def _what_is_missing(access: Access, visitor: Visitor) -> SignInFirst:
+    if access is Access.DEVICE or (access is Access.COOK and visitor.device is None):
+        return SignInFirst("pair this tablet first")
+    if visitor.person is None:
+        return SignInFirst("sign in first")
+    if visitor.desk:
+        return SignInFirst("your role does not allow this")
+    return SignInFirst("this needs a sign-in at the desk")
+
+
+async def _require_device(request: Request) -> dict[str, Any]:
+    device = (await visitor_of(request)).device
+    if device is None:
+        raise SignInFirst("pair this tablet first")
+    return device
+
+
+Asking = Annotated[Visitor, Depends(visitor_of)]
+Tools = Annotated[Collaborators, Depends(tools)]
+Device = Annotated[dict[str, Any], Depends(_require_device)]

@@ -1,0 +1,165 @@
+"""Graphs of a recipe that people draw alone at the desk; what differs is ruled on, the outcome is a new version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.cooking.recorded_evidence import evidence_of, told
+from recipe_app.errors import BadOperation, NotNow
+from recipe_app.graphs.order.drawing import draw
+from recipe_app.operations.kinds import Strict
+from recipe_app.people.roles import Access
+from recipe_app.review.drawn_graphs import (
+    ACCEPTED,
+    GRAPHS,
+    RULED,
+    Edges,
+    agreement_of_graphs,
+    differing,
+    drawn,
+    graph_with,
+    holding,
+    rulings,
+)
+from recipe_app.review.rounds import Round, round_of
+from recipe_app.store import tables
+from recipe_app.store.shelf import shelve
+from recipe_app.web.bodies import OrderEdges
+from recipe_app.web.desk.pages import render
+from recipe_app.web.door.access import Asking, Route, Tools
+from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
+from recipe_app.web.judging.people_asked import Asked, ask_people, who_may
+
+Ops = list[dict[str, Any]]
+MOST_RECORDINGS = 200
+"""The newest ones are evidence."""
+
+
+class RuledEdge(Strict):
+    """Whether an edge holds on which people differ."""
+
+    edge: tuple[int, int]
+    holds: bool
+
+
+def graphs_page(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Response:
+    """The order of a recipe's steps, drawn by several people alone."""
+    found = tools.shelf.get(recipe)
+    may = who_may(tools, Access.STUDY)
+    return render(request, "desk/graphs.html", visitor=visitor, recipe=found, may=may)
+
+
+def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
+    """Say the steps and what one drew; when all have submitted, what differs and how they agree."""
+    graph = tools.shelf.get(recipe).graph
+    ops = tools.records.ops(graph.content_hash)
+    here, mine = round_of(ops, GRAPHS), drawn(ops, visitor.actor)
+    rows = _cooked(tools, recipe)
+    states = {name: tools.records.state(name) for name in rows}
+    said = {
+        "hash": graph.content_hash,
+        "steps": [[step.node, step.text] for step in graph.numbered.steps],
+        "mine": sorted(mine),
+        **draw(graph_with(graph, mine)).told(),
+        "evidence": [told(one) for one in evidence_of(graph_with(graph, mine), states)],
+        "contradicted": [told(one) for one in evidence_of(graph, states) if one.is_challenged],
+        "films": [[name, row["created_utc_ns"]] for name, row in rows.items() if row["folder"]],
+        "asked": not here.is_assigned or visitor.actor in here.people,
+        "people": list(here.people),
+        "complete": here.is_complete,
+    }
+    if not here.is_complete:
+        return said
+    people, ruled = _people(ops, here), rulings(ops)
+    return said | {
+        "drawn": [sorted(one) for one in people],
+        "differing": [{"edge": edge, "holds": ruled.get(edge)} for edge in differing(people)],
+        "agreement": agreement_of_graphs(graph, people),
+    }
+
+
+def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: OrderEdges) -> dict[str, Any]:
+    """Keep all edges that somebody drew so far."""
+    graph = tools.shelf.get(recipe).graph
+    if graph.content_hash != body.seen:
+        raise NotNow("this recipe was changed since the page was loaded; load it again")
+    _round(tools, graph.content_hash).require_open(visitor.actor)
+    edges = sorted({(u, v) for u, v in body.edges})
+    graph_with(graph, edges)
+    tools.records.note(GRAPHS.edited, graph.content_hash, {"edges": edges}, actor=visitor.actor)
+    return {"edges": len(edges)}
+
+
+def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> dict[str, Any]:
+    """Say that one's graph is drawn; none of its steps need wait for another."""
+    subject = tools.shelf.get(recipe).graph.content_hash
+    _round(tools, subject).require_open(visitor.actor)
+    tools.records.note(GRAPHS.submitted, subject, {}, actor=visitor.actor)
+    return {"edges": len(drawn(tools.records.ops(subject), visitor.actor))}
+
+
+def assign_graphs(tools: Tools, visitor: Asking, recipe: str, body: Asked) -> dict[str, Any]:
+    """Ask people to draw this version of a recipe; from then on only they may."""
+    subject = tools.shelf.get(recipe).graph.content_hash
+    return ask_people(tools, visitor, subject, GRAPHS, body, Access.STUDY)
+
+
+def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> dict[str, Any]:
+    """Keep whether an edge holds that some drew and others did not; not by one of those who drew."""
+    subject = tools.shelf.get(recipe).graph.content_hash
+    ops = tools.records.ops(subject)
+    here = _require_ruler(ops, visitor.actor)
+    if body.edge not in differing(_people(ops, here)):
+        raise BadOperation("this was not asked; load the page again")
+    tools.records.note(RULED, subject, body.model_dump(), actor=visitor.actor)
+    return {"edge": body.edge}
+
+
+def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> dict[str, Any]:
+    """Make the edges that all drew or that were ruled to hold the newest version of the recipe."""
+    found = tools.shelf.get(recipe)
+    ops = tools.records.ops(found.graph.content_hash)
+    people = _people(ops, _require_ruler(ops, visitor.actor))
+    graph = graph_with(found.graph, holding(people, rulings(ops)))
+    shelve(tools.records, tools.shelf, found.name, graph, actor=visitor.actor, edited="review")
+    said = {"became": graph.content_hash, "agreement": agreement_of_graphs(found.graph, people)}
+    tools.records.note(ACCEPTED, found.graph.content_hash, said, actor=visitor.actor)
+    return said
+
+
+def _cooked(tools: Collaborators, recipe: str) -> dict[str, dict[str, Any]]:
+    """Return the recordings of a recipe in which nobody cooks any more, by id, the newest first."""
+    table = tables.recording
+    where = table.c.recipe == recipe, table.c.phase.in_(LOOKED_BACK)
+    rows = tools.records.rows(table, *where, order=table.c.created_utc_ns.desc(), limit=MOST_RECORDINGS)
+    return {row["id"]: row for row in rows}
+
+
+def _round(tools: Collaborators, subject: str) -> Round:
+    return round_of(tools.records.ops(subject), GRAPHS)
+
+
+def _require_ruler(ops: Ops, actor: str) -> Round:
+    here = round_of(ops, GRAPHS)
+    here.require_ruler(actor)
+    return here
+
+
+def _people(ops: Ops, here: Round) -> list[Edges]:
+    return [drawn(ops, person) for person in here.people]
+
+
+DRAWN = "/api/v1/desk/recipes/{recipe}/graphs"
+ROUTES = [
+    Route("/desk/recipes/{recipe}/graphs", graphs_page, Access.STUDY, page=True),
+    Route(DRAWN, graphs, Access.STUDY),
+    Route(DRAWN, draw_graph, Access.STUDY, "POST"),
+    Route(f"{DRAWN}/submit", submit_graph, Access.STUDY, "POST"),
+    Route(f"{DRAWN}/assign", assign_graphs, Access.STUDY, "POST"),
+    Route(f"{DRAWN}/rule", rule_edge, Access.STUDY, "POST"),
+    Route(f"{DRAWN}/accept", accept_graph, Access.STUDY, "POST"),
+]

@@ -1,0 +1,170 @@
+"""The small films of recordings in the browser: made when somebody asks, served by addresses that expire."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Query
+from fastapi.responses import FileResponse, Response
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import BadOperation, NotAllowed, NotFound, NotNow
+from recipe_app.films.film_jobs import HEIGHTS
+from recipe_app.films.review_film import film_of, front_film_of
+from recipe_app.operations.kinds import Strict
+from recipe_app.people.accounts import Visitor
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.web.door.access import Asking, Route, Tools
+from storage.permission import Purpose, ask
+
+ADDRESS_NS = 3600 * 10**9
+"""How long the address of a film holds."""
+FRONT = 0
+"""Stands for the film of the headset's front camera where a height stands otherwise."""
+OWN_FACTS = ("fps", "frames", "width", "height", "hidden", "taken_ns")
+"""What a tablet is told of a film."""
+LOOKED_BACK = ("review", "done")
+"""Phases of a recording in which nobody cooks any more."""
+Height = Annotated[int, Query()]
+
+
+class Nobody(Strict):
+    """Nothing to say."""
+
+
+def film_folder(tools: Collaborators, recording: str, purpose: Purpose = Purpose.ANNOTATE) -> Path:
+    """Return the folder of a recording that may be used so. Raises NotFound, Withdrawn, NotPermitted."""
+    row = tools.records.row(tables.recording, recording)
+    if row is None or not row["folder"]:
+        raise NotFound("no film of {name!r}: it has no folder of recorded data", name=recording[:40])
+    folder = (tools.folders.data / row["folder"]).absolute()
+    ask(folder, purpose)
+    return folder
+
+
+def own_folder(tools: Collaborators, recording: str, visitor: Visitor) -> Path:
+    """Return the folder of what somebody cooked, for that person to look at. Raises NotFound, NotNow, Withdrawn."""
+    row = tools.records.row(tables.recording, recording)
+    if row is None or row["person"] != visitor.actor:
+        raise NotFound("no film of {name!r}: somebody else cooked it", name=recording[:40])
+    if row["phase"] not in LOOKED_BACK:
+        raise NotNow("its film is shown in the review, once cooking has ended")
+    return film_folder(tools, recording, Purpose.LOOK)
+
+
+def film_facts(tools: Collaborators, recording: str) -> dict[str, Any]:
+    """Return what is known of the small film of a recording. Raises NotNow, what `film_folder` raises."""
+    state = tools.films.state(film_folder(tools, recording), HEIGHTS[0])
+    if state["state"] != "ready":
+        raise NotNow("the film is not made yet; open the page of its steps first")
+    facts: dict[str, Any] = state["facts"]
+    return facts
+
+
+def film(tools: Tools, visitor: Asking, recording: str, height: Height = HEIGHTS[0]) -> dict[str, Any]:
+    """Say how the film of a recording is, with an address of it that holds for an hour when it is ready."""
+    state = tools.films.state(film_folder(tools, recording), _height(height))
+    return _addressed(tools, visitor, recording, state, height)
+
+
+def _addressed(
+    tools: Collaborators,
+    visitor: Visitor,
+    recording: str,
+    state: dict[str, Any],
+    height: int,
+    *,
+    own: bool = False,
+) -> dict[str, Any]:
+    if state["state"] != "ready":
+        return state
+    wanted = {"address": height} | ({"front": FRONT} if state["facts"]["front"] else {})
+    return state | {
+        name: f"/api/v1/films/{_token(tools, [recording, which, own], visitor.actor)}.mp4"
+        for name, which in wanted.items()
+    }
+
+
+def own_film(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+    """Say how the film of what somebody cooked is, for that person; `absent` before it was fetched and placed."""
+    try:
+        folder = own_folder(tools, recording, visitor)
+    except NotFound:
+        return {"state": "absent"}
+    if not (any(folder.glob("*/*.MP4")) and any((folder / "sync").glob("*.json"))):
+        return {"state": "absent"}
+    state = _addressed(tools, visitor, recording, tools.films.state(folder, HEIGHTS[0]), HEIGHTS[0], own=True)
+    if "facts" in state:
+        state["facts"] = {key: state["facts"][key] for key in OWN_FACTS}
+    return state
+
+
+def make_own_film(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
+    """Have the film of what somebody cooked made."""
+    folder = own_folder(tools, recording, visitor)
+    tools.films.ask(folder, HEIGHTS[0])
+    return tools.films.state(folder, HEIGHTS[0])
+
+
+def make_film(tools: Tools, recording: str, body: Nobody, height: Height = HEIGHTS[0]) -> dict[str, Any]:
+    """Have the film of a recording made."""
+    folder = film_folder(tools, recording)
+    tools.films.ask(folder, _height(height))
+    return tools.films.state(folder, height)
+
+
+def film_file(tools: Tools, visitor: Asking, token: str) -> Response:
+    """Give a film, or a part of it; to whom the address was given, and while it holds."""
+    recording, which, own = _read_token(tools, token, visitor.actor)
+    if not (own or visitor.may(Access.ANNOTATE)):
+        raise NotAllowed("your role does not allow this")
+    folder = own_folder(tools, recording, visitor) if own else film_folder(tools, recording)
+    path = front_film_of(folder) if which == FRONT else film_of(folder, which)
+    if tools.films.state(folder, which or HEIGHTS[0])["state"] != "ready":
+        raise NotFound("no film {name!r}; load the page again", name=path.name)
+    return FileResponse(path, media_type="video/mp4")
+
+
+def _height(height: int) -> int:
+    if height not in HEIGHTS:
+        raise BadOperation("there are films of 360 and 720 lines")
+    return height
+
+
+def _token(tools: Collaborators, what: list[Any], actor: str) -> str:
+    said = json.dumps([*what, tools.records.utc_ns() + ADDRESS_NS]).encode()
+    return base64.urlsafe_b64encode(_seal(tools, said, actor) + said).decode().rstrip("=")
+
+
+def _read_token(tools: Collaborators, token: str, actor: str) -> tuple[str, int, bool]:
+    try:
+        content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        seal, said = content[:32], content[32:]
+        if not hmac.compare_digest(seal, _seal(tools, said, actor)):
+            raise ValueError
+        recording, which, own, until_utc_ns = json.loads(said)
+    except ValueError:
+        raise NotFound("no film {name!r}; load the page again", name=token[:20]) from None
+    if tools.records.utc_ns() > until_utc_ns:
+        raise NotAllowed("this address of a film does not hold any more; load the page again")
+    return recording, which, own
+
+
+def _seal(tools: Collaborators, said: bytes, actor: str) -> bytes:
+    return hmac.digest(tools.film_key, said + b"\0" + actor.encode(), hashlib.sha256)
+
+
+FILM, OWN_FILM = "/api/v1/desk/recordings/{recording}/film", "/api/v1/recordings/{recording}/film"
+ROUTES = [
+    Route(FILM, film, Access.ANNOTATE),
+    Route(FILM, make_film, Access.ANNOTATE, "POST"),
+    Route(OWN_FILM, own_film, Access.COOK),
+    Route(OWN_FILM, make_own_film, Access.COOK, "POST"),
+    Route("/api/v1/films/{token}.mp4", film_file, Access.PERSON),
+]

@@ -1,0 +1,189 @@
+"""Narrations of a film: begun, sent while they are spoken, recognized, corrected, submitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import FileResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotFound
+from recipe_app.narration.hear import hear
+from recipe_app.narration.narrations import (
+    NARRATED,
+    SUBMITTED,
+    Name,
+    Narration,
+    NarrationChange,
+    keep_narrations,
+    narrations_of,
+)
+from recipe_app.narration.sounds import add_part, ending_of, finish, sound_file
+from recipe_app.narration.speech_server import speech_server
+from recipe_app.narration.spoken import parse
+from recipe_app.operations.kinds import OpId, Strict
+from recipe_app.people.roles import Access
+from recipe_app.review.marks import annotation_of
+from recipe_app.web.desk.pages import render
+from recipe_app.web.door.access import Asking, Route, Tools
+from recipe_app.web.door.request_bodies import RequestBody
+from recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
+from storage.errors import NotPermitted
+from storage.permission import Purpose, ask
+
+PART = RequestBody(1 << 20, ("audio",))
+
+
+class ToldNow(Strict):
+    """What one action said of a narration."""
+
+    op_id: OpId
+    change: NarrationChange
+
+
+def narration_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """The film of a recording, to be told."""
+    tools.records.state(recording)
+    return render(request, "desk/narrate.html", visitor=visitor, recording=recording)
+
+
+def narrations(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+    """Say what somebody told of a film so far, with verb and noun; nobody sees what others told here."""
+    folder, steps = film_folder(tools, recording), _steps(tools, recording)
+    ops = tools.records.ops(recording)
+    mine = narrations_of(ops, visitor.actor)
+    last = [op["kind"] for op in ops if op["actor"] == visitor.actor and op["kind"] in (NARRATED, SUBMITTED)][
+        -1:
+    ]
+    told = {"narrations": [_parsed(one, steps) for one in mine], "submitted": last == [SUBMITTED]}
+    return told | {"server": _server(), "asks_server": _asks_server(folder)}
+
+
+def _server() -> dict[str, str] | None:
+    """Say which server is named to recognize speech, if one is."""
+    try:
+        server = speech_server()
+    except (OSError, ValueError):
+        return None  # why is told when it is to be asked
+    return None if server is None else {"host": server.host, "model": server.model}
+
+
+def _asks_server(folder: Path) -> bool:
+    """Tell whether sounds about a recording may go to a server: one is named, and the participant agreed."""
+    if _server() is None:
+        return False
+    try:
+        ask(folder, Purpose.THIRD_PARTY_PROCESSING)
+    except NotPermitted:
+        return False
+    return True
+
+
+def tell(tools: Tools, visitor: Asking, recording: str, body: ToldNow) -> dict[str, Any]:
+    """Keep what one action says of a narration: that it begins at a picture, its text, its end, that it goes."""
+    film_folder(tools, recording)
+    said = body.change.model_dump(exclude={"sha256", "ending"})
+    tools.records.note(NARRATED, recording, said, actor=visitor.actor, op_id=body.op_id)
+    return _parsed(_mine(tools, visitor.actor, recording, body.change.narration), _steps(tools, recording))
+
+
+async def add_sound(
+    request: Request, tools: Tools, visitor: Asking, recording: str, narration: Name, at: int
+) -> dict[str, Any]:
+    """Keep what was spoken since the last part; `at` is where it begins in the sound, bytes."""
+    content, media_type = await request.body(), request.headers.get("content-type", "")[:60]
+    return await run_in_threadpool(_add, tools, visitor.actor, recording, narration, media_type, at, content)
+
+
+def _add(
+    tools: Collaborators, actor: str, recording: str, narration: str, media_type: str, at: int, content: bytes
+) -> dict[str, Any]:
+    folder = film_folder(tools, recording)
+    _mine(tools, actor, recording, narration)
+    there = add_part(folder, _sound(folder, actor, narration, ending_of(media_type)), at, content)
+    return {"bytes": there}
+
+
+def end_sound(
+    tools: Tools,
+    visitor: Asking,
+    recording: str,
+    narration: Name,
+    body: Nobody,
+    media_type: str = "audio/webm",
+) -> dict[str, Any]:
+    """Finish a sound, whether the browser said so or was closed, and say what was understood."""
+    folder, ending = film_folder(tools, recording), ending_of(media_type)
+    one = _mine(tools, visitor.actor, recording, narration)
+    steps = _steps(tools, recording)
+    if "sha256" in one:
+        return _parsed(one, steps)
+    file = _sound(folder, visitor.actor, narration, ending)
+    sha256, _ = finish(folder, file)
+    heard = hear(file, steps, asks_server=_asks_server(folder))
+    said = {"narration": narration, "sha256": sha256, "ending": ending}
+    if not one.get("text"):
+        said |= {"text": heard["text"], "source": heard.get("engine", "typed")}
+    tools.records.note(NARRATED, recording, said, actor=visitor.actor)
+    return _parsed(_mine(tools, visitor.actor, recording, narration), steps) | {"why": heard["why"]}
+
+
+def sound(tools: Tools, visitor: Asking, recording: str, narration: Name) -> Response:
+    """Give the sound of a narration to whom it is of."""
+    folder = film_folder(tools, recording)
+    one = _mine(tools, visitor.actor, recording, narration)
+    file = _sound(folder, visitor.actor, narration, one.get("ending", ".webm"))
+    if not file.exists():
+        raise NotFound("nothing of the narration {name!r} has arrived", name=narration)
+    return FileResponse(file, media_type="audio/mp4" if file.suffix == ".m4a" else f"audio/{file.suffix[1:]}")
+
+
+def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
+    """Keep what somebody told as a version in the recording's folder, which releases use."""
+    folder, facts = film_folder(tools, recording), film_facts(tools, recording)
+    mine = narrations_of(tools.records.ops(recording), visitor.actor)
+    by = visitor.person["pseudonym"] if visitor.person else ""
+    film = {"fps": facts["fps"], "frames": facts["frames"], "sha256": facts["sha256"]}
+    kept = [
+        one | {"sound": _sound(folder, visitor.actor, one["narration"], one.get("ending", "")).name}
+        for one in mine
+    ]
+    version = keep_narrations(folder, by, film, kept)
+    tools.records.note(SUBMITTED, recording, {"version": version}, actor=visitor.actor)
+    return {"version": version, "narrations": len(kept)}
+
+
+def _mine(tools: Collaborators, actor: str, recording: str, narration: str) -> Narration:
+    for one in narrations_of(tools.records.ops(recording), actor):
+        if one["narration"] == narration:
+            return one
+    raise NotFound("no narration {name!r} of yours; load the page again", name=narration)
+
+
+def _steps(tools: Collaborators, recording: str) -> list[str]:
+    return [step["text"] for step in tools.records.state(recording)["recording"]["steps"].values()]
+
+
+def _sound(folder: Path, actor: str, narration: str, ending: str) -> Path:
+    return sound_file(folder, f"{annotation_of(actor):012x}-{narration}", ending)
+
+
+def _parsed(one: Narration, steps: list[str]) -> Narration:
+    said = parse(one.get("text", ""), steps)
+    return one | {"verb": said.verb, "noun": said.noun}
+
+
+NARRATIONS = "/api/v1/desk/recordings/{recording}/narrations"
+ONE = f"{NARRATIONS}/{{narration}}"
+ROUTES = [
+    Route("/desk/recordings/{recording}/narrate", narration_page, Access.ANNOTATE, page=True),
+    Route(NARRATIONS, narrations, Access.ANNOTATE),
+    Route(NARRATIONS, tell, Access.ANNOTATE, "POST"),
+    Route(f"{NARRATIONS}/submit", submit_narrations, Access.ANNOTATE, "POST"),
+    Route(f"{ONE}/sound", sound, Access.ANNOTATE),
+    Route(f"{ONE}/sound", add_sound, Access.ANNOTATE, "PUT", body=PART),
+    Route(f"{ONE}/end", end_sound, Access.ANNOTATE, "POST"),
+]

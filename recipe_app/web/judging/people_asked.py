@@ -1,0 +1,53 @@
+"""Who is asked to review something: who may be, and that some people are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotFound
+from recipe_app.operations.kinds import Strict
+from recipe_app.people.accounts import Visitor
+from recipe_app.people.roles import HOLDERS, Access
+from recipe_app.review.rounds import ASSIGNED, Review
+from recipe_app.store import tables
+from recipe_app.store.app_records import roles_of
+
+MOST_PEOPLE = 20
+
+
+class Asked(Strict):
+    """Who is to answer."""
+
+    people: Annotated[list[Annotated[str, Field(max_length=40)]], Field(max_length=MOST_PEOPLE)] = Field(
+        default_factory=list
+    )
+
+    @property
+    def each(self) -> list[str]:
+        """The people, each once."""
+        return list(dict.fromkeys(self.people))
+
+
+def who_may(tools: Collaborators, access: Access) -> dict[str, str]:
+    """Return the people who hold an access, id -> pseudonym, by pseudonym."""
+    rows = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
+    return {row["id"]: row["pseudonym"] for row in rows if _holds(row, access)}
+
+
+def ask_people(
+    tools: Collaborators, visitor: Visitor, subject: str, review: Review, asked: Asked, access: Access
+) -> dict[str, Any]:
+    """Ask people to answer about a subject of the log; from then on only they may. Raises NotFound."""
+    rows = [tools.records.row(tables.person, one) for one in asked.people]
+    if not all(row is not None and _holds(row, access) for row in rows):
+        raise NotFound("somebody who was asked may not do this; look at the list of people")
+    said = {"what": review.what, "people": asked.each}
+    tools.records.note(ASSIGNED, subject, said, actor=visitor.actor)
+    return said
+
+
+def _holds(row: Any, access: Access) -> bool:
+    return bool(HOLDERS[access] & {*roles_of(row)})

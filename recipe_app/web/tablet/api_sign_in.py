@@ -1,0 +1,200 @@
+"""The way in over HTTP: pairing, signing in and out, and the clock."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import JSONResponse
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import BadOperation, NotAllowed
+from recipe_app.exchange.app_withdrawals import FORGOTTEN, note_dump, to_forget
+from recipe_app.exchange.dumps import site_of
+from recipe_app.people.accounts import Visitor
+from recipe_app.people.roles import Access
+from recipe_app.store import oplog, tables
+from recipe_app.store.app_records import roles_of
+from recipe_app.web.bodies import (
+    AcceptInvite,
+    CardSignIn,
+    DeskSignIn,
+    PairRequest,
+    RecordingsOfTablet,
+    SignIn,
+)
+from recipe_app.web.door.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
+from recipe_app.web.door.networks import network_of
+
+YEAR_S = 31_536_000
+
+
+async def time(tools: Tools) -> JSONResponse:
+    """Tell the capture clock, when the question came and when the answer went, signed."""
+    received_ns = tools.records.now_ns()
+    return JSONResponse({"received_host_ns": received_ns, **tools.intake.answer_clock()})
+
+
+def me(tools: Tools, visitor: Asking) -> dict[str, Any]:
+    """Say who this browser is: its tablet, its person, and the token that changing things needs."""
+    device, person = visitor.device, visitor.person
+    kitchen = tools.records.row(tables.kitchen, device["kitchen"]) if device else None
+    return {
+        "device": device and {**_paired(tools, device), "kitchen": kitchen and kitchen["name"]},
+        "person": person
+        and {"id": person["id"], "pseudonym": person["pseudonym"], "roles": roles_of(person)},
+        "desk": visitor.desk,
+        "csrf": visitor.csrf,
+        "capture": tools.capture is not None,
+        "devices": tools.capture.devices(kitchen["name"] if kitchen else "")
+        if tools.capture is not None
+        else [],
+        "site": site_of(tools.records),
+        "demo": tools.demo,
+    }
+
+
+def _paired(tools: Collaborators, device: dict[str, Any]) -> dict[str, Any]:
+    """A tablet, with the last sequence number that it used: a browser may lose its memory and keep its cookie."""
+    with tools.records.database.reading() as connection:
+        return {
+            "id": device["id"],
+            "name": device["name"],
+            "seq": oplog.next_seq(connection, device["id"]) - 1,
+            "destroyed": to_forget(tools.records, device["id"]),
+        }
+
+
+def forgotten(tools: Tools, device: Device, body: RecordingsOfTablet) -> dict[str, Any]:
+    """Note what this tablet took out of its own memory, since it was destroyed here."""
+    gone = sorted(set(body.recordings) & set(to_forget(tools.records, device["id"])))
+    if gone:
+        tools.records.note(FORGOTTEN, device["id"], {"recordings": gone}, actor="")
+    return {"recordings": gone}
+
+
+def dumped(tools: Tools, device: Device, body: RecordingsOfTablet) -> dict[str, Any]:
+    """Note of which recordings this tablet kept a dump, which a withdrawal cannot reach."""
+    note_dump(tools.records, device["id"], body.recordings)
+    return {"recordings": body.recordings}
+
+
+def pair(request: Request, tools: Tools, visitor: Asking, body: PairRequest) -> JSONResponse:
+    """Pair this tablet with a kitchen by the code that the desk made."""
+    with _a_try(request, tools, visitor):
+        device, token = tools.accounts.pair(body.code, body.name, secure=body.secure)
+    return _with_token(request, {"device": device}, DEVICE_COOKIE, token, body.program, YEAR_S)
+
+
+def people(tools: Tools, device: Device) -> dict[str, Any]:
+    """List the people who may sign in on a tablet, by pseudonym."""
+    rows = tools.records.rows(tables.person, tables.person.c.active, order=tables.person.c.pseudonym)
+    found = [row for row in rows if "participant" in roles_of(row) or "operator" in roles_of(row)]
+    return {"people": [{"id": row["id"], "pseudonym": row["pseudonym"]} for row in found]}
+
+
+def sign_in(request: Request, tools: Tools, visitor: Asking, device: Device, body: SignIn) -> JSONResponse:
+    """Sign in with a PIN on a paired tablet."""
+    with _a_try(request, tools, visitor, body.person) as origin:
+        token = tools.accounts.sign_in(
+            body.person, "pin", body.pin, device=device["id"], desk=False, origin=origin
+        )
+    return _with_token(request, {"person": body.person}, LOGIN_COOKIE, token, body.program)
+
+
+def sign_in_by_card(
+    request: Request, tools: Tools, visitor: Asking, device: Device, body: CardSignIn
+) -> JSONResponse:
+    """Sign in with a QR card on a paired tablet."""
+    with _a_try(request, tools, visitor):
+        token = tools.accounts.sign_in_by_card(body.card, device=device["id"])
+    return _with_token(request, {}, LOGIN_COOKIE, token, body.program)
+
+
+def sign_in_at_the_desk(request: Request, tools: Tools, visitor: Asking, body: DeskSignIn) -> JSONResponse:
+    """Sign in with name and password at the desk."""
+    if not tools.accounts.has_desk(visitor.device):
+        raise NotAllowed(
+            "this browser is paired as a tablet, and the desk is never opened on one: use another browser "
+            "or a private window, or remove this tablet there, under Kitchens and tablets"
+        )
+    name = " ".join(body.pseudonym.split())
+    rows = tools.records.rows(tables.person, tables.person.c.pseudonym == name)
+    person = rows[0]["id"] if rows else f"nobody called {name}"[:60]
+    with _a_try(request, tools, visitor, person) as origin:
+        token = tools.accounts.sign_in(person, "password", body.password, device="", desk=True, origin=origin)
+    return _with_token(request, {"person": person}, LOGIN_COOKIE, token, body.program)
+
+
+def accept_invite(request: Request, tools: Tools, visitor: Asking, body: AcceptInvite) -> dict[str, Any]:
+    """Set a password with the token of an invite; then sign in with it."""
+    with _a_try(request, tools, visitor):
+        person = tools.records.row(tables.person, tools.accounts.accept_invite(body.code, body.password))
+    if person is None:
+        raise BadOperation("the invited person is not there any more")
+    return {"pseudonym": person["pseudonym"]}
+
+
+def sign_out(request: Request, tools: Tools) -> JSONResponse:
+    """End the session; the tablet stays paired."""
+    tools.accounts.sign_out(
+        request.cookies.get(LOGIN_COOKIE) or request.headers.get("x-kitchensync-login", "")
+    )
+    answer = JSONResponse({})
+    answer.delete_cookie(LOGIN_COOKIE)
+    return answer
+
+
+@contextlib.contextmanager
+def _a_try(
+    request: Request, tools: Collaborators, visitor: Visitor, person: str | None = None
+) -> Iterator[str]:
+    """Count a try where it comes from and hold it there; yield that. Raises TooOften."""
+    origin = origin_of(request, visitor, person)
+    with tools.bucket.one(origin, waits=visitor.device is not None or visitor.person is not None):
+        yield origin
+
+
+def origin_of(request: Request, visitor: Visitor, person: str | None) -> str:
+    """Say where a try comes from: the session of this very person, the tablet, or else the network.
+
+    Whoever is signed in shares no count with others at the same address, and can be locked out by none of them.
+    """
+    if visitor.person and person in (None, visitor.actor):
+        return f"session {visitor.csrf}"
+    if visitor.device:
+        return f"tablet {visitor.device['id']}"
+    return f"network {network_of(request.client.host if request.client else '')}"
+
+
+def _with_token(
+    request: Request,
+    content: dict[str, Any],
+    cookie: str,
+    token: str,
+    program: bool,
+    max_age: int | None = None,
+) -> JSONResponse:
+    if program:
+        return JSONResponse({**content, "token": token})
+    answer = JSONResponse(content)
+    secure = request.url.scheme == "https"
+    answer.set_cookie(cookie, token, httponly=True, samesite="strict", secure=secure, max_age=max_age)
+    return answer
+
+
+ROUTES = [
+    Route("/api/v1/time", time, Access.PUBLIC),
+    Route("/api/v1/me", me, Access.PUBLIC),
+    Route("/api/v1/pair", pair, Access.PUBLIC, "POST"),
+    Route("/api/v1/people", people, Access.DEVICE),
+    Route("/api/v1/sign-in", sign_in, Access.DEVICE, "POST"),
+    Route("/api/v1/forgotten", forgotten, Access.DEVICE, "POST"),
+    Route("/api/v1/dumped", dumped, Access.DEVICE, "POST"),
+    Route("/api/v1/sign-in/card", sign_in_by_card, Access.DEVICE, "POST"),
+    Route("/api/v1/desk/sign-in", sign_in_at_the_desk, Access.PUBLIC, "POST"),
+    Route("/api/v1/invite", accept_invite, Access.PUBLIC, "POST"),
+    Route("/api/v1/sign-out", sign_out, Access.PERSON, "POST"),
+]

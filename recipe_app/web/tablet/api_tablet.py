@@ -1,0 +1,383 @@
+"""What the tablet asks for: recipes, a recording with all that it needs offline, operations in, receipts out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import BackgroundTasks, Path, Query, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from recipe_app.cooking import (
+    checklist,
+    mise_en_place,
+    next_sessions,
+    recipe_pictures,
+    steering,
+    training,
+    voices,
+)
+from recipe_app.cooking.capture_link import FRESH_NS
+from recipe_app.cooking.choosing import frozen, help_for
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.cooking.training import instructions
+from recipe_app.cooking.withdrawals import end_withdrawn
+from recipe_app.errors import NotFound, NotNow
+from recipe_app.exchange.dumps import keep_voice
+from recipe_app.exchange.intake import Sender
+from recipe_app.exchange.stated_facts import RECIPE, latest
+from recipe_app.graphs.categories import CATEGORIES
+from recipe_app.graphs.formats.graph_json import parse_graph_json
+from recipe_app.hints import kept_hints
+from recipe_app.people.accounts import Visitor
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.store.shelf import Recipe, UnusableRecipe, keep_version
+from recipe_app.web.bodies import Choose, Control, OperationBatch
+from recipe_app.web.door.access import Asking, Device, Route, Tools, require
+from recipe_app.web.door.request_bodies import RequestBody
+from recipe_app.web.i18n import words_of
+from storage.permission import Scope
+
+SOUND = RequestBody(8 << 20, ("audio",), at_once=4)
+"""A voice note."""
+
+Seed = Annotated[int, Query(ge=0, le=2**53)]
+Language = Annotated[str, Query(max_length=3)]
+Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
+
+
+def recipes(request: Request, tools: Tools) -> dict[str, Any]:
+    """List the recipes with what is said of them in the page's language, and the files that are none."""
+    everything = tools.shelf.everything()
+    facts, pictures = latest(tools.records, RECIPE), recipe_pictures.of_all(tools.records)
+    language = words_of(request).language
+    return {
+        "recipes": [
+            {
+                "recipe": found.name,
+                "title": found.title,
+                "titles": found.titles,
+                "steps": len(found.graph.steps),
+                "orders": found.total,
+                **mise_en_place.facts_of(found, facts.get(found.name, {}), language),
+                "picture": recipe_pictures.of_result(found, pictures.get(found.name, {})),
+                "graph_hash": found.graph.content_hash,
+            }
+            for found in everything
+            if isinstance(found, Recipe)
+        ],
+        "unusable": [asdict(found) for found in everything if isinstance(found, UnusableRecipe)],
+    }
+
+
+def order(tools: Tools, recipe: str, seed: Seed = 0, language: Language = "") -> dict[str, Any]:
+    """Show the order that a seed draws, in a language of the recipe, without keeping it."""
+    found = tools.shelf.get(recipe)
+    drawn = frozen(found, strategy="normal", display="steps", seed=seed, language=language)
+    return drawn | {"titles": found.titles} | _beside(tools, found, language)
+
+
+def _beside(tools: Collaborators, recipe: Recipe, language: str) -> dict[str, Any]:
+    """Return what stands beside the steps of a recipe: pictures by place, and what is to be fetched."""
+    put_in = recipe_pictures.of_all(tools.records).get(recipe.name, {})
+    result = recipe_pictures.of_result(recipe, put_in)
+    stated = latest(tools.records, RECIPE).get(recipe.name, {})
+    return {
+        "pictures": put_in | ({recipe_pictures.RESULT: result} if result else {}),
+        "fetch": mise_en_place.to_fetch(recipe, stated, language or recipe.graph.language),
+    }
+
+
+def recipe_picture(tools: Tools, sha256: Sha256) -> Response:
+    """Give a picture of a recipe; what stands under a hash never changes."""
+    found = recipe_pictures.content(tools.records, sha256)
+    kept = {"cache-control": "private, max-age=31536000, immutable"}
+    return Response(found, media_type="image/jpeg", headers=kept)
+
+
+def running(tools: Tools, visitor: Asking) -> dict[str, Any]:
+    """List the recordings that are made now, which of them nobody cooks in yet, and those filmed elsewhere.
+
+    On a tablet without those of another kitchen's tablets.
+    """
+    names = tools.folders.running()
+    if visitor.device is not None:
+        others = _of_other_kitchens(tools, names, visitor.device["kitchen"])
+        names = [name for name in names if name not in others]
+    live = [name for name in names if tools.folders.state(name) == "recording"]
+    cooked = _cooked_in(tools, live)
+    free = [name for name in live if name not in cooked and _goes_on(health_of(tools, name))]
+    return {"running": live, "free": free, "adopted": [name for name in names if name not in live]}
+
+
+def _cooked_in(tools: Collaborators, folders: list[str]) -> set[str]:
+    """Folders that are being recorded and in which a session is past its checklist."""
+    table = tables.recording
+    begun = (table.c.folder.in_(folders), table.c.phase.in_(("follow", "review")))
+    return {row["folder"] for row in tools.records.rows(table, *begun)}
+
+
+def _of_other_kitchens(tools: Collaborators, folders: list[str], kitchen: str) -> set[str]:
+    """Folders that are being recorded for a tablet of another kitchen; what was filmed elsewhere is anybody's."""
+    table, live = tables.recording, [name for name in folders if tools.folders.state(name) == "recording"]
+    theirs = (table.c.folder.in_(live), table.c.kitchen != kitchen)
+    return {row["folder"] for row in tools.records.rows(table, *theirs)}
+
+
+def recordings(tools: Tools, visitor: Asking) -> dict[str, Any]:
+    """List this person's recordings in this kitchen, newest first."""
+    table = tables.recording
+    conditions = [table.c.person == visitor.actor]
+    if visitor.device:
+        conditions.append(table.c.kitchen == visitor.device["kitchen"])
+    rows = tools.records.rows(table, *conditions, order=table.c.created_utc_ns.desc(), limit=50)
+    keys = (
+        "id",
+        "folder",
+        "recipe",
+        "strategy",
+        "display",
+        "phase",
+        "steps",
+        "steps_done",
+        "errors",
+        "created_utc_ns",
+    )
+    return {"recordings": [{key: row[key] for key in keys} for row in rows]}
+
+
+def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[str, Any]:
+    """Begin a recording: freeze what was chosen; the same operation asked again finds the same recording."""
+    known = [op for op in tools.records.ops(body.op_id) if op["kind"] == "recording"]
+    if not known:
+        planned = None
+        if body.session:
+            planned = next_sessions.session_named(tools.records, body.session, _pseudonym(visitor))
+        recipe = tools.shelf.get(planned.recipe if planned else body.recipe)
+        keep_version(tools.records, recipe, actor=visitor.actor)
+        checklist.keep_form(tools.records)
+        content = frozen(
+            recipe,
+            strategy=planned.strategy if planned else body.strategy,
+            display=planned.display if planned else body.display,
+            seed=body.seed,
+            language=body.language,
+            missing=body.missing,
+            flips=body.flips,
+            order=planned.order if planned else (),
+        )
+        content |= _beside(tools, recipe, body.language)
+        kitchen = device["kitchen"]
+        content |= {"folder": _folder(tools, body.folder, kitchen), "kitchen": kitchen}
+        begun = {"host_ns": tools.records.now_ns(), "clock_id": tools.intake.clock_id}
+        content |= {"device": device["id"], "begun": begun}
+        content |= {"session": body.session} if planned else _instead(tools, visitor)
+        with tools.records.changing() as connection:
+            if planned:
+                next_sessions.take(connection, tools.records, body.session, body.op_id, actor=visitor.actor)
+            tools.records.note_within(
+                connection, "recording", body.op_id, content, actor=visitor.actor, op_id=body.op_id
+            )
+        tools.intake.file()
+    return bundle(tools, device, body.op_id)
+
+
+def _pseudonym(visitor: Visitor) -> str:
+    return str(visitor.person["pseudonym"]) if visitor.person else ""
+
+
+def _instead(tools: Collaborators, visitor: Visitor) -> dict[str, str]:
+    """Say which planned session somebody chose something else for, so that it is counted."""
+    now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
+    due = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
+    return {"instead_of": due[0].session} if due and due[0].entry.start < now + next_sessions.LATE else {}
+
+
+def next_for(tools: Tools, visitor: Asking) -> dict[str, Any]:
+    """List this person's next sessions of the study's plan, the nearest first."""
+    now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
+    found = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
+    return {"sessions": [{"session": one.session, **one.entry.model_dump(mode="json")} for one in found]}
+
+
+def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | None:
+    if folder is not None and not tools.folders.joinable(folder):
+        raise NotNow("{folder} is not recording any more; choose without a recording", folder=folder)
+    if folder is not None and _of_other_kitchens(tools, [folder], kitchen):
+        raise NotNow(
+            "{folder} is being recorded in another kitchen; choose without a recording", folder=folder
+        )
+    if folder is not None and tools.folders.state(folder) == "recording" and _cooked_in(tools, [folder]):
+        raise NotNow(
+            "somebody cooks in {folder} already; finish that first, or choose without a recording",
+            folder=folder,
+        )
+    return folder
+
+
+def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
+    """Give everything that a recording needs without network: what is shown, hints, timers, lists, all operations."""
+    body = tools.intake.recording(recording, kitchen=device["kitchen"])
+    version = tools.records.row(tables.recipe, body["graph_hash"])
+    if version is None:
+        raise NotFound("no recipe version {name!r}; it was not kept", name=body["graph_hash"][:12])
+    graph = parse_graph_json(version["graph"], name=body["source"])
+    devices = body["folder"] is not None or tools.capture is not None
+    ops = tools.records.ops(recording)
+    return {
+        "recording": recording,
+        "ops": _shown(ops),
+        "places": tools.folders.places(body["folder"]),
+        "devices": _names_of_tablets(tools, device["kitchen"]),
+        "pause": tools.folders.pause,
+        "screen_clock": tools.folders.lab.screen_clock,
+        "grace_hours": tools.folders.lab.grace_hours,
+        "categories": [category.number for category in CATEGORIES],
+        "checklist": {
+            "version": checklist.CHECKLIST_VERSION,
+            "consent": checklist.CONSENT_VERSION,
+            "scopes": list(Scope),
+            "items": [asdict(item) for item in checklist.items_for(devices=devices)],
+        },
+        "instructions": instructions(tools.records),
+        "training": training.due(tools.records, body["name"], ops[0]["actor"]),
+        **help_for(graph, seed=body["seed"], taken=kept_hints.taken(tools.records, body["name"], graph)),
+    }
+
+
+def _names_of_tablets(tools: Collaborators, kitchen: str) -> dict[str, str]:
+    rows = tools.records.rows(tables.device, tables.device.c.kitchen == kitchen)
+    return {row["id"]: row["name"] for row in rows}
+
+
+def _shown(ops: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    keys = ("op_id", "n", "device", "seen", "kind", "body", "host_ns", "uncertainty_ns", "actor")
+    return [{key: op[key] for key in keys} for op in ops]
+
+
+def ops_since(
+    tools: Tools, device: Device, recording: str, after: Annotated[int, Query(ge=0, le=2**53)] = 0
+) -> dict[str, Any]:
+    """Give the operations of a recording after a number of the log: what other devices did."""
+    tools.intake.recording(recording, kitchen=device["kitchen"])
+    return {"ops": [op for op in _shown(tools.records.ops(recording)) if op["n"] > after]}
+
+
+def post_ops(
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    device: Device,
+    body: OperationBatch,
+    later: BackgroundTasks,
+) -> JSONResponse:
+    """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
+    sender = Sender(device, visitor.actor)
+    receipts = tools.intake.accept(body.operations, sender=sender, say=words_of(request).refusal)
+    if any(getattr(operation, "kind", "") == "withdraw" for operation in body.operations):
+        later.add_task(end_withdrawn, tools)
+    return JSONResponse({"receipts": receipts}, background=later)
+
+
+def health(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
+    """Say how the devices are: one word and reasons; `standalone` where none belong to the recording."""
+    folder = tools.intake.recording(recording, kitchen=device["kitchen"])["folder"]
+    return health_of(tools, folder)
+
+
+def _goes_on(health: dict[str, Any]) -> bool:
+    return health["health"] != "unknown" and health["alarm"] != "stopped"
+
+
+def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
+    """Say how a folder's devices are; what is older than three seconds is not known."""
+    if folder is None:
+        return {"health": "standalone", "reasons": [], "alarm": "", "folder": None}
+    watch = tools.capture or tools.watch
+    if watch is None:  # a manifest cannot tell whether somebody still records
+        live = tools.folders.state(folder) == "recording"
+        health = "unknown" if live else tools.folders.state(folder)
+        return {"health": health, "reasons": [], "alarm": "", "folder": folder}
+    report = watch.report(folder)
+    stale = tools.records.now_ns() - report["host_ns"] > FRESH_NS
+    return {
+        "health": "unknown" if stale else report["health"],
+        "reasons": report["reasons"],
+        "cook": report.get("cook", []),
+        "alarm": report.get("alarm", ""),
+        "folder": folder,
+    }
+
+
+async def steer(
+    request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, body: Control
+) -> dict[str, Any]:
+    """Start, stop or abort the devices; `reasons` say why not, nothing means that it is done.
+
+    To start, somebody must be signed in; an expired sign-in never keeps a recording from ending.
+    """
+    if body.action == "start":
+        await require(request, Access.COOK)
+    return await run_in_threadpool(_steer, tools, visitor.actor, device, recording, body)
+
+
+def _steer(
+    tools: Collaborators, actor: str, device: dict[str, Any], recording: str, body: Control
+) -> dict[str, Any]:
+    tools.intake.require_own(recording, Sender(device, actor))
+    reason = "" if body.action == "start" else body.reason  # nobody but the desk begins without a stream
+    return steering.steer(tools, recording, body.action, actor=actor, reason=reason)
+
+
+def voice(tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256) -> Response:
+    """Give the sound of a voice note back to who cooks."""
+    tools.intake.require_own(recording, Sender(device, visitor.actor))
+    return sound_answer(tools, recording, sha256)
+
+
+def sound_answer(tools: Collaborators, recording: str, sha256: str) -> Response:
+    """Answer with a sound, as a type that a browser plays and nothing else, under a name of ours."""
+    media_type, ending, content = voices.sound(tools.records, recording, sha256)
+    named = f'attachment; filename="voice-{recording[-12:]}-{sha256[:12]}.{ending}"'
+    headers = {"content-disposition": named, "x-content-type-options": "nosniff"}
+    return Response(content, media_type=media_type, headers=headers)
+
+
+async def put_voice(
+    request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256
+) -> dict[str, Any]:
+    """Keep the sound of a voice note under the hash of its bytes."""
+    content = await request.body()
+    media_type = request.headers.get("content-type", "")[:60]
+    await run_in_threadpool(
+        _keep_voice, tools, Sender(device, visitor.actor), recording, sha256, media_type, content
+    )
+    return {"sha256": sha256, "bytes": len(content)}
+
+
+def _keep_voice(
+    tools: Collaborators, sender: Sender, recording: str, sha256: str, media_type: str, content: bytes
+) -> None:
+    tools.intake.require_own(recording, sender)
+    keep_voice(tools.records, recording, sha256, media_type, content)
+
+
+ROUTES = [
+    Route("/api/v1/recipes", recipes, Access.PERSON),
+    Route("/api/v1/recipes/{recipe}/order", order, Access.PERSON),
+    Route("/api/v1/recipe-pictures/{sha256}", recipe_picture, Access.PERSON),
+    Route("/api/v1/next", next_for, Access.PERSON),
+    Route("/api/v1/running", running, Access.PERSON),
+    Route("/api/v1/recordings", recordings, Access.PERSON),
+    Route("/api/v1/recordings", choose, Access.COOK, "POST"),
+    Route("/api/v1/bundle/{recording}", bundle, Access.DEVICE),
+    Route("/api/v1/ops/{recording}", ops_since, Access.DEVICE),
+    Route("/api/v1/ops", post_ops, Access.DEVICE, "POST"),
+    Route("/api/v1/health/{recording}", health, Access.DEVICE),
+    Route("/api/v1/capture/{recording}", steer, Access.DEVICE, "POST"),
+    Route("/api/v1/voice/{recording}/{sha256}", voice, Access.DEVICE),
+    Route("/api/v1/voice/{recording}/{sha256}", put_voice, Access.DEVICE, "PUT", body=SOUND),
+]

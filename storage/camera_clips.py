@@ -1,0 +1,102 @@
+"""The clips of a camera: what each opening of its shutter made, one more after each change of battery or card."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from sensors.gopro.names import card_name
+from storage.names import MEDIA
+
+CLOCK_STEP_S = 900.0
+"""A camera's clock may be wrong by whole steps of a time zone."""
+CLOCK_AGREES_S = 30.0
+
+
+@dataclass(frozen=True)
+class Clip:
+    """The chapters of one clip, in order."""
+
+    files: tuple[Path, ...]
+    opened: dict[str, Any] | None
+    "The opening of the shutter, as in media.json: `before_host_ns` and more; None where nobody noted it."
+
+    @property
+    def opened_host_ns(self) -> int | None:
+        """When the camera was seen to film, else when its answer came."""
+        return moment(self.opened) if self.opened else None
+
+
+def moment(event: dict[str, Any]) -> int:
+    """Return when the camera was seen to obey (host ns), else when its answer came."""
+    return int(event.get("observed_host_ns") or event["after_host_ns"])
+
+
+def read_media(recording: Path, camera: str) -> dict[str, Any]:
+    """Return what media.json of a camera holds; nothing where it cannot be read, which `verify` names."""
+    try:
+        media = json.loads((recording / camera / MEDIA).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return media if isinstance(media, dict) else {}
+
+
+def clips_of(media: dict[str, Any], files: Iterable[Path]) -> list[Clip]:
+    """Group the files of one camera by clip and say when the shutter opened for each.
+
+    Where it opened several times the camera's own clock tells the clips apart; without it they count in order, but
+    only where none is missing.
+    """
+    groups = [tuple(chapters) for _, chapters in groupby(in_order(files), key=_clip_key)]
+    openings = [one for one in (media.get("shutter_on"), *media.get("shutters_on_again", [])) if one]
+    chosen = _by_clock(media, groups, openings) if len(openings) > 1 else None
+    if chosen is None:
+        whole = openings if len(groups) >= len(openings) else []
+        chosen = [whole[k] if k < len(whole) else None for k in range(len(groups))]
+    return [Clip(group, opened) for group, opened in zip(groups, chosen, strict=True)]
+
+
+def in_order(files: Iterable[Path]) -> list[Path]:
+    """Sort a camera's files by number, then chapter."""
+
+    def place(path: Path) -> tuple[str, str, int, str]:
+        known = card_name(path.name)
+        return (known.number, known.letters, known.chapter, path.name) if known else ("", "", 0, path.name)
+
+    return sorted(files, key=place)
+
+
+def _clip_key(path: Path) -> str:
+    known = card_name(path.name)
+    return f"{known.letters}{known.number}" if known is not None else path.name
+
+
+def _by_clock(
+    media: dict[str, Any], groups: list[tuple[Path, ...]], openings: list[dict[str, Any]]
+) -> list[dict[str, Any] | None] | None:
+    """Give each clip the opening that its camera's clock tells; None where it does not tell for all of them."""
+    created = {entry["file"]: entry.get("created_s") for entry in media.get("files", [])}
+    begun = [created.get(group[0].name) for group in groups]
+    if "anchor" not in media or None in begun:
+        return None
+    offset_ns = ((media.get("clock") or {}).get("start") or {}).get("offset_ns", 0)
+    zero_ns = media["anchor"]["utc_ns"] - media["anchor"]["host_ns"] + offset_ns
+    found = []
+    for begun_s in begun:
+        away = [_within_step(begun_s - (moment(opened) + zero_ns) / 1e9) for opened in openings]
+        best = min(range(len(openings)), key=away.__getitem__)
+        found.append(best if away[best] <= CLOCK_AGREES_S else None)
+    known = [best for best in found if best is not None]
+    return (
+        [None if best is None else openings[best] for best in found]
+        if len(set(known)) == len(known)
+        else None
+    )
+
+
+def _within_step(away_s: float) -> float:
+    return abs((away_s + CLOCK_STEP_S / 2) % CLOCK_STEP_S - CLOCK_STEP_S / 2)

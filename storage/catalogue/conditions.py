@@ -1,0 +1,55 @@
+"""Conditions on the lines of a catalogue, as `kitchensync list --where` takes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from storage.errors import BadCondition
+
+WORDS = (
+    *("site", "path", "recording", "uuid", "life", "recipe", "strategy", "display", "person", "place"),
+    *("consent", "started", "verdict", "alignment", "problem"),
+)
+NUMBERS = ("seconds", "bytes")
+TRUTHS = ("annotated", "consented", "releasable")
+COLUMNS = (*WORDS, *NUMBERS, *TRUTHS)
+TRUTH = {"yes": True, "no": False}
+_CONDITION = re.compile(r"\s*(\w+)\s*(!=|<=|>=|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
+_MEANT = {"=": "IS", "!=": "IS NOT"}
+
+
+def condition(text: str) -> tuple[str, list[Any]]:
+    """Return a condition such as `verdict!=FAIL` as SQL with its values. Raises BadCondition.
+
+    An empty value stands for what is not known; `~` finds a part of a word.
+    """
+    found = _CONDITION.fullmatch(text)
+    if found is None or found[1] not in COLUMNS:
+        raise BadCondition(text, f"KEY is one of {', '.join(COLUMNS)}, OP one of = != < <= > >= ~")
+    key, sign, value = found.groups()
+    if not value and sign in _MEANT:
+        return f"{key} {_MEANT[sign]} NULL", []
+    if sign == "~":
+        return f"instr(lower({key}), lower(?)) > 0", [value]
+    return f"{key} {_MEANT.get(sign, sign)} ?", [_value(text, key, value)]
+
+
+def all_of(texts: Sequence[str]) -> tuple[str, list[Any]]:
+    """Join conditions, which have to hold all. Raises BadCondition."""
+    found = [condition(text) for text in texts]
+    return " AND ".join(["1", *(sql for sql, _ in found)]), [one for _, values in found for one in values]
+
+
+def _value(text: str, key: str, value: str) -> Any:
+    if key in TRUTHS:
+        if value not in TRUTH:
+            raise BadCondition(text, f"{key} is yes or no")
+        return TRUTH[value]
+    if key in WORDS:
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise BadCondition(text, f"{key} is a number") from None

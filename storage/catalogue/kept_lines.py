@@ -1,0 +1,252 @@
+"""The catalogue of a folder of recordings: their lines as an SQL view, kept in one file, rebuilt at any time.
+
+The manifests are the truth. A kept line counts only while the manifest of its recording is, by inode and time of
+change, the file that was read; every command that changes a recording changes that. The file is checked whole before
+it is used and replaced whole; where it is damaged, of another version or not there, all lines are read anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from storage.catalogue.conditions import COLUMNS, all_of
+from storage.disk.durable import write_whole
+from storage.errors import BadLabFile
+from storage.lab import lab_of
+from storage.life import Life
+from storage.listing import Entry, folders_in, line_of
+from storage.names import MANIFEST, PART_SUFFIX, WORK, is_recording
+
+FILE = Path(WORK) / "_catalogue"
+"""Beside the recordings; no recording is named so."""
+HEAD = b"KitchenSync catalogue 1\n"
+FEWEST = 100
+"""Of fewer recordings nothing is kept: they are read as fast."""
+SETTLED_NS = 2_000_000_000
+"""A manifest that changed so shortly before it was read may have changed again at the same time by its clock."""
+
+Line = dict[str, Any]
+Seen = tuple[str, int, int]
+"""Site, inode and time of change of a recording's manifest."""
+NEVER: Seen = ("", 0, 0)
+Show = Callable[[int, int | None, str], None]
+_TABLE = f"CREATE TABLE line ({', '.join(COLUMNS)}, inode, changed_ns, said, PRIMARY KEY (path, site))"
+_INSERT = f"INSERT INTO line VALUES ({', '.join('?' * (len(COLUMNS) + 3))})"  # noqa: S608 - of ours
+
+
+class Catalogue:
+    """The lines of all recordings below a folder as they are now, in memory."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def close(self) -> None:
+        """Forget the lines."""
+        self._connection.close()
+
+    def lines(self, where: Sequence[str] = ()) -> list[Line]:
+        """Return the lines for which all conditions hold, in order of path. Raises BadCondition."""
+        sql, values = all_of(where)
+        found = self._connection.execute(f"SELECT path, said FROM line WHERE {sql}", values)  # noqa: S608 - of ours
+        said = ",".join(said for _, said in sorted(found, key=lambda row: row[0].split("/")))
+        lines: list[Line] = json.loads(f"[{said}]")
+        return lines
+
+
+@contextmanager
+def catalogue_of(
+    root: Path, *, again: bool = False, fewest: int = FEWEST, show: Show | None = None
+) -> Iterator[Catalogue]:
+    """Give the catalogue of a folder, brought up to date; `again` reads every recording anew.
+
+    Raises OSError when the root cannot be read.
+    """
+    with closing(_up_to_date(root, again=again, fewest=fewest, show=show)) as found:
+        yield found
+
+
+def forget(recording: Path) -> None:
+    """Take a recording out of the catalogues of all folders above it. Raises OSError."""
+    recording = recording.resolve()
+    for root in recording.parents:
+        if (root / FILE).exists():
+            with _locked(root), closing(_load(root)) as connection:
+                _drop(connection, recording.relative_to(root).as_posix())
+                _save(root, connection)
+
+
+def _up_to_date(root: Path, *, again: bool, fewest: int, show: Show | None) -> Catalogue:
+    connection = _empty() if again else _load(root)
+    if (root / MANIFEST).exists() or (not _has_lines(connection) and is_recording(root)):
+        _put(connection, root.name, NEVER, line_of(root, root))
+        return Catalogue(connection)
+    if _refresh(connection, root, show) and (_has_lines(connection, fewest) or (root / FILE).exists()):
+        _keep(root, connection)
+    return Catalogue(connection)
+
+
+def _has_lines(connection: sqlite3.Connection, least: int = 1) -> bool:
+    (count,) = connection.execute("SELECT count(*) FROM line").fetchone()
+    return bool(count >= least)
+
+
+def _keep(root: Path, connection: sqlite3.Connection) -> None:
+    """Write the lines where that can be done: a folder may be there to read alone, its disk may be full."""
+    with suppress(OSError):
+        (root / WORK).mkdir(mode=0o700, exist_ok=True)
+        with _locked(root):
+            _refresh(connection, root, None)  # a recording may have been withdrawn meanwhile
+            _save(root, connection)
+
+
+def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> bool:
+    """Read what is new or changed, drop what is gone; tell whether any line is another."""
+    kept = connection.execute("SELECT path, site, inode, changed_ns FROM line")
+    look = _Look({path: (site, inode, changed) for path, site, inode, changed in kept})
+    look.into(str(root), "")
+    gone = look.not_met
+    for where in gone:
+        _drop(connection, where)
+    others = False
+    for number, (where, seen) in enumerate(look.changed.items(), 1):  # what changes meanwhile is read again
+        line = line_of(root / where, root)
+        others |= _put(connection, where, seen if _is_final(line) else (seen[0], 0, 0), line)
+        if show is not None:
+            show(number, len(look.changed), where.rpartition("/")[2])
+    connection.commit()
+    return bool(gone) or others
+
+
+def _is_final(line: Line) -> bool:
+    """Tell whether a line holds until the manifest changes: not while it is recorded or the computer failed."""
+    is_trouble = "problem" in line and "verdict" not in line
+    return not is_trouble and line["life"] not in (None, Life.RECORDING, Life.MANIFEST_LOST)
+
+
+def _above(where: str) -> Iterator[str]:
+    """Yield the folders that a path lies in, below the root."""
+    while "/" in where:
+        where = where.rpartition("/")[0]
+        yield where
+
+
+class _Look:
+    """A walk over the folders: recordings that are not as they were, with what their manifests are now.
+
+    `not_met` are the known ones that are not there any more.
+    """
+
+    def __init__(self, known: dict[str, Seen]) -> None:
+        self.changed: dict[str, Seen] = {}
+        self.not_met = known
+        parents = {where.rpartition("/")[0] for where in known}
+        self._above = {folder for parent in parents for folder in _above(f"{parent}/")}
+        self._settled_ns = time.time_ns() - SETTLED_NS
+
+    def into(self, folder: str, above: str) -> None:
+        """Look at the folders in one, whose path from the root is `above`. Raises OSError where it cannot be read.
+
+        It is done for twenty thousand recordings: one look at a file is all there is time for.
+        """
+        site, known, settled_ns = _site_of(folder), self.not_met, self._settled_ns
+        for entry in folders_in(folder):
+            where = above + entry.name
+            try:
+                facts = os.stat(f"{entry.path}/{MANIFEST}")
+            except OSError:
+                self._other(entry, where, (site, 0, 0), is_there=False)
+                continue
+            seen = (site, facts.st_ino, facts.st_ctime_ns)
+            if facts.st_ctime_ns > settled_ns or known.get(where) != seen:
+                is_settled = facts.st_ctime_ns <= settled_ns
+                self._other(entry, where, seen if is_settled else (site, 0, 0), is_there=True)
+            else:
+                del known[where]
+
+    def _other(self, entry: Entry, where: str, seen: Seen, *, is_there: bool) -> None:
+        """Go on with what is no recording that is as it was; a folder that cannot be read is named as one."""
+        if not is_there and (where in self._above or not is_recording(Path(entry.path))):
+            with suppress(OSError):
+                return self.into(entry.path, f"{where}/")
+        self.not_met.pop(where, None)
+        self.changed[where] = seen
+        return None
+
+
+def _site_of(folder: str) -> str:
+    """Return the site of a folder; a lab file that cannot be read names none: who looks is not held up by it."""
+    try:
+        return lab_of(Path(folder).absolute() / "recording").site
+    except (BadLabFile, OSError):
+        return ""
+
+
+def _put(connection: sqlite3.Connection, where: str, seen: Seen, line: Line) -> bool:
+    """Put a line in the place of the one before; tell whether it is another."""
+    site, inode, changed_ns = seen
+    said = json.dumps({**line, "site": site} if site else line, ensure_ascii=False)
+    before = connection.execute(
+        "SELECT said, inode, changed_ns FROM line WHERE path = ?", (where,)
+    ).fetchone()
+    if before == (said, inode, changed_ns):
+        return False
+    facts = {**line, "path": where, "site": site}
+    plain = [value if isinstance(value := facts.get(key), str | int | float) else None for key in COLUMNS]
+    _drop(connection, where)
+    connection.execute(_INSERT, (*plain, inode, changed_ns, said))
+    return True
+
+
+def _drop(connection: sqlite3.Connection, where: str) -> None:
+    connection.execute("DELETE FROM line WHERE path = ?", (where,))
+
+
+def _empty() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute(_TABLE)
+    return connection
+
+
+def _load(root: Path) -> sqlite3.Connection:
+    """Open what was kept; an empty catalogue where it is not to the bit what was written."""
+    try:
+        content = memoryview((root / FILE).read_bytes())
+    except OSError:
+        return _empty()
+    at = len(HEAD) + hashlib.sha256().digest_size
+    if content[: len(HEAD)] != HEAD or content[len(HEAD) : at] != hashlib.sha256(content[at:]).digest():
+        return _empty()
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.deserialize(content[at:])
+    connection.execute("PRAGMA secure_delete = ON")
+    (table,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'line'").fetchone() or ("",)
+    if table == _TABLE:
+        return connection
+    connection.close()
+    return _empty()
+
+
+def _save(root: Path, connection: sqlite3.Connection) -> None:
+    connection.commit()
+    content = connection.serialize()
+    write_whole(root / FILE, (HEAD, hashlib.sha256(content).digest(), content), PART_SUFFIX)
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    descriptor = os.open(root / WORK, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,54 @@
+"""The cards of a recording that were made, who has read them, and how far its films are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sensors.host_clock import utc_anchor
+from storage.manifest import edit_manifest, write_json
+from storage.names import MEDIA
+
+FIRST, FINAL = "first", "final"
+CARDS = Path("sync") / "card.json"
+
+
+def stage_of(recording: Path) -> str:
+    """Return `final` once every film of every camera has been fetched, or will never be; else `first`."""
+    return FINAL if all(state in ("done", "failed") for state in cameras_of(recording).values()) else FIRST
+
+
+def cameras_of(recording: Path) -> dict[str, str]:
+    """Return how far the films of each camera are: `pending`, `done`, `failed`, or `unknown`."""
+    return {path.parent.name: _state_in(path) for path in sorted(recording.glob(f"*/{MEDIA}"))}
+
+
+def _state_in(media: Path) -> str:
+    try:
+        return str(json.loads(media.read_text(encoding="utf-8"))["state"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return "unknown"
+
+
+def kept_cards(recording: Path) -> dict[str, Any]:
+    """Return the cards that were made, by stage."""
+    try:
+        kept: dict[str, Any] = json.loads((recording / CARDS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return kept
+
+
+def keep_cards(recording: Path, kept: dict[str, Any]) -> None:
+    """Write the cards of a recording, by stage."""
+    (recording / CARDS).parent.mkdir(exist_ok=True)
+    write_json(recording / CARDS, kept)
+
+
+def acknowledge(recording: Path, card: dict[str, Any], by: str) -> dict[str, Any]:
+    """Keep in the manifest who has read a card, and of which stage; returns that."""
+    read = {"by": by, "stage": card["stage"], "status": card["status"], "utc_ns": utc_anchor().utc_ns}
+    with edit_manifest(recording) as manifest:
+        manifest["card"] = read
+    return read

@@ -1,0 +1,208 @@
+"""An OpenAI-compatible server: named in the environment, asked within bounds, each failure with its kind.
+
+Off unless it is named. What is sent is noted before it leaves (`third_parties`). The answer is text that somebody
+wrote: who asked reads it strictly, and nothing in it is ever run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+
+from sensors.untrusted_json import BadJson, parse_json
+from storage.errors import StorageError
+from storage.shell.loopback import is_loopback_address
+
+LOG = Path("kitchensync") / "sent-to-others.jsonl"
+
+
+def note_sent(
+    host: str, content: bytes, what: str, environment: Mapping[str, str] = os.environ
+) -> Path | None:
+    """Note host, bytes and hash of what is about to be sent; return the log, None where it stays here.
+
+    The log is private, in the user's folder for states. Raises OSError: then nothing may be sent.
+    """
+    if not host or is_loopback_address(host):
+        return None
+    said = {"utc_ns": time.time_ns(), "host": host, "what": what, "bytes": len(content)}
+    line = json.dumps(said | {"sha256": hashlib.sha256(content).hexdigest()}) + "\n"
+    log = Path(environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / LOG
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
+        file.write(line.encode())
+        os.fsync(file.fileno())
+    return log
+
+
+def read_key(path: Path) -> str:
+    """Read the one word in a file that only its owner may read. Raises PermissionError, OSError, ValueError."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            raise PermissionError(f"{path} may be read by others; run: chmod 600 {path}")
+        words = file.read(4096).decode("ascii").split()
+    if len(words) != 1:
+        raise ValueError(f"{path} holds no key; save the key alone in it")
+    return words[0]
+
+
+TIMEOUT_S = 20.0
+MAX_ANSWER_BYTES = 200_000
+LONGEST_WAIT_S = 60.0
+
+Failure = Literal["not_noted", "unreachable", "timed_out", "busy", "refused", "too_long", "unreadable"]
+
+
+class NoAnswer(StorageError):
+    """A server that gave no answer that can be used; `kind` says how, for counts."""
+
+    def __init__(self, kind: Failure, why: str) -> None:
+        super().__init__(why)
+        self.kind: Failure = kind
+
+
+class _Busy(Exception):
+    def __init__(self, wait_s: float) -> None:
+        super().__init__()
+        self.wait_s = wait_s
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where to ask; `key` never appears in a message. `tries` is how often in all a busy server is asked."""
+
+    base_url: str
+    model: str
+    key: str | None = field(default=None, repr=False)
+    timeout_s: float = TIMEOUT_S
+    tries: int = 1
+
+    @property
+    def host(self) -> str:
+        """The host that is asked. Raises NoAnswer for an address that is none."""
+        try:
+            return httpx.URL(self.base_url).host
+        except httpx.InvalidURL as error:
+            raise NoAnswer("unreachable", type(error).__name__) from error
+
+
+def names_of(purpose: str) -> tuple[str, str, str, str]:
+    """Return the variables that name the server of a purpose: address, model, file of its key, variable of it."""
+    start = f"KITCHENSYNC_{purpose.upper()}"
+    return f"{start}_URL", f"{start}_MODEL", f"{start}_KEY_FILE", f"{start}_KEY_ENV"
+
+
+def endpoint_of(
+    purpose: str, environment: Mapping[str, str], *, timeout_s: float = TIMEOUT_S, tries: int = 1
+) -> Endpoint | None:
+    """Read the server of a purpose (`hints`, `questions`, ..), None where none is named. Raises OSError, ValueError.
+
+    A key goes over a network by https alone.
+    """
+    url_name, model_name, file_name, variable_name = names_of(purpose)
+    url, model = environment.get(url_name, "").rstrip("/"), environment.get(model_name, "")
+    if not url or not model:
+        return None
+    if file_name in environment:
+        key = read_key(Path(environment[file_name]))
+    else:
+        key = environment.get(environment.get(variable_name, ""), "")
+    found = Endpoint(url, model, key or None, timeout_s, tries)
+    if key and not url.startswith("https://"):
+        with suppress(NoAnswer):
+            if not is_loopback_address(found.host):
+                raise ValueError(
+                    f"{url}: the key would go over the network in the clear; give its https address"
+                )
+    return found
+
+
+def chat_body(endpoint: Endpoint, messages: list[dict[str, Any]], **more: Any) -> bytes:
+    """Return what is sent to ask for a chat's next message; `more` are fields such as `response_format`, `seed`."""
+    return json.dumps({"model": endpoint.model, "temperature": 0, "messages": messages, **more}).encode()
+
+
+def chat(
+    endpoint: Endpoint, body: bytes, what: str, environment: Mapping[str, str]
+) -> tuple[str, Path | None]:
+    """Return the text of a chat's next message, and the log where what was sent is noted. Raises NoAnswer."""
+    content, log = post(endpoint, "/chat/completions", body, what, environment)
+    try:
+        text = parse_json(content, most_bytes=MAX_ANSWER_BYTES)["choices"][0]["message"]["content"]
+    except (BadJson, KeyError, TypeError, IndexError) as error:
+        raise NoAnswer("unreadable", f"no message in its answer ({type(error).__name__})") from error
+    if not isinstance(text, str):
+        raise NoAnswer("unreadable", "its message is no text")
+    return text, log
+
+
+def post(
+    endpoint: Endpoint,
+    path: str,
+    content: bytes,
+    what: str,
+    environment: Mapping[str, str],
+    content_type: str = "application/json",
+) -> tuple[bytes, Path | None]:
+    """Send `content`, once noted as `what`; return the answer, and the log where it was noted. Raises NoAnswer."""
+    try:
+        log = note_sent(endpoint.host, content, what, environment)
+    except OSError as error:
+        raise NoAnswer("not_noted", f"it could not be noted ({error.strerror})") from error
+    for left in range(endpoint.tries - 1, -1, -1):
+        try:
+            return _once(endpoint, path, content, content_type), log
+        except _Busy as busy:
+            if not left:
+                break
+            time.sleep(busy.wait_s)
+    raise NoAnswer("busy", "the server asks to come back later (429)")
+
+
+def _once(endpoint: Endpoint, path: str, content: bytes, content_type: str) -> bytes:
+    headers = {"content-type": content_type}
+    headers |= {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+    until = time.monotonic() + endpoint.timeout_s
+    try:
+        with (
+            httpx.Client(timeout=endpoint.timeout_s, trust_env=False) as client,
+            client.stream("POST", endpoint.base_url + path, content=content, headers=headers) as response,
+        ):
+            return _read(response, until)
+    except httpx.TimeoutException as error:
+        raise NoAnswer("timed_out", type(error).__name__) from error
+    except httpx.HTTPStatusError as error:
+        raise NoAnswer("refused", f"it answered {error.response.status_code}") from error
+    except httpx.RemoteProtocolError as error:
+        raise NoAnswer("unreadable", "its answer broke off") from error
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+        raise NoAnswer("unreachable", type(error).__name__) from error
+
+
+def _read(response: httpx.Response, until: float) -> bytes:
+    """Return the body of an answer; one that comes in drops may not take longer than any other."""
+    if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
+        raise _Busy(_seconds(response.headers.get("retry-after", "")))
+    response.raise_for_status()
+    content = bytearray()
+    for part in response.iter_bytes():
+        content += part
+        if len(content) > MAX_ANSWER_BYTES:
+            raise NoAnswer("too_long", f"more than {MAX_ANSWER_BYTES} bytes")
+        if time.monotonic() > until:
+            raise NoAnswer("timed_out", "its answer did not end")
+    return bytes(content)
+
+
+def _seconds(text: str) -> float:
+    """Return how long a server wants to be left alone; a second where it does not say."""
+    return min(float(text), LONGEST_WAIT_S) if text.isascii() and text.isdigit() else 1.0

@@ -1,0 +1,47 @@
+"""The cards of the cameras that filmed a recording: what lies on them still is erased, where the camera answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sensors.errors import SensorError
+from sensors.gopro.open_camera import open_camera
+from storage.manifest import Manifest
+from storage.names import MEDIA
+
+Card = dict[str, Any]
+"""{"address", "serial", "files": [{"folder", "file", "bytes"}]}: what may lie on the card of a camera."""
+
+
+def cards_of(recording: Path, manifest: Manifest) -> Iterator[Card]:
+    """Yield the cards on which films of a recording may lie; nobody is in those of a virtual kitchen."""
+    for path in sorted(recording.glob(f"*/{MEDIA}")) if manifest.get("virtual") is not True else ():
+        try:
+            media = json.loads(path.read_bytes())
+        except ValueError:
+            continue  # damaged: which files lie there is not known, `verify` names it
+        if address := media.get("address"):
+            keys = ("folder", "file", "bytes")
+            files = [{key: one.get(key) for key in keys} for one in media.get("files") or []]
+            yield {"address": str(address), "serial": str(media.get("serial") or ""), "files": files}
+
+
+def erase(card: Card) -> tuple[int, str]:
+    """Erase the files of a card; return how many were there, and why it is open."""
+    names = ", ".join(str(one["file"]) for one in card["files"]) or "its film, which was never fetched"
+    if not card["files"]:
+        return 0, f"{names}, may be on it: erase it there"
+    try:
+        with open_camera(card["address"]) as camera:
+            if camera.info().serial != card["serial"]:
+                return 0, f"another camera answers; {names} may be on the card of {card['serial']}"
+            known = [(one["folder"], one["file"], one["bytes"]) for one in card["files"]]
+            found = [one for one in camera.media() if (one.folder, one.name, one.bytes) in known]
+            for one in found:
+                camera.delete(one)
+    except (SensorError, OSError) as error:
+        return 0, f"{names} may be on it: {' '.join(str(error).split())}"
+    return len(found), ""

@@ -1,0 +1,175 @@
+"""Boundaries of steps corrected on pages, by a person's hand: what it does is done, counted, and given seconds.
+
+Seconds by the keystroke-level model (Card, Moran and Newell): a key, a press or release of a button, a move of the
+pointer, a thought before each boundary that must be judged. A modifier that stays held is one key. A notch of the
+wheel is a stroke of a finger, as a key is.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+KEY_S, BUTTON_S, POINT_S, THINK_S = 0.2, 0.1, 1.1, 1.35
+NUDGES = {1: ("Comma", "Period"), 3: ("KeyK", "KeyL"), 10: ("KeyI", "KeyO")}
+"""Pictures that a key of the reviewer moves a boundary by: the keys for earlier and for later."""
+NOTCH_PX, SCROLLED_MS = 120, 100
+MOST_FRAMES = 20
+"""So far a proposal lies from where the boundary is."""
+
+Wanted = dict[tuple[str, str], int]
+"""(number of the step as `S05`, start or end) -> picture, from 0."""
+
+
+@dataclass
+class Hand:
+    """One person at a page; counts what they do there."""
+
+    page: Any
+    keys: int = 0
+    buttons: int = 0
+    moves: int = 0
+    notches: int = 0
+    thoughts: int = 0
+    over: tuple[int, int] | None = None
+
+    def press(self, key: str, times: int = 1, held: str = "") -> None:
+        """Press a key so many times while modifiers (`Control+Alt`) are held."""
+        if not times:
+            return
+        modifiers = held.split("+") if held else []
+        for one in modifiers:
+            self.page.keyboard.down(one)
+        for _ in range(times):
+            self.page.keyboard.press(key)
+        for one in modifiers:
+            self.page.keyboard.up(one)
+        self.keys += times + len(modifiers)
+
+    def point(self, x: int, y: int) -> None:
+        """Point at a place, unless the pointer is there."""
+        self.moves += (x, y) != self.over
+        self.over = x, y
+        self.page.mouse.move(x, y)
+
+    def drag_to(self, x: int, y: int) -> None:
+        """Press the button where the pointer is, and release it elsewhere."""
+        self.page.mouse.down()
+        self.point(x, y)
+        self.page.mouse.up()
+        self.buttons += 2
+
+    def turn(self, right: int = 0, down: int = 0) -> None:
+        """Turn the wheel by notches over what the pointer is over."""
+        self.page.mouse.wheel(right * NOTCH_PX, down * NOTCH_PX)
+        self.page.wait_for_timeout(SCROLLED_MS)
+        self.notches += abs(right) + abs(down)
+
+    def think(self) -> None:
+        """Judge a picture, or keep a number in mind."""
+        self.thoughts += 1
+
+    @property
+    def counted(self) -> dict[str, Any]:
+        """What was done, and the seconds that it takes."""
+        told = {
+            "keys": self.keys,
+            "buttons": self.buttons,
+            "moves": self.moves,
+            "notches": self.notches,
+            "thoughts": self.thoughts,
+        }
+        strokes = self.keys + self.notches
+        each = (KEY_S, strokes), (BUTTON_S, self.buttons), (POINT_S, self.moves), (THINK_S, self.thoughts)
+        return told | {"seconds": round(sum(s * count for s, count in each), 2)}
+
+
+def wanted(proposed: Iterable[tuple[str, int, int]], seed: int) -> Wanted:
+    """Say where boundaries are: each some pictures from the proposal (step, first, last), never where it is."""
+    rng = random.Random(seed)
+    ends = {
+        (step, end): at for step, *both in proposed for end, at in zip(("start", "end"), both, strict=True)
+    }
+    return {
+        one: rng.choice(
+            [place for place in range(at - MOST_FRAMES, at + MOST_FRAMES + 1) if 0 <= place != at]
+        )
+        for one, at in ends.items()
+    }
+
+
+def fewest_nudges(frames: int) -> list[int]:
+    """Return the shortest list of nudges, in pictures, whose sum is a way."""
+    sizes = [sign * size for size in NUDGES for sign in (-1, 1)]
+    for count in range(2 * MOST_FRAMES):
+        for nudges in combinations_with_replacement(sizes, count):
+            if sum(nudges) == frames:
+                return list(nudges)
+    raise ValueError(frames)
+
+
+def correct_in_the_reviewer(hand: Hand, wanted: Wanted) -> None:
+    """Correct every boundary in the desk's reviewer, by keys alone, and submit."""
+    now = hand.page.locator("#now")
+    for _ in wanted:
+        said = re.fullmatch(r"(S\d+) · .* (begins|ends) at picture (\d+)", now.inner_text())
+        assert said, now.inner_text()
+        place = wanted[said[1], "start" if said[2] == "begins" else "end"]
+        hand.think()
+        for nudge in fewest_nudges(place - int(said[3])):
+            hand.press(NUDGES[abs(nudge)][nudge > 0])
+        hand.press("Enter")
+    hand.page.locator("#left[data-open='0']").wait_for()
+    hand.press("Enter")
+    hand.page.get_by_text("Submitted.").wait_for()
+
+
+FRAME_PX, NAMES_PX, ROW_PX = 16, 150, 24
+"""So wide is a frame on Label Studio's timeline, and what stands left of the first one; so high is a region."""
+TIMELINE = """(id) => {
+    const shown = document.querySelector("[class*=timeline-frames__scroll]");
+    const { left, right, top, bottom } = shown.getBoundingClientRect();
+    const row = shown.querySelector(`[data-id="${id}"]`);
+    const y = row.getBoundingClientRect().y + 12, { start, end } = row.dataset;
+    return { left, right, top, bottom, scrolled: shown.scrollLeft, y, start: +start, end: +end };
+}"""
+NEAR_PX = 30
+
+
+def correct_in_label_studio(hand: Hand, wanted: Wanted) -> None:
+    """Correct every boundary on a real server's page, by dragging it on the timeline, and submit.
+
+    Nothing is cheaper there: dragging shows the film's picture, typing a number asks for stepping there first. Clicks
+    on the overview instead of the wheel, 1.3 s each, come to the same.
+    """
+    for (step, end), place in sorted(wanted.items(), key=lambda one: one[1]):
+        hand.think()
+        x, to_x, y = _in_sight(hand, f"touch-{step}-1", end, place + 1)
+        hand.point(x, y)
+        hand.drag_to(to_x, y)
+        assert hand.page.evaluate(TIMELINE, f"touch-{step}-1")[end] == place + 1
+    with hand.page.expect_response(
+        lambda answer: answer.request.method == "POST" and "/annotations" in answer.url
+    ):
+        hand.press("Enter", held="Control")
+
+
+def _in_sight(hand: Hand, region: str, end: str, frame: int) -> tuple[int, int, int]:
+    """Turn the wheel until a boundary and its new place are in sight; return the x of both, and their y."""
+    while True:
+        seen = hand.page.evaluate(TIMELINE, region)
+        x, to_x = (
+            round(seen["left"] + NAMES_PX + (at - 0.5) * FRAME_PX - seen["scrolled"])
+            for at in (seen[end], frame)
+        )
+        right = (max(x, to_x) > seen["right"] - NEAR_PX) - (min(x, to_x) < seen["left"] + NAMES_PX)
+        down = (seen["y"] > seen["bottom"] - ROW_PX / 2) - (seen["y"] < seen["top"] + ROW_PX / 2)
+        if not (right or down):
+            return x, to_x, round(seen["y"])
+        if hand.over is None:
+            hand.point(round(seen["right"]) - 2 * NEAR_PX, round(seen["bottom"]) - NEAR_PX)
+        hand.turn(right, down)

@@ -1,0 +1,90 @@
+"""What an operator tells a running recording by command: it is kept, refused with words, and over when it says so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+from processes import COMMAND, kitchensync, one_line, recording_all, running, wait_until_all_stream
+
+from storage.events import events_of
+from storage.manifest import read_manifest
+from storage.privacy import pauses_of
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+
+STREAMS = "gyroscope,accelerometer"
+
+
+def said(*arguments: Any) -> dict[str, Any]:
+    done = kitchensync(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(kitchen, runtime, tmp_path):
+    place, data = kitchen("--rings", seconds=0), tmp_path / "data"
+    with recording_all(place.host, runtime, data) as recorder:
+        assert said("mark", "--text", "the pan burns")["kind"] == "mark"
+        assert said("mark", "take", "--pause")["kind"] == "pause"
+        ((began_ns, _),) = pauses_of(data / "take")
+        assert said("mark", "take", "--resume")["kind"] == "resume"
+        second = kitchensync("record", "other", "--data", data, "--hololens", place.host)
+        assert "hololens belongs to recording take; stop that one" in one_line(second)
+        assert not (data / "other").exists()
+        stopped = said("stop", "take")
+        manifest = read_manifest(data / "take")
+        recorder.communicate(timeout=60)
+    assert (stopped["recording"], stopped["films_awaited"]) == ("take", [])
+    assert (manifest["state"], manifest["stopped"]["reason"]) == ("complete", "requested")
+    kept = events_of(data / "take", "operator")
+    assert [(one["kind"], one["body"]["text"]) for one in kept] == [
+        ("mark", "the pan burns"),
+        ("pause", ""),
+        ("resume", ""),
+    ]
+    ((start_ns, end_ns),) = pauses_of(data / "take")
+    assert start_ns == began_ns < end_ns < manifest["stopped"]["host_ns"]
+    assert "nothing is being recorded" in one_line(kitchensync("mark", "take"))
+
+
+def test_it_begins_without_a_stream_only_for_a_reason_which_is_kept(kitchen, runtime, tmp_path):
+    place, data = kitchen("--rings", "--fault", "refuse_port:gyroscope", seconds=0), tmp_path / "data"
+    order = ["record", "take", "--data", data, "--hololens", place.host, "--streams", STREAMS]
+    order += ["--gopro", "http://127.0.0.2:9", "--start-timeout", "8"]
+    assert "127.0.0.2:9" in one_line(kitchensync(*order))
+    assert not (data / "take").exists()
+    done = kitchensync(*order, "--override", "the participant leaves at noon", "--seconds", "2", "--json")
+    assert json.loads(done.stdout)["ended"] == "time", done.stderr
+    override = read_manifest(data / "take")["override"]
+    assert override["reason"] == "the participant leaves at noon"
+    assert set(override["missing"]) == {"gopro", "hololens/gyroscope"}
+
+
+def test_films_may_stay_on_the_card_so_that_the_next_one_can_begin(kitchen, runtime, tmp_path):
+    place, data = kitchen("--rings", "--fault", "gopro_slow:20000", seconds=0), tmp_path / "data"
+    order = [
+        COMMAND,
+        "record",
+        "take",
+        "--data",
+        str(data),
+        "--hololens",
+        place.host,
+        "--gopro",
+        place.camera,
+    ]
+    order += ["--streams", STREAMS, "--json"]
+    with running(order, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
+        wait_until_all_stream(recorder, runtime)
+        assert said("stop", "take")["films_awaited"] == ["gopro"]
+        assert read_manifest(data / "take")["state"] == "complete"
+        assert said("top")["recordings"][0]["ledger_closed"] is True
+        said("stop", "take", "--leave-films")
+        recorder.communicate(timeout=30)
+    assert json.loads((data / "take" / "gopro" / "media.json").read_text())["state"] == "pending"
+    fetch = kitchensync("gopro", "fetch", "--pending", data)
+    assert fetch.returncode == 0, fetch.stderr
