@@ -13,6 +13,9 @@ def _list_faults(context: click.Context, _parameter: click.Parameter, wanted: bo
 
         for line in KINDS.values():
             click.echo(line)
+        click.echo(
+            "\n@armed+T for @T: T counts from when a line `arm` comes on standard input, not from world time 0"
+        )
         context.exit()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.gopro.faults import KINDS as CAMERA_KINDS
-from virtual_kitchen.gopro.faults import PREFIX, BadCameraFault, CameraFaults, parse_camera_fault
+from virtual_kitchen.gopro.faults import PREFIX, BadCameraFault, CameraFault, CameraFaults, parse_camera_fault
 
 DEVICE = "hololens"
 REMOTE = "remote_configuration"
@@ -68,6 +68,10 @@ CUTS = ("drop_connection", "half_packet", "garbage_size", "kill_port", *HOSTILE)
 STORM = 30
 WHOLE = ("app_restart", "headset_swap", "die")
 "Faults of the headset as a whole."
+ARMED = "@armed+"
+"Written for `@`: the moment counts from when a line `arm` comes on standard input."
+NEVER_S = 1e9
+"Added to the moments of a fault that waits for that line."
 BUNCH_S = 0.5
 SLOW_HZ = 5.0
 _FORMS = {
@@ -151,18 +155,51 @@ class FaultPlan:
             return burst.start_s + bunch * BUNCH_S, "burst"
         return None
 
+    def every(self) -> list[Fault | CameraFault]:
+        """Return the faults of headset and camera."""
+        return [*self.faults, *self.camera.faults]
+
+    def has_waiting(self) -> bool:
+        """Tell whether a fault waits to be armed."""
+        return any(is_waiting(fault) for fault in self.every())
+
+    def arm(self, world_s: float) -> None:
+        """Let the moments of the faults that wait for it count from a world time."""
+        for fault in filter(is_waiting, self.every()):
+            if fault.end_s is not None:
+                fault.end_s += world_s - NEVER_S
+            fault.start_s += world_s - NEVER_S
+
     def whole(self) -> list[Fault]:
         """Return the restarts and the death of the headset in order of time."""
         return sorted((f for f in self.faults if f.name in WHOLE), key=lambda f: f.start_s)
 
 
+def is_waiting(fault: Fault | CameraFault) -> bool:
+    """Tell whether a fault waits to be armed."""
+    return fault.start_s >= NEVER_S
+
+
 def parse_faults(texts: Sequence[str]) -> FaultPlan:
     """Return the plan of `--fault` values; raise `BadFault` for one that is not known or not complete."""
+    plan = FaultPlan()
+    for text in texts:
+        one = _parse_any(text.replace(ARMED, "@", 1))
+        if ARMED in text:
+            one.start_s += NEVER_S
+            one.end_s = None if one.end_s is None else one.end_s + NEVER_S
+        if isinstance(one, Fault):
+            plan.faults.append(one)
+        else:
+            plan.camera.faults.append(one)
+    return plan
+
+
+def _parse_any(text: str) -> Fault | CameraFault:
     try:
-        camera = [parse_camera_fault(text) for text in texts if text.startswith(PREFIX)]
+        return parse_camera_fault(text) if text.startswith(PREFIX) else _parse(text)
     except BadCameraFault as error:
         raise BadFault(str(error)) from error
-    return FaultPlan([_parse(text) for text in texts if not text.startswith(PREFIX)], CameraFaults(camera))
 
 
 def _parse(text: str) -> Fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -17,9 +18,8 @@ from typing import Any
 import cv2
 
 from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.faults import DEVICE, Fault, FaultPlan
+from virtual_kitchen.faults import DEVICE, Fault, FaultPlan, is_waiting
 from virtual_kitchen.gopro.board_roll import roll_of
-from virtual_kitchen.gopro.faults import CameraFault
 from virtual_kitchen.gopro.sensors import CameraMount
 from virtual_kitchen.gopro.server import VirtualGoPro
 from virtual_kitchen.headset.client_configuration import VideoFormat
@@ -119,6 +119,8 @@ def run(options: Options) -> None:
             ports.bind()
             gopro_port = gopro.start()
             ports.listen()
+            if options.faults.has_waiting():
+                threading.Thread(target=_arm_when_told, args=(headset,), name="arming", daemon=True).start()
             print(f"ready gopro={gopro_port}", flush=True)
             _wait(headset, ports, gopro, asked_to_stop)
         finally:
@@ -231,12 +233,22 @@ def _wait(
     )
 
 
+def _arm_when_told(headset: HeadsetState) -> None:
+    """Arm the faults that wait for it at each line `arm` on standard input."""
+    while said := os.read(
+        sys.stdin.fileno(), 4096
+    ):  # unbuffered: a lock that is held ends Python with a crash
+        if b"arm" in said.split():
+            headset.faults.arm(headset.now_s())
+
+
 def _tell_faults(headset: HeadsetState) -> None:
-    """Write each fault's window; one that lasts goes from world time 0 to the end of the streams."""
+    """Write the window of each armed fault; one that lasts goes from world time 0 to the end of the streams."""
     kitchen, end_s = headset.kitchen, headset.end_world_s
     last_s = headset.now_s() if end_s is None else min(end_s, headset.now_s())
-    faults: list[Fault | CameraFault] = [*headset.faults.faults, *headset.faults.camera.faults]
-    for fault in faults:
+    for fault in headset.faults.every():
+        if is_waiting(fault):
+            continue
         windows: dict[str, Any] = {}
         for edge, at_s in (("start", fault.start_s), ("end", last_s if fault.end_s is None else fault.end_s)):
             windows[f"{edge}_ticks"] = kitchen.headset_clock.ticks_at(at_s)

@@ -32,6 +32,11 @@ class Kitchen:
     out: Path
     process: subprocess.Popen[str]
 
+    def arm(self) -> None:
+        """Let the moments of its `@armed+` faults count from now."""
+        self.process.stdin.write("arm\n")
+        self.process.stdin.flush()
+
     def truth(self) -> dict[str, Any]:
         """End it, now that nobody records it any more, and return what it says it sent."""
         self.process.send_signal(signal.SIGTERM)
@@ -54,8 +59,9 @@ def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        if process.stdout:
-            process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                pipe.close()
 
 
 def kitchensync(*arguments: str | Path, limit_s: float = LIMIT_S) -> subprocess.CompletedProcess[str]:

@@ -42,7 +42,7 @@ def kitchen(tmp_path, tmp_path_factory, loopback_host) -> Iterator[Callable[...,
             command += ["--hololens-host", loopback_host, "--gopro-host", loopback_host]
             command += ["--gopro-port", "0", "--out", str(out)]
             command += ["--ring-store", str(rings)] if "--rings" in options else []
-            process = stack.enter_context(running(command, stdout=subprocess.PIPE))
+            process = stack.enter_context(running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
             timer = threading.Timer(LIMIT_S, process.kill)
             timer.start()
             line = next((line for line in process.stdout if line.startswith("ready gopro=")), None)

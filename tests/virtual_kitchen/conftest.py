@@ -121,6 +121,7 @@ class KitchenProcess:
         address = ("--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--out", str(out))
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *address, *options],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -130,6 +131,12 @@ class KitchenProcess:
         if not self.ready.startswith("ready gopro="):
             _, errors = self.process.communicate(timeout=20)
             raise AssertionError(f"not ready: {self.ready!r} {errors}")
+
+    def arm(self) -> None:
+        """Let the faults count that wait for it."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("arm\n")
+        self.process.stdin.flush()
 
     def open(self, stream: str, sent: bytes | None = None) -> Connection:
         configuration = CONFIGURATIONS[stream] if sent is None else sent

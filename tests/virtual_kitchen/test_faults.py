@@ -30,6 +30,32 @@ def test_faults_that_are_not_known_or_not_whole(text: str) -> None:
         parse_faults([text])
 
 
+def test_an_armed_fault_waits_for_its_line(start_kitchen: Callable[..., Any]) -> None:
+    faults = ("drop_connection:gyroscope@armed+0.2", "die:@armed+60", "gopro_overheat@armed+60")
+    options = [part for fault in faults for part in ("--fault", fault)]
+    kitchen = start_kitchen("--seed", "2", *options)
+    with kitchen.open("gyroscope") as dropped:
+        first = dropped.packet()
+        before = [dropped.packet() for _ in range(5)]
+        kitchen.arm()
+        after = dropped.packets()
+    assert kitchen.interrupt() == 0
+    told = {fault["name"]: fault for fault in kitchen.truth()["faults"]}
+    assert set(told) == {"drop_connection", "die", "gopro_overheat"}
+    assert told["die"]["start_ticks"] - told["drop_connection"]["start_ticks"] == pytest.approx(
+        59.8e7, abs=1e5
+    )
+    assert first.ticks < before[-1].ticks < after[-1].ticks < told["drop_connection"]["start_ticks"]
+
+
+def test_a_fault_that_was_never_armed_is_not_told(start_kitchen: Callable[..., Any]) -> None:
+    kitchen = start_kitchen("--seed", "2", "--seconds", "0.4", "--fault", "stall:gyroscope@armed+0.1+5")
+    with kitchen.open("gyroscope") as stream:
+        assert stream.packets()
+    assert kitchen.wait() == 0
+    assert kitchen.truth()["faults"] == []
+
+
 def test_faults_happen_and_are_told(start_kitchen: Callable[..., Any]) -> None:
     faults = (
         "wrong_version:1.0.30",

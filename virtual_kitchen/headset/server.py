@@ -4,6 +4,7 @@ import contextlib
 import socket
 import threading
 
+from virtual_kitchen.faults import is_waiting
 from virtual_kitchen.headset.ahat_stream import HZ, AhatConfiguration, AhatFeed, AhatStream, GroupShelf
 from virtual_kitchen.headset.cameras import VLC
 from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
@@ -106,6 +107,9 @@ class VirtualHeadset:
         for fault in headset.faults.whole():
             while not headset.kitchen.wait_started(_TICK_S):
                 if headset.stopping.is_set():
+                    return
+            while is_waiting(fault):
+                if headset.stopping.wait(_TICK_S):
                     return
             if not headset.wait_until(fault.start_s):
                 return
