@@ -40,14 +40,12 @@ def _priority_kept() -> Iterator[None]:
     assert (os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)) == PRIORITY
 
 
-@pytest.fixture(autouse=True)
-def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test that leaves a process, a thread, a listening socket or a file in the clone."""
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_left_behind() -> Iterator[None]:
+    """Fail the last test of a module that leaves a process, a thread, a listening socket or a file in the clone."""
     before = held(REPOSITORY)
     yield
-    restarted = request.node.get_closest_marker("restarts_shared_process") is not None
-    found = [one for one in left(before, REPOSITORY) if not (restarted and one.startswith("process "))]
-    assert found == [], "left behind"
+    assert left(before, REPOSITORY) == [], "left behind"
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import itertools
 import json
+import shutil
 import socket
 import threading
 import time
@@ -17,12 +18,14 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from argon2 import PasswordHasher
 from browser import Tablet, chromium, on_screen
 from databases import emptied, postgresql
 
 from recipe_app.cooking.checklist import CONSENT_VERSION, items_for
 from recipe_app.cooking.collaborators import Collaborators, collaborators
 from recipe_app.exchange.folders import Folders
+from recipe_app.people import secrets
 from recipe_app.store.app_records import AppRecords, new_id
 from recipe_app.store.database import Database, kept_key, open_database
 from recipe_app.store.shelf import Shelf
@@ -219,9 +222,34 @@ class Kitchen:
         return [json.loads(line) for line in (path / "events" / f"{writer}.jsonl").read_text().splitlines()]
 
 
+@pytest.fixture(autouse=True, scope="session")
+def true_hasher() -> Iterator[PasswordHasher]:
+    """Hash passwords and PINs at the least cost in all tests of the app; give the hasher that the app has."""
+    true, cheap = secrets._HASHER, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secrets, "_HASHER", cheap)
+        patch.setattr(secrets, "_DUMMY", cheap.hash("nobody's"))
+        yield true
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of an app's database with every table and no row, made once."""
+    path = tmp_path_factory.mktemp("empty") / "app.db"
+    open_database(path, bytes(32)).close()
+    return path
+
+
+def opened_copy(empty_database: Path, path: Path) -> Database:
+    """Copy an empty database and open it."""
+    path.parent.mkdir(parents=True, mode=0o700)
+    shutil.copy(empty_database, path)
+    return open_database(path)
+
+
 @pytest.fixture
-def kitchen(tmp_path: Path) -> Iterator[Kitchen]:
-    database = open_database(tmp_path / "recordings" / "_app" / "app.db")
+def kitchen(tmp_path: Path, empty_database: Path) -> Iterator[Kitchen]:
+    database = opened_copy(empty_database, tmp_path / "recordings" / "_app" / "app.db")
     with opened_kitchen(database, tmp_path / "recordings") as made:
         yield made
 
@@ -270,7 +298,7 @@ def postgresql_server() -> Iterator[str]:
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """An empty database of either kind."""
     if request.param == "sqlite":
-        opened = open_database(tmp_path / "app" / "app.db")
+        opened = opened_copy(request.getfixturevalue("empty_database"), tmp_path / "app" / "app.db")
     else:
         opened = open_database(emptied(request.getfixturevalue("postgresql_server")), bytes(32))
     yield opened

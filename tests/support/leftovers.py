@@ -24,7 +24,8 @@ LIBRARIES = (
 """Pools that libraries keep for the next one who asks; they hold nothing of a test."""
 KEPT = ("multiprocessing.", "chrom", "playwright", "postgres")
 """Servers that a whole session of tests shares, by what stands in their command."""
-WAIT_S = 5.0
+WAIT_S = 60.0
+"""How long what is just ending may take on a busy computer."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from virtual_kitchen.tablet import Desk
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.restarts_shared_process,
     pytest.mark.timeout(0 if "KITCHENSYNC_HISTORIES" in os.environ else 300),
 ]
 HISTORIES = int(os.environ.get("KITCHENSYNC_HISTORIES", "2"))

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
+from argon2 import PasswordHasher, extract_parameters
 from sqlalchemy import insert
 
 from recipe_app.errors import BadOperation, NotAllowed, TooOften
@@ -215,6 +216,11 @@ def test_nothing_secret_is_in_the_database_in_plain_text(house: House) -> None:
     for secret in (PIN, PASSWORD, invite, code, card, token, login):
         assert secret not in everything
         assert secret.replace("-", "") not in everything
+
+
+def test_guesses_cost_what_owasp_asks_for_at_least(true_hasher: PasswordHasher) -> None:
+    cost = extract_parameters(true_hasher.hash("482916"))
+    assert (cost.type.name, cost.memory_cost >= 19 * 1024, cost.time_cost >= 2) == ("ID", True, True)
 
 
 @pytest.mark.parametrize("pin", ["", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "111111", "123456", "654321"])
