@@ -257,7 +257,9 @@ def main() -> int:
 
 def _measure(clone: Clone, faults: list[Fault], given: argparse.Namespace) -> int:
     results = Results(given.results, clone.commit)
-    _say(f"commit {clone.commit[:12]}, {len(faults)} faults; results in {given.results}")
+    _say(f"commit {clone.commit[:12]}, results in {given.results}")
+    if check(clone, faults):
+        return 1
     try:
         run(Bench(clone, results), faults, given.stages)
     finally:
