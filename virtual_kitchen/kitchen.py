@@ -16,6 +16,7 @@ from functools import cached_property
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.boards import BoardShow
 from virtual_kitchen.world.clocks import CameraCrystal, TickCounter, camera_clock, headset_clock
+from virtual_kitchen.world.host_clock import HostClock
 from virtual_kitchen.world.motion import HeadMotion
 from virtual_kitchen.world.scene import Scene
 from virtual_kitchen.world.screen import Screen
@@ -41,6 +42,8 @@ class Kitchen:
     """Width and height of what cameras film."""
     frame_counter: bool = False
     """Whether cameras draw into each picture which one it is."""
+    clock: HostClock = field(default_factory=HostClock)
+    """What the world goes by."""
     _started: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -77,9 +80,13 @@ class Kitchen:
             return 0.0
         return (host_ns - self.world0_host_ns) / NS_PER_S * self.speed
 
+    def now_s(self) -> float:
+        """Return the world time now; 0.0 as long as the world has not begun."""
+        return self.world_time_s(self.clock.now_ns())
+
     def host_ns_of(self, world_s: float) -> int:
         """Return the host time at which a world time comes (now, before the world has begun)."""
-        begin_ns = time.monotonic_ns() if self.world0_host_ns is None else self.world0_host_ns
+        begin_ns = self.clock.now_ns() if self.world0_host_ns is None else self.world0_host_ns
         return begin_ns + round(world_s / self.speed * NS_PER_S)
 
     def utc_ns_at(self, world_s: float) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import time
 import zlib
-from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 
 import pytest
 from cameras import virtual_camera
 from click.testing import CliRunner
+from kitchen_clock import MovedClock
+from waiting import until
 
 from capture.camera import camera_recorder as camera_take
 from capture.camera.camera_recorder import CameraRecorder
@@ -22,12 +22,16 @@ from capture.camera.watch import CameraHealth, CameraWatch
 from capture.lock import held
 from capture.plan import RUNNING, runtime_folder
 from kitchensync.cli import main
+from sensors.gopro import camera as gopro_http
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.camera_types import CameraState as Answer
+from sensors.gopro.settings import set_clock_now
+from sensors.host_clock import host_ns
 from storage.manifest import write_json
 from storage.move.mover import run_mover
 from virtual_kitchen.gopro.camera import VirtualCamera
 from virtual_kitchen.gopro.card import CardFile
+from virtual_kitchen.gopro.server import VirtualGoPro
 
 pytestmark = pytest.mark.slow
 
@@ -37,33 +41,43 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("WATCH_S", 0.1), ("RETRY_S", 0.1), ("LOST_LIMIT_S", 1.0)):
         monkeypatch.setattr(camera_take, name, value)
     monkeypatch.setattr(camera_take, "measure_clock", lambda camera: None)
-
-
-def wait_for(what: Callable[[], bool], limit_s: float = 30.0) -> None:
-    deadline_s = time.monotonic() + limit_s
-    while not what():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
+    monkeypatch.setattr(camera_take, "set_clock_now", lambda camera, zone: None)
+    for name in ("POLL_S", "RETRY_S"):
+        monkeypatch.setattr(gopro_http, name, 0.02)
 
 
 def media(folder: Path) -> dict:
     return json.loads((folder / "media.json").read_text())
 
 
-def recorded(take: CameraRecorder, seconds: float) -> None:
+def films(take: CameraRecorder) -> None:
     take.start()
-    wait_for(lambda: take.state.state in ("recording", "failed", "pending"))
-    time.sleep(seconds)
+    until(lambda: take.state.state == "recording" and take.state.recorded_s is not None, "a film that grows")
+
+
+def ended(take: CameraRecorder) -> None:
     take.end()
-    take.join(timeout=60)
+    take.join(timeout=120)
     assert not take.is_alive()
 
 
-def test_chapters_come_home_in_order(tmp_path: Path) -> None:
-    with virtual_camera(tmp_path / "sim", chapter_s=1.0) as (gopro, url):
+def recorded(take: CameraRecorder) -> None:
+    films(take)
+    ended(take)
+
+
+def test_chapters_come_home_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(camera_take, "set_clock_now", set_clock_now)
+    clock = MovedClock(runs=True)
+    with virtual_camera(tmp_path / "sim", chapter_s=1.0, clock=clock) as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "rec" / "gopro")
         assert take.prepare()["notes"] == []
-        recorded(take, 2.5)
+        films(take)
+        clock.stand()
+        clock.move(2.1)
+        until(lambda: len(gopro.camera.card.files()) >= 2, "a second chapter")
+        clock.run()
+        ended(take)
         truth = {file["file"]: file["sha256"] for file in gopro.camera.kitchen.truth.as_dict()["gopro"]}
     found = media(tmp_path / "rec" / "gopro")
     assert found["state"] == "done"
@@ -78,10 +92,15 @@ def test_chapters_come_home_in_order(tmp_path: Path) -> None:
 
 
 def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
-    with virtual_camera(tmp_path / "sim", "gopro_vanish@1+1.5") as (_, url):
+    with virtual_camera(tmp_path / "sim", "gopro_vanish") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
-        recorded(take, 4.0)
+        films(take)
+        gopro.camera.begin_fault("gopro_vanish")
+        until(lambda: take.state.problem, "the red light")
+        gopro.camera.end_fault("gopro_vanish")
+        until(lambda: take.state.gaps, "the camera again")
+        ended(take)
     found = media(tmp_path / "gopro")
     assert found["state"] == "done"
     assert len(found["gaps"]) == 1
@@ -91,17 +110,19 @@ def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
 
 def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
     recording = tmp_path / "data" / "take-1"
-    with virtual_camera(tmp_path / "sim", "gopro_vanish@1+5") as (gopro, url):
+    with virtual_camera(tmp_path / "sim", "gopro_vanish") as (gopro, url):
         take = CameraRecorder("gopro", url, recording / "gopro")
         device = take.prepare()
-        recorded(take, 1.5)
+        films(take)
+        gopro.camera.begin_fault("gopro_vanish")
+        ended(take)
         assert take.state.state == "pending"
         assert "fetch --pending" in take.state.problem
         assert media(recording / "gopro")["files"] == []
         manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
         manifest |= {"state": "complete", "streams": {}}
         write_json(recording / "recording.json", manifest)
-        wait_for(lambda: not gopro.camera.is_gone)
+        gopro.camera.end_fault("gopro_vanish")
         done = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data"), "--pending", "--json"])
         assert done.exit_code == 0, done.output
         truth = gopro.camera.kitchen.truth.as_dict()["gopro"]
@@ -117,7 +138,6 @@ def test_a_fetch_that_waited_for_another_one_writes_nothing_old(tmp_path: Path) 
     with virtual_camera(tmp_path / "sim") as (_, url), GoProHttp(url) as camera:
         before = [[file.folder, file.name] for file in camera.media()]
         camera.shutter(True)
-        time.sleep(1.0)
         camera.shutter(False)
         (recording / "gopro").mkdir(parents=True)
         about = {"state": "pending", "address": url, "serial": camera.info().serial, "before": before}
@@ -139,28 +159,46 @@ def test_a_fetch_that_waited_for_another_one_writes_nothing_old(tmp_path: Path) 
 def test_a_recording_that_ends_by_itself_is_red_and_its_file_is_here(
     tmp_path: Path, fault: str, words: str
 ) -> None:
-    with virtual_camera(tmp_path / "sim", f"gopro_{fault}@1") as (_, url):
+    with virtual_camera(tmp_path / "sim", f"gopro_{fault}") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
-        recorded(take, 2.0)
+        films(take)
+        gopro.camera.begin_fault(f"gopro_{fault}")
+        until(lambda: "by itself" in take.state.problem, "the red light")
+        ended(take)
     assert "stopped recording by itself" in take.state.problem
     assert words in take.state.problem
     assert len(media(tmp_path / "gopro")["files"]) == 1
 
 
+def changed(gopro: VirtualGoPro, take: CameraRecorder, fault: str) -> int:
+    """Take the camera away, and bring it back once it is missed; return a moment (host_ns) at which it was."""
+    gopro.camera.begin_fault(fault)
+    until(lambda: "not answer" in take.state.problem, "the red light")
+    away_ns = host_ns()
+    gopro.camera.end_fault(fault)
+    until(lambda: take.state.gaps, "the camera again")
+    return away_ns
+
+
 def test_a_changed_battery_is_a_named_gap_between_two_clips(tmp_path: Path) -> None:
-    with virtual_camera(tmp_path / "sim", "gopro_swap@2+3") as (_, url):
+    clock = MovedClock(runs=True)
+    with virtual_camera(tmp_path / "sim", "gopro_swap", clock=clock) as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
-        take.start()
-        wait_for(lambda: take.state.gaps)
-        wait_for(lambda: take.state.recorded_s == 1)
-        assert (take.state.problem, take.state.battery_percent) == ("", 100)
-        take.end()
-        take.join(timeout=60)
+        films(take)
+        away_ns = changed(gopro, take, "gopro_swap")
+        clock.move(1.0)
+        until(
+            lambda: take.state.recorded_s and not take.state.problem, "a second clip that grows, no red light"
+        )
+        assert take.state.battery_percent == 100
+        ended(take)
     [gap] = media(tmp_path / "gopro")["gaps"]
     assert gap["cause"] == "device_swap"
-    assert 2e9 < gap["end_host_ns"] - gap["start_host_ns"] < 30e9
+    shutters = media(tmp_path / "gopro")
+    assert shutters["shutter_on"]["observed_host_ns"] <= gap["start_host_ns"] < away_ns
+    assert away_ns < gap["end_host_ns"] <= shutters["shutter_off"]["before_host_ns"]
     names = [one["file"] for one in media(tmp_path / "gopro")["files"]]
     assert names == ["GX010001.MP4", "GX010002.MP4"]
     assert len(media(tmp_path / "gopro")["shutters_on_again"]) == 1
@@ -170,17 +208,16 @@ def test_a_changed_battery_is_a_named_gap_between_two_clips(tmp_path: Path) -> N
 def test_a_changed_card_leaves_one_clip_here_and_one_that_is_imported(tmp_path: Path) -> None:
     """Both cards call their film the same: neither takes the place of the other."""
     recording = tmp_path / "data" / "take-1"
-    with virtual_camera(tmp_path / "sim", "gopro_new_card@2+3") as (gopro, url):
+    clock = MovedClock(runs=True)
+    with virtual_camera(tmp_path / "sim", "gopro_new_card", clock=clock) as (gopro, url):
         older = gopro.camera.card.next_path()
         older.write_bytes(b"of another recording")
         gopro.camera.card.add(CardFile(older.name, older, older.stat().st_size, 0))
         take = CameraRecorder("gopro", url, recording / "gopro")
         device = take.prepare()
-        take.start()
-        wait_for(lambda: take.state.gaps)
-        wait_for(lambda: take.state.recorded_s == 1)
-        take.end()
-        take.join(timeout=60)
+        films(take)
+        changed(gopro, take, "gopro_new_card")
+        ended(take)
         truth = {file["sha256"] for file in gopro.camera.kitchen.truth.as_dict()["gopro"]}
     found = media(recording / "gopro")
     assert [one["file"] for one in found["files"]] == ["GX010001.MP4"]
@@ -205,16 +242,16 @@ def test_a_changed_card_leaves_one_clip_here_and_one_that_is_imported(tmp_path: 
 
 
 def test_another_camera_in_its_place_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with virtual_camera(tmp_path / "sim", "gopro_new_card@1.5+2") as (gopro, url):
+    with virtual_camera(tmp_path / "sim", "gopro_new_card") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         first = take.prepare()["serial"]
-        take.start()
-        wait_for(lambda: gopro.camera.is_gone)
+        films(take)
+        gopro.camera.begin_fault("gopro_new_card")
         monkeypatch.setattr(VirtualCamera, "serial", "C3501325999999")
-        wait_for(lambda: take.state.gaps)
-        wait_for(lambda: take.state.recorded_s == 1)
-        take.end()
-        take.join(timeout=60)
+        until(lambda: "not answer" in take.state.problem, "the red light")
+        gopro.camera.end_fault("gopro_new_card")
+        until(lambda: take.state.gaps, "the other camera")
+        ended(take)
     found = media(tmp_path / "gopro")
     assert (found["serial"], found["shutters_on_again"][0]["serial"]) == (first, "C3501325999999")
     assert take.state.problem.startswith("camera C3501325999999 took its place: ")
@@ -222,10 +259,12 @@ def test_another_camera_in_its_place_is_named(tmp_path: Path, monkeypatch: pytes
 
 
 def test_an_empty_battery_leaves_the_session_alone(tmp_path: Path) -> None:
-    with virtual_camera(tmp_path / "sim", "gopro_battery_dead@1") as (_, url):
+    with virtual_camera(tmp_path / "sim", "gopro_battery_dead") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
-        recorded(take, 1.5)
+        films(take)
+        gopro.camera.begin_fault("gopro_battery_dead")
+        ended(take)
     assert take.state.state == "pending"
     assert media(tmp_path / "gopro")["state"] == "pending"
 
@@ -242,11 +281,11 @@ def test_two_cameras_at_once(tmp_path: Path) -> None:
         assert len(serials) == 2
         for take in takes:
             take.start()
-        wait_for(lambda: all(take.state.state == "recording" for take in takes))
+        until(lambda: all(take.state.state == "recording" for take in takes), "both shutters open")
         for take in takes:
             take.end()
         for take in takes:
-            take.join(timeout=60)
+            take.join(timeout=120)
     assert all(media(tmp_path / name)["state"] == "done" for name in ("left", "right"))
 
 
@@ -255,7 +294,7 @@ def test_only_verified_copies_free_a_card(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim") as (gopro, url):
         take = CameraRecorder("gopro", url, recording / "gopro")
         take.prepare()
-        recorded(take, 0.2)
+        recorded(take)
         arguments = ["gopro", "free", str(recording), "--copy", str(tmp_path / "nas")]
         alone = CliRunner().invoke(main, arguments)
         assert alone.exit_code == 1
@@ -277,7 +316,7 @@ def test_what_the_mover_copied_counts_when_it_is_still_there(tmp_path: Path) -> 
     with virtual_camera(tmp_path / "sim") as (gopro, url):
         take = CameraRecorder("gopro", url, recording / "gopro")
         take.prepare()
-        recorded(take, 0.2)
+        recorded(take)
         write_json(
             recording / "recording.json",
             {"schema": "recording/1", "recording": "take-1", "state": "complete", "files": {}}
@@ -409,7 +448,7 @@ def test_a_card_that_shows_no_file_is_looked_at_again(
         device = take.prepare()
         with monkeypatch.context() as late:
             late.setattr(gopro.camera.card, "files", list)
-            recorded(take, 0.2)
+            recorded(take)
         assert "no file of this take" in take.state.problem
         assert media(recording / "gopro")["state"] == "pending"
         manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}

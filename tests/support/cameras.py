@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import ssl
 import subprocess
@@ -13,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from virtual_kitchen.gopro.faults import CameraFaults, parse_camera_fault
+from virtual_kitchen.gopro.faults import SELF_ENDING, CameraFault, CameraFaults, parse_camera_fault
 from virtual_kitchen.gopro.http import HomeNetwork
 from virtual_kitchen.gopro.server import VirtualGoPro
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
+from virtual_kitchen.world.host_clock import HostClock
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.scene import Scene
 
@@ -50,6 +52,15 @@ def home_network(host: str) -> HomeNetwork:
         return HomeNetwork(certificate.read_text(), "gopro", "kitchen", context)
 
 
+FIRED = ("gopro_vanish", *SELF_ENDING)
+"""Faults that may be named without a moment: they begin when `camera.begin_fault` says so."""
+
+
+def planned(fault: str) -> CameraFault:
+    """Read a fault; one without a moment waits to be fired."""
+    return CameraFault(fault, math.inf, math.inf) if fault in FIRED else parse_camera_fault(fault)
+
+
 @contextmanager
 def virtual_camera(
     folder: Path,
@@ -59,14 +70,16 @@ def virtual_camera(
     chapter_s: float | None = None,
     name: str = "",
     seed: int = 3,
+    clock: HostClock | None = None,
 ) -> Iterator[tuple[VirtualGoPro, str]]:
-    """Serve a camera; yields it with its address."""
+    """Serve a camera; yields it with its address. Its world goes by `clock` (tests/support/kitchen_clock.py)."""
     if at_home and shutil.which("openssl") is None:
         pytest.skip("no openssl on this computer: the camera can have no certificate")
     kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))
     kitchen.__dict__["scene"] = painted(seed)
+    kitchen.clock = clock or kitchen.clock
     home = home_network("127.0.0.1") if at_home else None
-    plan = CameraFaults([parse_camera_fault(fault) for fault in faults])
+    plan = CameraFaults([planned(fault) for fault in faults])
     gopro = VirtualGoPro(
         kitchen, "127.0.0.1", 0, model, None, faults=plan, chapter_s=chapter_s, home=home, name=name
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
-import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.gopro.card import Card, CardFile, replayed_file, sha256_of
 from virtual_kitchen.gopro.chapters import Chapter, ChapterRule
 from virtual_kitchen.gopro.clock import WallClock
-from virtual_kitchen.gopro.faults import CHANGES, CameraFault, CameraFaults
+from virtual_kitchen.gopro.faults import CHANGES, SELF_ENDING, CameraFault, CameraFaults
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import LiveTake, TakeFile
 from virtual_kitchen.gopro.sensors import (
@@ -37,6 +38,7 @@ GPS_SETTING = 83
 SECONDS_TO_2000 = 946_684_800
 NS_PER_S = 1_000_000_000
 SETTLING_NS = 100_000_000
+LONGEST_NAP_S = 0.2
 log = logging.getLogger(__name__)
 __all__ = ["Phase", "VirtualCamera", "WrongState"]
 
@@ -88,29 +90,29 @@ class VirtualCamera:
     @property
     def is_gone(self) -> bool:
         """Whether nobody answers at this address now."""
-        now_s = self._world_now_s()
+        now_s = self.kitchen.now_s()
         return self.is_dead or any(self.faults.active(name, now_s) for name in ("gopro_vanish", *CHANGES))
 
     @property
     def phase(self) -> Phase:
         """Where the camera stands now."""
         with self._lock:
-            if self._phase is Phase.STARTING and self._world_now_s() >= self._start_world_s:
+            if self._phase is Phase.STARTING and self.kitchen.now_s() >= self._start_world_s:
                 self._phase = Phase.ENCODING
             return self._phase
 
     @property
     def is_ready(self) -> bool:
         """Whether it takes commands: neither recording nor at work on something else."""
-        return self.phase is Phase.IDLE and time.monotonic_ns() >= self._settled_ns
+        return self.phase is Phase.IDLE and self.kitchen.clock.now_ns() >= self._settled_ns
 
     def settle(self) -> None:
         """Be busy for a moment, as after a changed setting."""
-        self._settled_ns = time.monotonic_ns() + SETTLING_NS
+        self._settled_ns = self.kitchen.clock.now_ns() + SETTLING_NS
 
     def start_recording(self) -> None:
         """Open the shutter a little later; refuse unless idle."""
-        now_ns = time.monotonic_ns()
+        now_ns = self.kitchen.clock.now_ns()
         if not self.is_ready:
             raise WrongState("the camera is busy")
         if self.replay is not None and self.card.files():
@@ -136,12 +138,12 @@ class VirtualCamera:
         """Mark this moment of the running recording; refuse when there is none."""
         if self.phase is not Phase.ENCODING:
             raise WrongState("nothing is being recorded")
-        self._hilights_ms.append(round((self._world_now_s() - self._start_world_s) * 1000))
+        self._hilights_ms.append(round((self.kitchen.now_s() - self._start_world_s) * 1000))
 
     def _await_self_ending(self) -> None:
         """Let each fault that ends a recording wait for its moment."""
         for fault in self.faults.self_ending():
-            if fault.times > 0:
+            if fault.times > 0 and fault.start_s < math.inf:
                 watcher = threading.Thread(
                     target=self._end_by_itself, args=(fault,), name=fault.name, daemon=True
                 )
@@ -151,9 +153,38 @@ class VirtualCamera:
     def _end_by_itself(self, fault: CameraFault) -> None:
         with self._lock:
             take = self._take
-        while (left_s := (self.kitchen.host_ns_of(fault.start_s) - time.monotonic_ns()) / NS_PER_S) > 0:
-            if self._closing.wait(min(left_s, 0.2)) or self._take is not take:
-                return
+        if self._nap_until(lambda: self.kitchen.host_ns_of(fault.start_s), while_filming=take):
+            self._take_effect(fault)
+
+    def _nap_until(self, host_ns: Callable[[], int], while_filming: FilmedTake | None) -> bool:
+        """Rest until a host time, which may change; False when the camera is closed or the take is over before."""
+        clock = self.kitchen.clock
+        while (left_s := (host_ns() - clock.now_ns()) / NS_PER_S) > 0:
+            if clock.nap(self._closing, min(left_s, LONGEST_NAP_S)) or self._take is not while_filming:
+                return False
+        return True
+
+    def begin_fault(self, name: str) -> None:
+        """Let a planned fault begin at this moment instead of at its second; it lasts until `end_fault`."""
+        fault = self._planned(name)
+        fault.start_s, fault.end_s = self.kitchen.now_s(), None
+        if name in SELF_ENDING:
+            self._take_effect(fault)
+
+    def end_fault(self, name: str) -> None:
+        """Let a fault that was begun be over."""
+        self._planned(name).end_s = self.kitchen.now_s()
+
+    def _planned(self, name: str) -> CameraFault:
+        fault = self.faults.find(name)
+        if fault is None:
+            raise KitchenError(f"no fault {name!r} is planned for this camera")
+        return fault
+
+    def _take_effect(self, fault: CameraFault) -> None:
+        """End the recording that runs as this fault ends one."""
+        with self._lock:
+            take = self._take
         fault.times = 0
         if fault.name == "gopro_battery_dead":
             self.is_dead = True
@@ -184,7 +215,7 @@ class VirtualCamera:
 
     def status(self) -> dict[str, int | str]:
         """Return the status values by id, as text keys."""
-        phase, now_s = self.phase, self._world_now_s()
+        phase, now_s = self.phase, self.kitchen.now_s()
         is_encoding = phase is Phase.ENCODING
         has = {
             name: self.faults.active(f"gopro_{name}", now_s)
@@ -193,7 +224,7 @@ class VirtualCamera:
         return status_values(
             self.model.name,
             phase,
-            is_settling=time.monotonic_ns() < self._settled_ns,
+            is_settling=self.kitchen.clock.now_ns() < self._settled_ns,
             encoded_s=int(now_s - self._start_world_s) if is_encoding else 0,
             marks=len(self._hilights_ms) if is_encoding else 0,
             battery_percent=self._battery_percent(now_s),
@@ -210,9 +241,6 @@ class VirtualCamera:
         since_s = max((at_s for at_s in changed if at_s <= now_s), default=None)
         full, away_s = (100, now_s - since_s) if since_s is not None else (92, now_s)
         return max(full - int(max(away_s, 0.0) / 60), 1)
-
-    def _world_now_s(self) -> float:
-        return self.kitchen.world_time_s(time.monotonic_ns())
 
     def _prepare_take(self) -> FilmedTake:
         self._wall = self.clock.at_world(self._start_world_s)
@@ -291,7 +319,8 @@ class VirtualCamera:
     ) -> None:
         """Stay busy for as long as a camera does, then write the truth and list the file."""
         busy_s = generator(self.kitchen.seed, "gopro busy", round(media0_world_s * 1e9)).uniform(0.3, 0.7)
-        self._closing.wait(float(busy_s))
+        idle_ns = self.kitchen.clock.now_ns() + round(busy_s * NS_PER_S)
+        self._nap_until(lambda: idle_ns, while_filming=self._take)
         self._tell_truth(file, crystal, media0_world_s, more)
 
     def _tell_truth(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 
 from virtual_kitchen.gopro.chapters import WallTimes
@@ -24,14 +23,17 @@ class WallClock:
     def set_local(self, local: datetime, zone_minutes: int, is_summer_time: bool) -> None:
         """Set the clock; zone_minutes is without summer time, local carries no zone."""
         local_ns = int(local.replace(tzinfo=UTC).timestamp()) * NS_PER_S
-        self._local_minus_utc_ns = local_ns - self._kitchen.utc_ns_of_host(time.monotonic_ns())
+        self._local_minus_utc_ns = local_ns - self._utc_now_ns()
         # A HERO12 reports the zone with summer time already in it.
         self.zone_minutes = zone_minutes + (60 if is_summer_time else 0)
         self.is_summer_time = is_summer_time
 
+    def _utc_now_ns(self) -> int:
+        return self._kitchen.utc_ns_of_host(self._kitchen.clock.now_ns())
+
     def local_now(self) -> datetime:
         """Return the local time, whole seconds, without a zone."""
-        local_ns = self._kitchen.utc_ns_of_host(time.monotonic_ns()) + self._local_minus_utc_ns
+        local_ns = self._utc_now_ns() + self._local_minus_utc_ns
         return datetime.fromtimestamp(local_ns // NS_PER_S, UTC).replace(tzinfo=None)
 
     def at_world(self, world_s: float) -> WallTimes:

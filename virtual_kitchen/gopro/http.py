@@ -103,7 +103,7 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
         if self.home is not None and not self.home.admits(self.headers.get("Authorization")):
             raise Reply(HTTPStatus.UNAUTHORIZED, {})
         kitchen = self.camera.kitchen
-        if self.camera.faults.active("gopro_500", kitchen.world_time_s(time.monotonic_ns())):
+        if self.camera.faults.active("gopro_500", kitchen.now_s()):
             raise Reply(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def log_message(self, format: str, *args: Any) -> None:

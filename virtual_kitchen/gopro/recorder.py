@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -199,7 +198,7 @@ class LiveTake:
         """End the take at this moment of the world and return that moment; record() goes on to finish the file."""
         with self._lock:
             if self._stop_world_s is None:
-                self._stop_world_s = self._kitchen.world_time_s(time.monotonic_ns())
+                self._stop_world_s = self._kitchen.now_s()
             self._wake.set()
             return self._stop_world_s
 
@@ -227,11 +226,11 @@ class LiveTake:
         while not self._is_abandoned:
             with self._lock:
                 # Decided under the lock of stop(), so that a frame in doubt is in or out for good.
-                now_ns = time.monotonic_ns()
+                now_ns = self._kitchen.clock.now_ns()
                 if self._stop_world_s is not None:
                     return world_s < self._stop_world_s or self._file.frames == 0
                 if self._kitchen.world_time_s(now_ns) >= world_s:
                     return True
             due_s = (self._kitchen.host_ns_of(world_s) - now_ns) / 1e9
-            self._wake.wait(min(max(due_s, 0.001), LONGEST_NAP_S))
+            self._kitchen.clock.nap(self._wake, min(max(due_s, 0.001), LONGEST_NAP_S))
         return False

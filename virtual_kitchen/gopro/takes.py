@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import threading
-import time
 from typing import Protocol
 
 from virtual_kitchen.errors import KitchenError
@@ -53,7 +52,7 @@ class ReplayTake:
     def stop(self) -> float:
         """End it now and return the world time of that."""
         if not self._stopped.is_set():
-            self._stop_world_s = self._kitchen.world_time_s(time.monotonic_ns())
+            self._stop_world_s = self._kitchen.now_s()
             self._stopped.set()
         return self._stop_world_s
 

@@ -89,7 +89,7 @@ class HeadsetState:
 
     def now_s(self) -> float:
         """Return the world time now; 0.0 before the world has begun."""
-        return self.kitchen.world_time_s(time.monotonic_ns())
+        return self.kitchen.now_s()
 
     def now_ticks(self) -> int:
         """Return the QPC now; it stands at its epoch until the world begins."""
@@ -104,15 +104,15 @@ class HeadsetState:
 
     def now_filetime(self) -> int:
         """Return UTC now, 100 ns since 1601."""
-        return self.kitchen.utc_ns_of_host(time.monotonic_ns()) // 100 + FILETIME_MINUS_UNIX_TICKS
+        return self.kitchen.utc_ns_of_host(self.kitchen.clock.now_ns()) // 100 + FILETIME_MINUS_UNIX_TICKS
 
     def wait_until(self, world_s: float) -> bool:
         """Sleep until a world time (not at all when unthrottled); return False if the headset is stopped before."""
         if self.is_unthrottled:
             return not self.stopping.is_set()
-        due_ns = self.kitchen.host_ns_of(world_s)
-        while (left_s := (due_ns - time.monotonic_ns()) / 1e9) > 0:
-            if self.stopping.wait(min(left_s, _LONGEST_SLEEP_S)):
+        due_ns, clock = self.kitchen.host_ns_of(world_s), self.kitchen.clock
+        while (left_s := (due_ns - clock.now_ns()) / 1e9) > 0:
+            if clock.nap(self.stopping, min(left_s, _LONGEST_SLEEP_S)):
                 return False
         return not self.stopping.is_set()
 

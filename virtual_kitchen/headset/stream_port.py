@@ -259,7 +259,7 @@ class StreamPort(ListeningPort):
 
     def _serve_feed(self, client: socket.socket, feed: Feed) -> None:
         headset = self._headset
-        headset.kitchen.start_world_if_needed(time.monotonic_ns())
+        headset.kitchen.start_world_if_needed(headset.kitchen.clock.now_ns())
         truth = headset.kitchen.truth.stream(self._truth_name)
         sending = Sending(headset, self._stream.name, truth, client, self._connections)
         self._connections += 1
