@@ -16,7 +16,7 @@ from functools import cached_property
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.boards import BoardShow
 from virtual_kitchen.world.clocks import CameraCrystal, TickCounter, camera_clock, headset_clock
-from virtual_kitchen.world.host_clock import HostClock
+from virtual_kitchen.world.host_clock import ComputerClock
 from virtual_kitchen.world.motion import HeadMotion
 from virtual_kitchen.world.scene import Scene
 from virtual_kitchen.world.screen import Screen
@@ -42,7 +42,7 @@ class Kitchen:
     """Width and height of what cameras film."""
     frame_counter: bool = False
     """Whether cameras draw into each picture which one it is."""
-    clock: HostClock = field(default_factory=HostClock)
+    clock: ComputerClock = field(default_factory=ComputerClock)
     """What the world goes by."""
     _started: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)

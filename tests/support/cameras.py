@@ -19,7 +19,7 @@ from virtual_kitchen.gopro.http import HomeNetwork
 from virtual_kitchen.gopro.server import VirtualGoPro
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.host_clock import HostClock
+from virtual_kitchen.world.host_clock import ComputerClock
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.scene import Scene
 
@@ -70,7 +70,7 @@ def virtual_camera(
     chapter_s: float | None = None,
     name: str = "",
     seed: int = 3,
-    clock: HostClock | None = None,
+    clock: ComputerClock | None = None,
 ) -> Iterator[tuple[VirtualGoPro, str]]:
     """Serve a camera; yields it with its address. Its world goes by `clock` (tests/support/kitchen_clock.py)."""
     if at_home and shutil.which("openssl") is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from virtual_kitchen.world.host_clock import HostClock
+from virtual_kitchen.world.host_clock import ComputerClock
 
 LOOK_S = 0.005
 
 
-class MovedClock(HostClock):
+class MovedClock(ComputerClock):
     """Stands until it is moved; one that runs goes with the computer's, and jumps ahead when it is moved."""
 
     def __init__(self, *, runs: bool = False) -> None:

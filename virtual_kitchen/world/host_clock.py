@@ -6,7 +6,7 @@ import threading
 import time
 
 
-class HostClock:
+class ComputerClock:
     """The computer's monotonic clock."""
 
     def now_ns(self) -> int:
