@@ -7,7 +7,6 @@ import http.client
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,9 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from cameras import painted
+from kitchen_clock import MovedClock
+from waiting import until
 
 from virtual_kitchen.errors import BadReplay, KitchenError, PortBusy
 from virtual_kitchen.gopro.http import requested_range
@@ -27,16 +29,19 @@ from virtual_kitchen.world.replay import ReplayFromShutter, read_gyro
 pytestmark = pytest.mark.slow
 
 SEED = 12
+START_S = 0.5
+"""A camera films half a second after the command at the latest."""
+LOOK_S = 0.1
 
 
 class Client:
     """One request a connection, as the vendor's library makes them."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, port: int, clock: MovedClock) -> None:
+        self.port, self.clock = port, clock
 
     def request(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, headers=headers)
             reply = connection.getresponse()
@@ -54,37 +59,45 @@ class Client:
 
     def states_until(self, last: tuple[int, int]) -> set[tuple[int, int]]:
         """Poll (busy, encoding) until it is `last`; return what came before."""
-        deadline = time.monotonic() + 30
         before = set()
-        while True:
+
+        def is_last() -> bool:
             status = self.json("/gopro/camera/state")["status"]
             state = (status["8"], status["10"])
-            if state == last:
-                return before
             before.add(state)
-            assert time.monotonic() < deadline, f"{last} never came, but {before}"
-            time.sleep(0.01)
+            return state == last
+
+        until(is_last, f"(busy, encoding) {last}")
+        return before - {last}
 
     def wait_status(self, number: int, value: int) -> None:
-        deadline = time.monotonic() + 30
-        while self.status(number) != value:
-            assert time.monotonic() < deadline, f"status {number} never became {value}"
-            time.sleep(0.02)
+        until(lambda: self.status(number) == value, f"status {number} = {value}")
+
+    def open_shutter(self) -> None:
+        """Film from this moment on."""
+        self.json("/gopro/camera/shutter/start")
+        self.clock.move(START_S)
+        assert self.status(10) == 1
+
+    def finish(self) -> None:
+        """Let the time pass in which the camera closes its file, once it has written it."""
+
+        def is_idle() -> bool:
+            self.clock.move(LOOK_S)
+            return self.status(8) == 0
+
+        until(is_idle, "a closed file")
 
     def record(self, seconds: float) -> None:
-        self.json("/gopro/camera/shutter/start")
-        self.wait_status(10, 1)
-        time.sleep(seconds)
+        self.open_shutter()
+        self.clock.move(seconds)
         self.json("/gopro/camera/shutter/stop")
-        self.wait_status(8, 0)
+        self.finish()
 
 
 def wait_fetched(gopro: VirtualGoPro) -> None:
     """The camera learns that its last byte is out a moment after the client has it."""
-    deadline = time.monotonic() + 30
-    while not gopro.idle_and_fetched():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(gopro.idle_and_fetched, "the last byte out")
 
 
 @pytest.fixture
@@ -93,10 +106,12 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., tuple[VirtualGoPro, Client]]
 
     def start(kitchen: Kitchen | None = None, replay: Path | None = None) -> tuple[VirtualGoPro, Client]:
         world = kitchen or Kitchen(SEED, simulated_motion(SEED), Truth(tmp_path / "sim", SEED))
+        world.clock = clock = MovedClock()
+        world.__dict__.setdefault("scene", painted(world.seed))
         gopro = VirtualGoPro(world, "127.0.0.1", 0, "hero12", replay)
         port = gopro.start()
         running.append(gopro)
-        return gopro, Client(port)
+        return gopro, Client(port, clock)
 
     yield start
     for gopro in running:
@@ -134,6 +149,8 @@ def test_opening_sequence_of_the_vendor_library(serve: Serve) -> None:
 def test_a_take_from_shutter_to_download(serve: Serve) -> None:
     gopro, client = serve()
     client.json("/gopro/camera/shutter/start")
+    assert client.json("/gopro/camera/state")["status"]["10"] == 0
+    client.clock.move(START_S)
     assert client.states_until((0, 1)) <= {(1, 0)}
     assert client.json("/gopro/media/list")["media"] == []
     for refused in (
@@ -143,9 +160,10 @@ def test_a_take_from_shutter_to_download(serve: Serve) -> None:
     ):
         client.json(f"/gopro/{refused}", status=500)
     assert not gopro.idle_and_fetched()
-    time.sleep(0.4)
+    client.clock.move(0.4)
     client.json("/gopro/camera/shutter/stop")
-    assert client.states_until((0, 0)) <= {(1, 0)}
+    assert (client.status(8), client.status(10)) == (1, 0)
+    client.finish()
 
     (entry,) = client.json("/gopro/media/list")["media"]
     (file,) = entry["fs"]
@@ -230,6 +248,7 @@ def test_settings_answer_as_the_camera_does(serve: Serve) -> None:
     assert client.json("/gopro/camera/setting?setting=121&option=4") == {}
     assert client.json("/gopro/camera/state")["status"]["8"] == 1
     client.json("/gopro/camera/setting?setting=121&option=0", status=500)  # busy with the change before
+    client.clock.move(LOOK_S)
     client.wait_status(8, 0)
     assert client.json("/gopro/camera/setting?setting=121") == {"option": 4}
     assert client.json("/gopro/camera/state")["settings"]["121"] == 4
@@ -246,13 +265,15 @@ def test_the_clock_is_set_to_the_second_and_carries_its_zone(serve: Serve) -> No
     client.json("/gopro/camera/set_date_time?date=2026_1_5&time=3_4_9&tzone=60&dst=1")
     now = client.json("/gopro/camera/get_date_time")
     assert now["date"] == "2026_01_05"
-    assert now["time"] in ("03_04_09", "03_04_10", "03_04_11")
+    assert now["time"] == "03_04_09"
+    client.clock.move(2.0)
+    assert client.json("/gopro/camera/get_date_time")["time"] == "03_04_11"
     assert (now["tzone"], now["dst"]) == (120, 1)
     client.json("/gopro/camera/set_date_time?date=2026_13_5&time=3_4_9", status=400)
     client.record(0.05)
     body = client.request("/videos/DCIM/100GOPRO/GX010001.MP4")[2]
     created_1904 = int.from_bytes(body[body.index(b"mvhd") + 8 :][:4], "big")
-    assert 1767575049 <= created_1904 - 2082844800 <= 1767575049 + 20  # 2026-01-05 01:04:09 UTC
+    assert 1767575051 <= created_1904 - 2082844800 <= 1767575051 + 1  # 2026-01-05 01:04:11 UTC
 
 
 def test_several_takes_get_their_own_names_and_times(serve: Serve) -> None:
@@ -278,7 +299,7 @@ def test_a_stop_before_the_first_frame_still_gives_a_whole_file(serve: Serve, tm
     _, client = serve()
     client.json("/gopro/camera/shutter/start")
     client.json("/gopro/camera/shutter/stop")
-    client.wait_status(8, 0)
+    client.finish()
     target = tmp_path / "short.MP4"
     target.write_bytes(client.request("/videos/DCIM/100GOPRO/GX010001.MP4")[2])
     with av.open(str(target)) as container:
@@ -287,23 +308,23 @@ def test_a_stop_before_the_first_frame_still_gives_a_whole_file(serve: Serve, tm
 
 def test_frames_of_a_live_take_fill_the_time_from_start_to_stop(serve: Serve, tmp_path: Path) -> None:
     gopro, client = serve()
-    client.json("/gopro/camera/shutter/start")
-    client.wait_status(10, 1)
-    time.sleep(0.5)
-    before = gopro.camera.kitchen.world_time_s(time.monotonic_ns())
+    client.open_shutter()
+    client.clock.move(0.5)
+    stopped_s = gopro.camera.kitchen.now_s()
     client.json("/gopro/camera/shutter/stop")
-    after = gopro.camera.kitchen.world_time_s(time.monotonic_ns())
-    client.wait_status(8, 0)
+    client.finish()
     target = tmp_path / "live.MP4"
     target.write_bytes(client.request("/videos/DCIM/100GOPRO/GX010001.MP4")[2])
     with av.open(str(target)) as container:
         frames = len(list(container.decode(video=0)))
     start_s = gopro.camera.kitchen.truth.as_dict()["gopro"][0]["start_world_s"]
-    assert (before - start_s) * 29.97 - 0.1 <= frames <= (after - start_s) * 29.97 + 1.1
+    film_s = stopped_s - start_s
+    assert film_s * 29.97 - 0.1 <= frames <= film_s * 29.97 + 1.1
 
 
 def test_a_busy_port_and_an_unknown_model_are_named(serve: Serve, tmp_path: Path) -> None:
     kitchen = Kitchen(SEED, simulated_motion(SEED), Truth(tmp_path, SEED))
+    kitchen.__dict__["scene"] = painted(SEED)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
