@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cameras import virtual_camera
+from kitchen_clock import MovedClock
 
 pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
 
@@ -18,6 +17,7 @@ from radio import radio_of
 from sensors.errors import CameraRefused
 from sensors.gopro.library import BleCamera
 from sensors.gopro.settings import apply_settings, measure_clock, set_clock_now, wanted_options
+from sensors.host_clock import host_ns, utc_anchor
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ Both = tuple[Any, BleCamera]
 def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
     monkeypatch.chdir(tmp_path)
     with (
-        virtual_camera(tmp_path / "sim", model="hero11") as (gopro, _),
+        virtual_camera(tmp_path / "sim", model="hero11", clock=MovedClock(runs=True)) as (gopro, _),
         BleCamera(gopro.camera.serial[-4:], radio=radio_of(gopro.camera)) as camera,
     ):
         camera.open()
@@ -47,7 +47,7 @@ def test_a_take_over_bluetooth(both: Both, tmp_path: Path) -> None:
     camera.keep_alive()
     started = camera.shutter(True)
     assert started.before_host_ns < started.observed_host_ns
-    time.sleep(0.4)
+    gopro.camera.kitchen.clock.move(0.4)
     assert camera.state().encoding
     camera.shutter(False)
     camera.wait_idle()
@@ -57,14 +57,19 @@ def test_a_take_over_bluetooth(both: Both, tmp_path: Path) -> None:
 
 
 def test_its_clock_is_set_and_measured(both: Both) -> None:
-    _, camera = both
+    gopro, camera = both
+    begin_ns = host_ns()
     set_clock_now(camera, 120)
-    offset = measure_clock(camera, limit_s=4.0)
+    took_ns = host_ns() - begin_ns
+    offset = measure_clock(camera, limit_s=60.0)
     assert offset is not None
-    assert abs(offset.offset_ns - 7200 * 10**9) < 10**9
-    assert offset.error_ns < 10**9
-    away_s = abs((camera.get_clock().local - datetime.now(UTC).replace(tzinfo=None)).total_seconds() - 7200)
-    assert away_s < 2.5
+    assert abs(offset.offset_ns - 7200 * 10**9) < took_ns + offset.error_ns
+    anchor = utc_anchor()
+    true_ns = gopro.camera.clock._local_minus_utc_ns + gopro.camera.kitchen.utc_minus_host_ns
+    assert abs(true_ns - offset.offset_ns - anchor.utc_ns + anchor.host_ns) < offset.error_ns + 20_000_000
+    earliest = gopro.camera.clock.local_now()
+    shown = camera.get_clock().local
+    assert earliest <= shown <= gopro.camera.clock.local_now()
 
 
 def test_what_it_refuses_is_named(both: Both) -> None:

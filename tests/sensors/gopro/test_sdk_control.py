@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
-import time
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cameras import virtual_camera
+from kitchen_clock import MovedClock
+from waiting import until
 
 from sensors.errors import CameraLost, CameraRefused
 from sensors.gopro.download import download
 from sensors.gopro.entry import CameraAddress
 from sensors.gopro.open_camera import open_camera
 from sensors.gopro.settings import apply_settings, measure_clock, set_clock_now, wanted_options
+from sensors.host_clock import host_ns, utc_anchor
 
 pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
 from sensors.gopro.sdk import SdkCamera, at_home, wired
@@ -25,7 +26,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(params=["usb", "cohn"])
 def camera(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    with virtual_camera(tmp_path, at_home=request.param == "cohn") as (gopro, url):
+    clock = MovedClock(runs=True)
+    with virtual_camera(tmp_path, at_home=request.param == "cohn", clock=clock) as (gopro, url):
         if gopro.home is None:
             made = wired(gopro.camera.serial, url)
         else:
@@ -39,7 +41,15 @@ def camera(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 def test_a_whole_take(camera: tuple[Any, SdkCamera], tmp_path: Path) -> None:
     gopro, sdk = camera
+    before = set(threading.enumerate())
+
+    def made_by_the_library() -> list[threading.Thread]:
+        """All but those in which the virtual camera answers."""
+        new = set(threading.enumerate()) - before
+        return [one for one in new if "process_request" not in one.name and one.name != "gopro take"]
+
     sdk.open()
+    assert made_by_the_library()
     sdk.external_control()
     assert gopro.camera.control_owner == 2
     applied = apply_settings(sdk, wanted_options())
@@ -50,37 +60,38 @@ def test_a_whole_take(camera: tuple[Any, SdkCamera], tmp_path: Path) -> None:
     started = sdk.shutter(True)
     assert started.before_host_ns < started.observed_host_ns
     assert sdk.state().encoding
-    time.sleep(0.5)
+    gopro.camera.kitchen.clock.move(0.5)
     sdk.shutter(False)
     sdk.wait_idle()
     files = sdk.media()
     assert [file.name for file in files] == ["GX010001.MP4"]
     got = download(sdk.entry, files[0], tmp_path / "GX010001.MP4")
     assert got.sha256 == gopro.camera.kitchen.truth.as_dict()["gopro"][0]["sha256"]
-    before = threading.active_count()
     sdk.close()
-    assert threading.active_count() < before
+    until(lambda: not made_by_the_library(), "the end of the library's threads")
 
 
 def test_the_clock_is_set_and_measured(camera: tuple[Any, SdkCamera]) -> None:
     gopro, sdk = camera
+    begin_ns = host_ns()
     set_clock_now(sdk, 120)
-    found = measure_clock(sdk, limit_s=5.0)
+    took_ns = host_ns() - begin_ns
+    found = measure_clock(sdk, limit_s=60.0)
     assert found is not None
     assert found.zone_minutes == 120
     # What the camera really shows at that very moment, by its own inner clock (whole nanoseconds).
-    inner = gopro.camera.clock
+    inner, anchor = gopro.camera.clock, utc_anchor()
     true_ns = inner._local_minus_utc_ns + gopro.camera.kitchen.utc_minus_host_ns
-    ours_ns = found.offset_ns + time.time_ns() - time.monotonic_ns()
+    ours_ns = found.offset_ns + anchor.utc_ns - anchor.host_ns
     assert abs(true_ns - ours_ns) < found.error_ns + 20_000_000
-    assert abs(found.offset_ns - timedelta(hours=2).total_seconds() * 1e9) < 1_000_000_000
+    # It was set to the second that begins while we set it, at a moment of that time.
+    assert abs(found.offset_ns - 7200 * 10**9) < took_ns + found.error_ns
 
 
 def test_opening_a_camera_that_records_does_not_hang(camera: tuple[Any, SdkCamera]) -> None:
     gopro, sdk = camera
     gopro.camera.start_recording()
-    while not sdk.state().encoding:
-        time.sleep(0.02)
+    until(lambda: sdk.state().encoding, "a camera that records")
     sdk.open()
     assert sdk.state().ready
 
