@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import mmap
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from waiting import until
 
 from capture.process.pause import LATE_NS, PauseWatch
 
@@ -49,33 +54,67 @@ def test_a_busy_computer_is_no_pause(clocks):
 
 
 @pytest.mark.slow
-def test_only_a_held_process_has_a_pause_and_not_one_that_waits_for_something():
+def test_only_a_held_process_has_a_pause_and_not_one_that_waits_for_something(tmp_path):
     """What the producer's main thread waits for, a queue that does not answer say, is no pause."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with child:
-        assert child.stdout.readline() == "waited []\n"
+    file = tmp_path / "clock"
+    file.write_bytes(bytes(16))
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 16) as shared, running(file) as child:
+        clock = memoryview(shared).cast("q")
+        looked(clock)
+        for _ in range(12):
+            clock[0] += SECOND // 4
+            looked(clock)
+        assert taken(child) == [], "its main thread waited for three seconds"
         os.kill(child.pid, signal.SIGSTOP)
-        time.sleep(2.5)
+        os.waitpid(child.pid, os.WUNTRACED)
+        for _ in range(12):
+            clock[0] += SECOND // 4
         os.kill(child.pid, signal.SIGCONT)
-        child.stdin.write("go on\n")
-        child.stdin.flush()
-        (pause,) = json.loads(child.stdout.readline())
-    start_ns, end_ns, slept = pause
-    assert end_ns - start_ns > 2.4 * SECOND
-    assert not slept
+        looked(clock)
+        assert taken(child) == [[3 * SECOND, 6 * SECOND, False]]
+        clock.release()
+
+
+@contextlib.contextmanager
+def running(clock: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that looks at the clock of a file: the first number is the time, the second counts looks."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", CHILD, str(clock)]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+def looked(clock: memoryview) -> None:
+    """Wait until its thread has looked: one look may be under way, and what the next found is kept before a third."""
+    before = clock[1]
+    until(lambda: clock[1] >= before + 3, "another look")
+
+
+def taken(child: subprocess.Popen[str]) -> list[list[int]]:
+    child.stdin.write("go on\n")
+    child.stdin.flush()
+    return json.loads(child.stdout.readline())
 
 
 CHILD = """
-import json, sys, time
-from capture.process.pause import PauseThread
-pauses = PauseThread()
+import json, mmap, sys
+from capture.process import pause
+
+with open(sys.argv[1], "r+b") as file:
+    clock = memoryview(mmap.mmap(file.fileno(), 16)).cast("q")
+
+def clocks():
+    now_ns = clock[0]
+    clock[1] += 1
+    return now_ns, now_ns
+
+pause._clocks, pause.PERIOD_S = clocks, 0.01
+pauses = pause.PauseThread()
 pauses.start()
-time.sleep(2.5)
-print("waited", pauses.taken(), flush=True)
-sys.stdin.readline()
-time.sleep(1)
-print(json.dumps(pauses.taken()), flush=True)
+while sys.stdin.readline():
+    print(json.dumps(pauses.taken()), flush=True)
 pauses.stop()
 """
