@@ -12,6 +12,7 @@ import select
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -54,11 +55,14 @@ class _Connection:
 class Receiver(threading.Thread):
     """Receives until `stop`; `receive` is called by the thread of each stream for each of its connections."""
 
-    def __init__(self, pipe: QueuePipe, linger_s: float = LINGER_S) -> None:
-        """`linger_s` 0 sends every packet as it comes."""
+    def __init__(
+        self, pipe: QueuePipe, linger_s: float = LINGER_S, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`linger_s` 0 sends every packet as it comes; silence is told by the clock `now_s`."""
         super().__init__(name="receiver", daemon=True)
         self._pipe = pipe
         self._linger_s = linger_s
+        self._now_s = now_s
         self._poll = select.epoll()
         self._connections: dict[int, _Connection] = {}
         self._waiting: dict[int, _Connection] = {}
@@ -76,7 +80,7 @@ class Receiver(threading.Thread):
 
     def receive(self, client: StreamClient, stream: StreamRecorder) -> None:
         """Queue what a connected client receives until it is over; then raise what the client raised."""
-        connection = _Connection(client, stream, time.monotonic())
+        connection = _Connection(client, stream, self._now_s())
         number = client.fileno()
         self._connections[number] = connection
         self._poll.register(number, select.EPOLLIN)
@@ -104,16 +108,16 @@ class Receiver(threading.Thread):
             os.close(self._wake)
 
     def _loop(self) -> None:
-        looked_s = time.monotonic()
+        looked_s = self._now_s()
         look_s = looked_s + LOOK_S
         while not (self._ending and not self._connections):
-            now_s = time.monotonic()
+            now_s = self._now_s()
             if now_s - looked_s > HELD_S:
                 self.held_by_queue.append((round(looked_s * 1e9), round(now_s * 1e9)))
             until_s = min(look_s, self._send_at_s) if self._waiting else look_s
             until_s = min(until_s, self._settle_at_s) if self._sent else until_s
             ready = self._poll.poll(max(until_s - now_s, 0.0))
-            looked_s = time.monotonic()  # who is silent is judged by this look: sending may take long
+            looked_s = self._now_s()  # who is silent is judged by this look: sending may take long
             if looked_s > max(until_s, now_s) + HELD_S:
                 look_s = looked_s + LOOK_S  # we were held: what came meanwhile is seen first
             for number, _ in ready:
@@ -121,7 +125,7 @@ class Receiver(threading.Thread):
                     os.eventfd_read(self._wake)
                 else:
                     self._take(number)
-            now_s = time.monotonic()
+            now_s = self._now_s()
             if self._waiting and now_s >= self._send_at_s:
                 self._send()
             elif self._sent and now_s >= self._settle_at_s:
@@ -138,7 +142,7 @@ class Receiver(threading.Thread):
         except Exception as error:  # noqa: BLE001 (raised again in the stream's own thread)
             self._over(number, connection, error)
             return
-        connection.heard_s = time.monotonic()
+        connection.heard_s = self._now_s()
         together = max(len(packets), 1) if self._linger_s else 1
         for first in range(0, len(packets), together):
             self._gather(number, connection, packets[first : first + together])
@@ -167,7 +171,7 @@ class Receiver(threading.Thread):
         for connection in connections:
             self._sent.append((connection, Batch(connection.stream.writer, connection.waiting)))
             connection.waiting = []
-        now_s = time.monotonic()
+        now_s = self._now_s()
         self._settle_at_s, self._patient_until_s = now_s + SETTLE_S, now_s + PATIENCE_S
         self._pipe.begin([batch for _, batch in self._sent])
         if not self._linger_s:
@@ -177,7 +181,7 @@ class Receiver(threading.Thread):
         """Hear what became of what was sent; what finds no room for too long is declared lost."""
         sent, self._sent = self._sent, []
         if sent:
-            self._pipe.finish(lambda: time.monotonic() > self._patient_until_s)
+            self._pipe.finish(lambda: self._now_s() > self._patient_until_s)
         for connection, batch in sent:
             connection.stream.queued(batch.packets, batch.lost())
 

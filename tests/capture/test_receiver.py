@@ -7,10 +7,9 @@ import select
 import signal
 import socket
 import threading
-import time
-from collections.abc import Callable
 
 import pytest
+from waiting import until
 
 from capture.produce.receiver import Receiver
 from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueWriter
@@ -63,18 +62,22 @@ class Stream:
             self.error = error
 
 
-def wait_for(what: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + 20
-    while not what():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
+class Clock:
+    """Stands until it is moved: nobody is silent because the computer is busy."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
 
 
 class HeldPoll:
     """Waits as told, but once as a process does that was held: it comes back late and has seen nothing."""
 
-    def __init__(self, poll: select.epoll) -> None:
-        self._poll, self.hold_s = poll, 0.0
+    def __init__(self, poll: select.epoll, clock: Clock) -> None:
+        self._poll, self._clock, self.hold_s = poll, clock, 0.0
+        self.is_held, self.goes_on = threading.Event(), threading.Event()
 
     def __getattr__(self, name: str):
         return getattr(self._poll, name)
@@ -82,41 +85,56 @@ class HeldPoll:
     def poll(self, timeout: float):
         hold_s, self.hold_s = self.hold_s, 0.0
         if hold_s:
-            time.sleep(hold_s)
+            self.is_held.set()
+            assert self.goes_on.wait(60)
+            self._clock.now_s += hold_s
             return []
         return self._poll.poll(timeout)
 
 
+class WatchedPipe(QueuePipe):
+    """Tells when it is given something."""
+
+    def __init__(self, client) -> None:
+        super().__init__(client)
+        self.given = threading.Event()
+
+    def begin(self, batches) -> None:
+        self.given.set()
+        super().begin(batches)
+
+
 def test_nobody_is_taken_for_silent_while_we_were_held(server, client):
     """The packets of that time lie in the socket."""
-    pipe = QueuePipe(client)
-    receiver = Receiver(pipe)
-    receiver._poll = poll = HeldPoll(receiver._poll)
+    pipe, clock = QueuePipe(client), Clock()
+    receiver = Receiver(pipe, 0.0, clock)
+    receiver._poll = poll = HeldPoll(receiver._poll, clock)
     end, stream = Pair("gyroscope", 1.0), Stream(client, pipe, "one")
     thread = threading.Thread(target=stream.receive, args=(receiver, end), daemon=True)
     receiver.start()
     thread.start()
     end.device.sendall(end.frame(0, 100))
-    wait_for(lambda: stream.count == 1)
+    until(lambda: stream.count == 1, "the first packet")
     poll.hold_s = 2.5
-    wait_for(lambda: poll.hold_s == 0.0)
+    assert poll.is_held.wait(60)
     for number in range(1, 5):
         end.device.sendall(end.frame(number, 100))
-    wait_for(lambda: stream.count == 5 or stream.error is not None)
+    poll.goes_on.set()
+    until(lambda: stream.count == 5 or stream.error is not None, "the packets of that time")
     assert stream.error is None
     assert not receiver.held_by_queue
     end.device.close()
-    thread.join(10)
+    thread.join(60)
     receiver.stop()
-    receiver.join(10)
+    receiver.join(60)
     end.close()
     pipe.close()
 
 
 def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client):
     """What came in that time waits in the sockets: to close them would lose it."""
-    pipe = QueuePipe(client)
-    receiver = Receiver(pipe)
+    pipe, clock = WatchedPipe(client), Clock()
+    receiver = Receiver(pipe, 0.0, clock)
     large, small = Pair("pv", 60.0), Pair("gyroscope", 0.6)
     streams = [Stream(client, pipe, "large"), Stream(client, pipe, "small")]
     threads = [
@@ -127,29 +145,32 @@ def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client)
     for thread in threads:
         thread.start()
     small.device.sendall(small.frame(0, 100))
-    wait_for(lambda: streams[1].count == 1)
+    until(lambda: streams[1].count == 1, "the first packet")
     os.kill(server.process.pid, signal.SIGSTOP)
     try:
-        small.device.sendall(small.frame(1, 100))
+        pipe.given.clear()
         large.device.sendall(large.frame(0, 900_000))
-        for number in range(2, 30):
+        assert pipe.given.wait(60)
+        for number in range(1, 30):
             small.device.sendall(small.frame(number, 100))
-            time.sleep(0.05)
+        clock.now_s += 1.5
     finally:
         os.kill(server.process.pid, signal.SIGCONT)
-    wait_for(lambda: [stream.count for stream in streams] == [1, 30] or any(s.error for s in streams))
+    until(
+        lambda: [stream.count for stream in streams] == [1, 30] or any(stream.error for stream in streams),
+        "the packets of that time",
+    )
     assert [stream.error for stream in streams] == [None, None]
-    wait_for(lambda: bool(receiver.held_by_queue))
     held_s = [(end - start) / 1e9 for start, end in receiver.held_by_queue]
-    assert max(held_s) > 1.0, "it is known that the queue let us wait"
+    assert held_s == [pytest.approx(1.5)], "it is known that the queue let us wait"
     for end in (large, small):
         end.device.close()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert all(isinstance(stream.error, StreamClosed) for stream in streams)
     assert [stream.lost for stream in streams] == [[], []]
     receiver.stop()
-    receiver.join(10)
+    receiver.join(60)
     for end in (large, small):
         end.close()
     pipe.close()
