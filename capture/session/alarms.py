@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,18 +88,19 @@ LATE_S = 3.0
 class QueueWatch(threading.Thread):
     """Watches one queue server until `stop`."""
 
-    def __init__(self, url: str) -> None:
-        """Ask nothing yet."""
+    def __init__(self, url: str, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Ask nothing yet; how late an answer is, is told by the clock `now_s`."""
         super().__init__(name="queue watch", daemon=True)
         self._client = redis.Redis.from_url(url, socket_timeout=ANSWER_S)
         self._ending = threading.Event()
-        self._heard_s = time.monotonic()
+        self._now_s = now_s
+        self._heard_s = now_s()
         self._held_s = 0.0
 
     @property
     def silent_s(self) -> float:
         """For how many seconds it has not answered, 0 while that is no delay."""
-        late_s = time.monotonic() - self._heard_s
+        late_s = self._now_s() - self._heard_s
         return late_s if late_s > LATE_S and self.is_alive() else 0.0
 
     @property
@@ -115,7 +116,7 @@ class QueueWatch(threading.Thread):
             except redis.RedisError:
                 continue  # a server that refuses to write still answers; this one does not
             self._held_s += self.silent_s
-            self._heard_s = time.monotonic()
+            self._heard_s = self._now_s()
         self._client.close()
 
     def stop(self) -> None:

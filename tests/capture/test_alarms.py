@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from capture.camera.watch import CameraHealth, CameraWatch
 from capture.errors import QueueSilent
+from capture.session import alarms
 from capture.session.alarms import LATE_S, QueueWatch, lost_streams, mute_processes, quiet_streams
 from capture.session.supervisor import Supervisor
 from storage.names import LOGS
@@ -84,23 +85,40 @@ def stopped_queue(server):
     os.kill(server.process.pid, signal.SIGCONT)
 
 
+class Clock:
+    """Stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
 @pytest.mark.slow
-def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(server):
-    watch = QueueWatch(server.url)
+def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(server, monkeypatch):
+    monkeypatch.setattr(alarms, "PERIOD_S", 0.02)
+    clock = Clock()
+    watch = QueueWatch(server.url, clock)
     assert watch.silent_s == 0.0
     watch.start()
+    clock.now_s += LATE_S + 1
+    until(lambda: watch.silent_s == 0.0, "an answer")
+    heard_s = watch.held_s
+
+    def is_silent() -> bool:
+        clock.now_s += LATE_S + 1  # more than once only where an answer was still on its way
+        return watch.silent_s > 0.0
+
     os.kill(server.process.pid, signal.SIGSTOP)
     try:
-        end_s = time.monotonic() + 60
-        while watch.silent_s == 0.0:
-            assert time.monotonic() < end_s
-            time.sleep(0.05)
+        until(is_silent, "its silence")
+        silent_s = watch.silent_s
+        assert silent_s > LATE_S
     finally:
         os.kill(server.process.pid, signal.SIGCONT)
-    while watch.silent_s > 0.0:
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
-    assert watch.held_s >= LATE_S
+    until(lambda: watch.silent_s == 0.0, "its answer")
+    assert watch.held_s >= heard_s + silent_s
     watch.stop()
 
 
@@ -113,9 +131,16 @@ def test_a_queue_that_is_held_up_at_the_start_is_not_blamed_on_the_headset(stopp
         [],
         [],
     )  # what they do is of no account: nothing can come
+    clock = Clock()
+    supervisor._queue_watch = QueueWatch(stopped_queue.url, clock)
     told: list[str] = []
+
+    def show(one: Supervisor) -> None:
+        told.extend(one.problems())
+        clock.now_s += 400
+
     with pytest.raises(QueueSilent, match="queue server has not answered for"):
-        supervisor.run(5.0, 4.0, lambda one: told.extend(one.problems()))
+        supervisor.run(5.0, 1000.0, show)
     supervisor.close()
     assert any("the queue server has not answered" in problem for problem in told)
     assert not any("hololens" in problem for problem in told)
