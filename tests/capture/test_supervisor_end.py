@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +12,17 @@ from pathlib import Path
 import pytest
 from cameras import virtual_camera
 from processes import wait_until_synced
+from waiting import until
 
 from capture.camera import camera_recorder as camera_take
 from capture.camera.camera_recorder import CameraRecorder
 from capture.process import worker as worker_module
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
 from capture.session import supervisor as supervisor_module
+from capture.session.children import DrainProgress
 from capture.session.closing import close_recording
 from capture.session.control import ask
-from capture.session.supervisor import Supervisor
+from capture.session.supervisor import DRAIN_LIMIT_S, Supervisor
 from storage.chunks.chunk import Chunk, chunk_paths
 from storage.manifest import read_manifest, write_json
 from storage.names import LOGS, MANIFEST, stream_key
@@ -80,6 +81,7 @@ storage.chunks.chunk.layout_image = crash
 
 def test_a_drainer_that_keeps_dying_keeps_no_other_from_its_end(ending, client, plan, monkeypatch, tmp_path):
     monkeypatch.setattr(worker_module, "MAX_DEATHS", 1)
+    monkeypatch.setattr(worker_module, "DEATHS_WINDOW_S", 3600.0)  # a busy computer takes long to start two
     (tmp_path / "sitecustomize.py").write_text(CRASH)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     two = replace(plan, drainers=2)
@@ -103,8 +105,7 @@ def test_a_drainer_that_keeps_dying_keeps_no_other_from_its_end(ending, client, 
     assert client.xlen(stream_key(plan.uuid, STREAM)) == COUNT
 
 
-def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, plan, monkeypatch):
-    monkeypatch.setattr(supervisor_module, "DRAIN_LIMIT_S", 20.0)
+def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, plan):
     server.process.kill()
     server.process.wait()
     ending.drain()
@@ -114,20 +115,27 @@ def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, pl
 
 
 def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan, monkeypatch):
-    monkeypatch.setattr(supervisor_module, "DRAIN_LIMIT_S", 6.0)
+    now = [1000.0]
+    monkeypatch.setattr(supervisor_module, "DrainProgress", lambda: DrainProgress(lambda: now[0]))
+    (drainer,) = ending.children.drainers
+    begin = drainer.start_to_end
+
+    def begin_and_hang() -> None:
+        begin()
+        os.kill(drainer.process.pid, signal.SIGSTOP)
+
+    monkeypatch.setattr(drainer, "start_to_end", begin_and_hang)
     answers = []
 
-    def freeze() -> None:
-        end_s = time.monotonic() + 20
-        while ending.children.drainers[0].process is None and time.monotonic() < end_s:
-            time.sleep(0.001)
-        os.kill(ending.children.drainers[0].process.pid, signal.SIGSTOP)
-        answers.append(ask(Path(plan.runtime) / "control", "state"))
+    def operator() -> None:
+        until(lambda: ending.waiting, "the end of the recording")
+        answers.append(ask(Path(plan.runtime) / "control", "state", limit_ms=60_000))
+        now[0] += 0.6 * DRAIN_LIMIT_S
 
-    freezer = threading.Thread(target=freeze)
-    freezer.start()
+    asking = threading.Thread(target=operator)
+    asking.start()
     ending.drain()
-    freezer.join()
+    asking.join()
     assert stored(plan) == list(range(COUNT))
     assert [one["exit"] for one in ending.outcome.restarts] == [-9]
     assert [answer and answer["phase"] for answer in answers] == ["stopping"]
@@ -136,17 +144,16 @@ def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan,
 def test_a_recording_that_ends_out_of_order_closes_the_shutters(server, plan, tmp_path, monkeypatch):
     """The queue server does not come up again, say: nobody would stop the camera before its card is full."""
     monkeypatch.setattr(camera_take, "measure_clock", lambda camera: None)
+    monkeypatch.setattr(supervisor_module, "LAST_WORD_S", 60.0)
     (Path(plan.path) / LOGS).mkdir()
     with virtual_camera(tmp_path / "sim") as (_, url):
         take = CameraRecorder("gopro", url, Path(plan.path) / "gopro")
         take.prepare()
         supervisor = Supervisor(plan, server, [take])
         take.start()
-        end_s = time.monotonic() + 30
-        while take.state.state != "recording" and time.monotonic() < end_s:
-            time.sleep(0.02)
+        until(lambda: take.state.state == "recording", "the open shutter")
         supervisor._kill_all()
         shutter_off = take._media.get("shutter_off")
         supervisor.close()
-        take.join(30)
+        take.join(60)
     assert shutter_off is not None
