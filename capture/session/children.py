@@ -70,8 +70,8 @@ class ChildProcesses:
         return bool(self.producers) and all(worker.returncode() == 0 for worker in self.producers)
 
     def busy_producers(self) -> list[str]:
-        """Name the producers that have not ended."""
-        return [worker.name for worker in self.producers if worker.returncode() is None]
+        """Name the producers that were started and have not ended."""
+        return [worker.name for worker in self.producers if worker.process and worker.returncode() is None]
 
     def keep_drainers(self) -> None:
         """Revive the drainers while the producers come to their end."""

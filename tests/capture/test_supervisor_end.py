@@ -114,6 +114,11 @@ def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, pl
     assert not [text for text in ending.outcome.problems if "not everything" in text]
 
 
+def test_a_recovery_does_not_wait_for_producers_that_it_never_started(ending):
+    assert ending.children.producers
+    assert ending.children.busy_producers() == []
+
+
 def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(supervisor_module, "DrainProgress", lambda: DrainProgress(lambda: now[0]))
