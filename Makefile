@@ -52,15 +52,14 @@ demo: $(VENV)/.core  ## from a fresh clone to a finished recording of the virtua
 demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual recordings, or six (SECONDS=30 FULL=1)
 	@$(BIN)/python examples/demo_dataset.py --seconds $(or $(filter-out 60,$(SECONDS)),30) $(if $(FULL),--full)
 
-test: $(VENV)/.all  ## run the tests of all that `make install` installs (WORKERS=2): half an hour on 2 cores
-	@echo "== running the tests with $(WORKERS) workers: half an hour on 2 cores, longer where they are busy"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not long"
+test: $(VENV)/.all  ## run the quick tests and for each promise of README a few slow ones: 8 minutes on 2 cores
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow or chosen"
 
-test-all: $(VENV)/.all  ## the same, and those that take long: ten minutes more
+test-all: $(VENV)/.all  ## run every test: 40 minutes on 2 cores
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-test-quick: $(VENV)/.all  ## run the tests that take no second, start no system and no browser: a minute and a half on 2 cores
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow and not long"
+test-quick: $(VENV)/.all  ## run the tests that take no second and start no process: 90 seconds on 2 cores
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
 
 check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date
 	@$(BIN)/ruff check .

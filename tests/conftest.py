@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import socket
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,13 +25,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 PRIORITY = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
 REPOSITORY = Path(__file__).resolve().parent.parent
+CHOSEN = REPOSITORY / "tests" / "chosen.toml"
+SERVERS = {"browser", "tablet", "kitchen_on_postgresql", "postgresql_server"}
+"""Fixtures that start a browser or a database server."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what starts the whole system or a browser: `make test-quick` leaves it out."""
+    """Mark what starts the whole system, a browser or a server as slow, and what `make test` runs of it as chosen."""
+    named = {test for tests in tomllib.loads(CHOSEN.read_text()).values() for test in tests}
+    left_out = {test[1:] for test in named if test.startswith("-")}
     for item in items:
-        if "system" in item.path.parts or item.path.stem.endswith("_in_a_browser"):
+        is_live = "system" in item.path.parts or item.path.stem.endswith("_in_a_browser")
+        if is_live or "[postgresql]" in item.name or SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
+        function = item.nodeid.partition("[")[0]
+        if named & {item.nodeid, function, item.nodeid.partition("::")[0]} and function not in left_out:
+            item.add_marker(pytest.mark.chosen)
 
 
 @pytest.fixture(autouse=True)

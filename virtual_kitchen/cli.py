@@ -13,9 +13,6 @@ def _list_faults(context: click.Context, _parameter: click.Parameter, wanted: bo
 
         for line in KINDS.values():
             click.echo(line)
-        click.echo(
-            "\n@armed+T for @T: T counts from when a line `arm` comes on standard input, not from world time 0"
-        )
         context.exit()
 
 
@@ -129,7 +126,8 @@ class _StartUtc(click.ParamType):
     "fault_texts",
     metavar="NAME:ARGS",
     multiple=True,
-    help="Let something go wrong; may be repeated, --faults lists what.",
+    help="Let something go wrong; may be repeated, --faults lists what. "
+    "@armed+T for @T: T seconds after a line `arm` on standard input.",
 )
 @click.option(
     "--faults",

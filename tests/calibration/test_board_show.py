@@ -71,7 +71,7 @@ def front_picture(feed: PvFeed, place: int) -> tuple[np.ndarray, np.void]:
 
 
 @pytest.mark.slow
-@pytest.mark.long
+@pytest.mark.slow
 def test_lens_and_mount_come_back(kitchen, film, tmp_path):
     truth = kitchen.show.truth()
     found = calibrate_lens([film], BOARD, "fisheye", tmp_path)

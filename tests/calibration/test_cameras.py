@@ -55,6 +55,7 @@ def test_points_of_single_precision_are_drawn_in_it_to_a_thousandth_of_a_pixel(l
     assert np.allclose(single, lens.project(points), atol=1e-3, equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
 @given(u=st.floats(0, 1919), v=st.floats(0, 1079), distance=st.floats(0.1, 20))
 def test_a_pixel_and_its_ray_are_one(lens, u, v, distance):

@@ -19,6 +19,8 @@ from virtual_kitchen.world import boards
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.optics import Optics
 
+pytestmark = pytest.mark.slow
+
 BOARD, PRINT = Board(), boards.DrawnBoard(11, 8, 0.024, 0.018)
 PV = Optics("pinhole", 1280, 720, 1010, 1010, 639.5, 359.5, (0, 0, 0, 0, 0))
 GOPRO = Optics("fisheye", 3840, 2160, 1760, 1760, 1920, 1080, (0.03, -0.01, 0.004, -0.001))

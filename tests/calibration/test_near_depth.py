@@ -20,6 +20,8 @@ from sensors.hololens.streams import depth_ahat
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.room import off_surface_m
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def take(tmp_path_factory) -> tuple[Path, Kitchen]:

@@ -30,6 +30,8 @@ from storage.manifest import edit_manifest
 from virtual_kitchen.gopro.sensors import CameraMount
 from virtual_kitchen.world import rotations
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def take(tmp_path_factory) -> Path:

@@ -13,6 +13,8 @@ from calibration.geometry.registration import colours, registered
 from virtual_kitchen.headset.cameras import AHAT, LONGTHROW
 from virtual_kitchen.world.optics import Optics
 
+pytestmark = pytest.mark.slow
+
 TARGETS = [
     (
         Pinhole(640, 360, 505, 505, 319.5, 179.5),

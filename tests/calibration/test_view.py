@@ -32,6 +32,8 @@ from storage.recording import open_recording
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.room import off_surface_m
 
+pytestmark = pytest.mark.slow
+
 needs_rerun = pytest.mark.skipif(find_spec("rerun") is None, reason="needs the extra view (rerun-sdk)")
 START_NS = 7_000_000_000_000
 """Host time of world time 0 in small takes."""

@@ -19,6 +19,8 @@ from recipe_app.exchange.adopt import adopt as make
 from recipe_app.exchange.adopt import safe_names
 from storage.verify import verify
 
+pytestmark = pytest.mark.slow
+
 
 def film(path: Path, *, seconds: int = 2) -> Path:
     with av.open(str(path), "w", format="mp4") as container:

@@ -50,7 +50,7 @@ def test_it_serves_when_ready_and_ends_at_a_signal(tmp_path: Path, number: signa
         assert httpx.get(f"{url}api/v1/time", trust_env=False).json()["host_ns"] > 0
         assert data.is_dir()
         process.send_signal(number)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=60) == 0
 
 
 AT_ONCE = """
@@ -83,7 +83,7 @@ def test_the_demo_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monk
         assert httpx.get(f"{url}api/v1/me", trust_env=False).json()["demo"]["pseudonym"] == "Basil"
         assert list(tmp_path.glob("*/_app/app.db"))
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=60) == 0
     assert list(tmp_path.iterdir()) == []
 
 

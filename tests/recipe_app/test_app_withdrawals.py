@@ -25,6 +25,8 @@ from recipe_app.store.keys import kept_key
 from storage.disk.self_check import read_sound_lines
 from storage.manifest import edit_manifest, read_manifest
 
+pytestmark = pytest.mark.slow
+
 AGREED = {"version": CONSENT_VERSION, "accepted": True}
 SAID, VOICE = "Wilhelmina’s canary sentence", b"canary tone " * 40
 

@@ -133,6 +133,7 @@ def test_a_program_with_the_token_of_a_tablet_has_no_desk(kitchen: Any) -> None:
     assert httpx.get(f"{kitchen.url}/api/v1/desk/recordings/x", headers=both).status_code == 401
 
 
+@pytest.mark.slow
 def test_the_guided_tour_shows_the_desk_in_the_browser_of_its_tablet(kitchen: Any) -> None:
     tools, tour = kitchen.tools, {"pseudonym": "Basil", "pin": "482916"}
     url = kitchen.serve(create_app(collaborators(tools.records, tools.folders, tools.shelf, demo=tour)))
@@ -214,6 +215,7 @@ def test_the_shell_is_small_and_all_of_it_is_there(kitchen: Any) -> None:
     assert len(asked) > 20
 
 
+@pytest.mark.slow
 def test_names_are_text_everywhere(kitchen: Any, tmp_path: Path) -> None:
     nasty = "<script>alert(1)</script>"
     kitchen.tools.accounts.add_person(nasty, ["participant"], actor="")
@@ -276,6 +278,7 @@ def test_only_small_json_is_taken(kitchen: Any) -> None:
         assert client.post(address, content=text, headers=as_json).status_code in (400, 422)
 
 
+@pytest.mark.slow
 def test_wrong_methods_and_addresses_are_one_line(kitchen: Any) -> None:
     client = kitchen.client()
     assert client.delete("/api/v1/time").status_code == 405

@@ -21,6 +21,8 @@ from recipe_app.web.app import create_app
 from storage.kept_cards import CARDS, kept_cards
 from storage.manifest import edit_manifest, read_manifest
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 60
 
 

@@ -69,6 +69,7 @@ def dripping(connection: socket.socket, part: bytes) -> Iterator[None]:
 HEAD = b"GET /api/v1/time HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beginning", [b"", b"G", HEAD, HEAD + b"\r\n", HEAD + b"\r\n" + HEAD])
 def test_half_a_head_ends_however_slowly_the_rest_comes(kitchen: Any, beginning: bytes) -> None:
     with connected(kitchen.url) as connection:

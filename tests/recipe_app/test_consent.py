@@ -18,6 +18,8 @@ from recipe_app.operations import kinds
 from storage.manifest import edit_manifest, read_manifest
 from storage.permission import Purpose, Scope, consent_in_words, enter_consent, why_not
 
+pytestmark = pytest.mark.slow
+
 LOCALES = Path(checklist.__file__).parents[1] / "locales"
 
 

@@ -74,7 +74,7 @@ def give(desk: Any, *files: str) -> None:
     desk.get_by_role("button", name="Take it in", disabled=False).wait_for()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tablet, tmp_path: Path) -> None:
     page = tablet.page
     largest = "KS1z:" + "aZ09_-" * 44 + "xy"

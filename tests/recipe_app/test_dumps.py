@@ -26,6 +26,8 @@ from recipe_app.store.app_records import new_id
 from recipe_app.web.desk.api_desk import FILM
 from recipe_app.web.door.request_bodies import MAX_BODY
 
+pytestmark = pytest.mark.slow
+
 SOUND = bytes(range(256)) * 8
 
 

@@ -18,6 +18,8 @@ from recipe_app.exchange import intake
 from recipe_app.exchange.dumps import read_dump, site_of, take_in
 from recipe_app.store.app_records import new_id
 
+pytestmark = pytest.mark.slow
+
 TIMES = 40
 SECOND = 1_000_000_000
 

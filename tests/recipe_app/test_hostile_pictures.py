@@ -21,6 +21,8 @@ from recipe_app.exchange.dump_pictures import frames_in
 from sensors.gopro.media import open_media
 from sensors.process_apart import Bounds
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.slow
 def test_a_small_file_of_many_pixels_is_refused_before_it_costs_memory(

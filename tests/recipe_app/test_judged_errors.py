@@ -17,6 +17,8 @@ from screens import serious
 from recipe_app.review.judged_answers import ERRORS, agreement_of_answers, cohens_kappa, settled
 from storage.manifest import edit_manifest
 
+pytestmark = pytest.mark.slow
+
 CHOICES = st.sampled_from("xyz")
 
 

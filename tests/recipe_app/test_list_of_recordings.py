@@ -14,6 +14,8 @@ from recipe_app.store import tables
 from recipe_app.store.app_records import new_id
 from recipe_app.web.desk import pages_overview
 
+pytestmark = pytest.mark.slow
+
 ROW = re.compile(r'<td><a href="/desk/recordings/([0-9a-f-]{36})"')
 WHO = ("Basil", "Clove_2", "A%b")
 RECIPES = ("tea_and_toast", "yogurt_bowl", "100% rye")

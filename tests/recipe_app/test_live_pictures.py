@@ -24,6 +24,8 @@ from storage.events import EventLog
 from storage.manifest import edit_manifest
 from storage.recording import open_recording
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 60
 PV, DEPTH = "hololens/pv", "hololens/depth_ahat"
 NAMES = {PV, DEPTH}

@@ -147,7 +147,7 @@ def test_a_film_is_told_and_what_was_said_is_released(
 
 
 @pytest.mark.timeout(150 + 15 * SPOKEN)
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_the_microphone_hears_is_kept_once_as_its_words_and_noise_as_none(
     kitchen: Any, cooked: tuple[str, Path], tmp_path: Path
 ) -> None:

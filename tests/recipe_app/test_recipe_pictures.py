@@ -21,7 +21,7 @@ from recipe_app.graphs.model import Graph, Step
 from recipe_app.graphs.text.gathering import ingredients_in, tools_in
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 BLUE, GREEN = (200, 40, 10), (20, 160, 30)
 PASSWORD = "a long enough pass phrase"
 

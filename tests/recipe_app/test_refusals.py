@@ -73,6 +73,7 @@ TEXTS = {str(call.args[0].value) for _, call in raised() if isinstance(call.args
 TEXTS |= {TooOften(1).text}
 
 
+@pytest.mark.slow
 def test_every_refusal_is_one_text_with_its_values_beside_it() -> None:
     """A text that is put together where it is raised could not be found in a catalogue."""
     together = {file for file, call in raised() if not isinstance(call.args[0], ast.Constant)}

@@ -205,6 +205,7 @@ def test_a_tablet_and_a_person_send_so_much_a_day_and_more_on_the_next(
     assert dumps == [422, 422]  # what is not kept counts for nothing
 
 
+@pytest.mark.slow
 def test_a_tablet_that_sends_half_of_its_sounds_keeps_no_other_waiting(
     kitchen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

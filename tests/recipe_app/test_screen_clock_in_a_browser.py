@@ -38,7 +38,7 @@ def recorded(kitchen: Any) -> Rig:
     return rig
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_cameras_see_on_the_glass_what_the_log_says(kitchen: Any, browser: Any, recorded: Rig) -> None:
     with on_screen(kitchen, browser) as tablet:
         page = tablet.page

@@ -15,6 +15,8 @@ from recipe_app.cooking.steering import steer
 from recipe_app.errors import NotNow
 from storage.errors import StorageError
 
+pytestmark = pytest.mark.slow
+
 
 class SlowRig:
     """Devices that need their time to start."""

@@ -10,6 +10,8 @@ from screens import serious
 
 from recipe_app.store.app_records import new_id
 
+pytestmark = pytest.mark.slow
+
 FACTS = {"heating": "", "tools": "", "ingredients": "", "minutes": ""}
 
 

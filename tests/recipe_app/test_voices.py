@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SOUND = bytes(range(256)) * 4
 
 

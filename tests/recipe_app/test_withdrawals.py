@@ -19,6 +19,8 @@ from recipe_app.store import tables
 from recipe_app.store.app_records import new_id
 from recipe_app.web.serve import _filing
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def rig(kitchen: Any) -> Rig:

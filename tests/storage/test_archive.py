@@ -24,6 +24,8 @@ from storage.move.archive import archive
 from storage.recording import open_recording
 from storage.verify import verify
 
+pytestmark = pytest.mark.slow
+
 GYROSCOPE, PV, AHAT, LEDGER = "hololens/gyroscope", "hololens/pv", "hololens/depth_ahat", "ledger/hololens"
 rng = np.random.default_rng(4)
 

@@ -28,6 +28,8 @@ from storage.media_blocks import block_checksums
 from storage.move.archive import archive_stream
 from storage.verify import verify
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = int(os.environ.get("KITCHENSYNC_FLIP_ROUNDS", "6"))
 SENSORS = ("gyroscope", "pv", "depth_ahat", "microphone")
 source = random.Random(9)

@@ -90,6 +90,7 @@ def change(root: Path, rng: random.Random) -> None:
             manifest["withdrawn"] = {"host_ns": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_it_says_what_reading_every_recording_says(lab: Path, seed: int) -> None:
     rng = random.Random(seed)
@@ -154,6 +155,7 @@ def test_what_is_no_condition_is_refused(lab: Path, text: str) -> None:
     assert "is no condition such as" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_damaged_catalogue_is_read_anew(lab: Path) -> None:
     whole, wanted = (lab / FILE).read_bytes(), read_anew(lab)
     rng = random.Random(1)

@@ -26,6 +26,7 @@ def make(payloads: list[bytes], *, pose: bool = False, first: int = 0) -> list[P
     ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=40), st.integers(1, 500))
 def test_payloads_come_back_whatever_the_read_step(tmp_path_factory, payloads, step):
     folder = tmp_path_factory.mktemp("chunk")
@@ -61,6 +62,7 @@ def test_a_flipped_bit_is_located(tmp_path):
         assert chunk.damage() == ["packet 1"]
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_index_or_pose_is_noticed(tmp_path):
     packets = make([b"payload"] * 3, pose=True)
     whole = image_of(packets, {})

@@ -25,6 +25,8 @@ from storage.names import MANIFEST
 from storage.recording import open_recording
 from storage.verify import verify
 
+pytestmark = pytest.mark.slow
+
 NOW = FreeRule(copies_before_free=2, keep_days=0.0)
 PAYLOADS = [b"packet %d" % n * 50 for n in range(60)]
 FACTS = ("received", "stored", "missing", "gaps", "bytes", "sha256")

@@ -94,6 +94,7 @@ def test_a_key_goes_over_no_network_in_the_clear() -> None:
     assert "not-a-secret" not in repr(found)
 
 
+@pytest.mark.slow
 def test_an_answer_in_drops_ends_in_time(play: Callable[[Say], ModelServer]) -> None:
     server = play(lambda _: (200, message("x" * 10)))
     server.drop_s = 0.05

@@ -170,6 +170,7 @@ def _words(path: Path) -> set[str]:
     return {node.value for node in constants if isinstance(node.value, str)}
 
 
+@pytest.mark.slow
 def test_no_kind_of_a_note_stands_elsewhere_in_capture_or_storage():
     kinds = {one.kind for one in ledger.WRITTEN} | {"suspend", "note"}
     found = {}

@@ -57,6 +57,7 @@ def test_its_chunks_are_laid_out_by_its_own_record(take):
             assert file["records"].dtype.names == ("grams", "still"), name
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_judged_as_the_headsets(take):
     answer = verify(take, deep=True)
     watch = {name: facts for name, facts in answer["streams"].items() if name.startswith("watch/")}

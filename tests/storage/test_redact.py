@@ -38,6 +38,8 @@ from storage.move.freeing import FreeRule
 from storage.move.mover import run_mover
 from storage.recording import open_recording
 
+pytestmark = pytest.mark.slow
+
 PAUSE_S = (4.3, 6.7)
 TOUCHES = [("pause", PAUSE_S[0]), ("resume", PAUSE_S[1])]
 

@@ -26,6 +26,8 @@ from storage.move.upload import upload
 from storage.withdraw import withdrawal
 from storage.withdraw.withdrawal import Policy
 
+pytestmark = pytest.mark.slow
+
 NAME, PERSON = b"Wilhelmina Canary", "P07-canary"
 
 

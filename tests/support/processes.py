@@ -9,13 +9,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from capture.session.control import ask
 
@@ -55,7 +55,7 @@ def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(timeout=20)
+                process.wait(timeout=LIMIT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -112,16 +112,32 @@ def in_small_disk(tmp_path: Path, command: str, megabytes: int = 20) -> subproce
     return done
 
 
-def wait_until_all_stream(recorder: subprocess.Popen, runtime: Path) -> None:
-    """Wait until every stream of the take has delivered packets."""
-    while recorder.poll() is None:
-        endpoint = next(runtime.glob("kitchensync/*/control"), None)
-        state = ask(endpoint, "state") if endpoint else None
-        if state and all(facts.get("first_host_ns") for facts in state["streams"].values()):
-            time.sleep(0.5)
-            return
-        time.sleep(0.05)
-    raise AssertionError(recorder.communicate())
+def state_of(runtime: Path) -> dict[str, Any] | None:
+    """Return what the one running recorder says of itself; None where none answers."""
+    endpoint = next(runtime.glob("kitchensync/*/control"), None)
+    return ask(endpoint, "state") if endpoint else None
+
+
+def wait_until_all_stream(recorder: subprocess.Popen, runtime: Path) -> dict[str, Any]:
+    """Wait until every stream of the take has delivered packets; return what the recorder says then."""
+
+    def all_stream() -> dict[str, Any] | None:
+        assert recorder.poll() is None, recorder.communicate()
+        state = state_of(runtime)
+        return state if state and all(one.get("first_host_ns") for one in state["streams"].values()) else None
+
+    return until(all_stream, "packets of every stream", limit_s=LIMIT_S)
+
+
+def wait_for_more(runtime: Path, seconds: float, stream: str, since: dict[str, Any]) -> None:
+    """Wait until a stream has delivered packets of so many seconds since the recorder said `since`."""
+    last_host_ns = since["streams"][stream]["last_host_ns"]
+
+    def delivered() -> bool:
+        state = state_of(runtime)
+        return state is not None and state["streams"][stream]["last_host_ns"] >= last_host_ns + seconds * 1e9
+
+    until(delivered, f"{seconds} s of {stream}", limit_s=LIMIT_S)
 
 
 @contextlib.contextmanager

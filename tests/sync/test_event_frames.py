@@ -6,11 +6,14 @@ import json
 import shutil
 
 import numpy as np
+import pytest
 from small_takes import FRAMES, HOST0_NS, SECONDS, START_WORLD_S, pv_times_s
 
 from storage.events import EventLog
 from storage.manifest import edit_manifest
 from sync.batch.job import synchronize
+
+pytestmark = pytest.mark.slow
 
 
 def touch(take, world_s, *, uncertainty_ms=2.0, writer="tablet", **body):

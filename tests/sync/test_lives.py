@@ -26,6 +26,8 @@ from storage.names import MANIFEST
 from storage.recording import open_recording
 from sync.cards.match import recordings_below
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "lives.md"
 FREE = FreeRule(copies_before_free=1, keep_days=0.0)
 

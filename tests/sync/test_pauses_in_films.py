@@ -22,6 +22,8 @@ from storage.events import EventLog
 from storage.recording import open_recording
 from virtual_kitchen.kitchen import Kitchen
 
+pytestmark = pytest.mark.slow
+
 BEGIN_S, END_S = 9.0, 12.5
 PANEL = (slice(24, 384), slice(24, 384))
 HIDDEN_PV = set(np.flatnonzero((PV_S >= BEGIN_S) & (PV_S <= END_S)).tolist())

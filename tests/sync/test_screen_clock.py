@@ -20,6 +20,8 @@ from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.scene import Scene
 from virtual_kitchen.world.screen import GREY, Screen, Shutter, code
 
+pytestmark = pytest.mark.slow
+
 NUMBERS, SWEPT = st.integers(1, 4095), st.integers(0, 10_000)
 
 

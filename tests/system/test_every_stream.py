@@ -18,7 +18,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from processes import COMMAND, kitchensync, running
+from processes import COMMAND, Kitchen, kitchensync, running, wait_until_all_stream
 from second_server import SecondServer
 
 from storage.ledger import CameraSettingsNote, ClosedNote, NewWorldFrameNote, StampNote, of_kind
@@ -39,6 +39,17 @@ def recorded(*arguments: object) -> dict:
     done = kitchensync("record", "take", *map(str, arguments), "--json", limit_s=200)
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
+
+
+def recorded_with_faults(place: Kitchen, runtime: Path, *arguments: object) -> dict:
+    """Record a kitchen until it ends; its faults count from when every stream has come."""
+    command = [COMMAND, "record", "take", "--hololens", place.host, *map(str, arguments), "--json"]
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        wait_until_all_stream(recorder, runtime)
+        place.arm()
+        said, errors = recorder.communicate(timeout=200)
+    assert said, errors
+    return json.loads(said)
 
 
 def test_every_stream_is_recorded_and_read_by_its_example(kitchen, runtime, tmp_path):
@@ -117,19 +128,19 @@ def test_two_headsets_in_one_recording(kitchen, runtime, tmp_path, loopback_host
 
 def test_faults_on_some_streams_leave_the_others_whole(kitchen, runtime, tmp_path):
     faults = [
-        "half_packet:pv@1.5",
-        "garbage_size:depth_ahat@1.5",
-        "garbage_payload:magnetometer@1+1",
-        "time_jump:accelerometer@2-5",
-        "duplicate_stamps:spatial_input@1+0.5",
-        "slow_drip:eye_tracking@1+1",
-        "burst:microphone@1+1.5",
-        "garbage_payload:microphone@3.5+0.5",
+        "half_packet:pv@armed+0.5",
+        "garbage_size:depth_ahat@armed+0.5",
+        "garbage_payload:magnetometer@armed+0+1",
+        "time_jump:accelerometer@armed+1-5",
+        "duplicate_stamps:spatial_input@armed+0+0.5",
+        "slow_drip:eye_tracking@armed+0+1",
+        "burst:microphone@armed+0+1.5",
+        "garbage_payload:microphone@armed+2.5+0.5",
     ]
-    place = kitchen("--rings", *(part for fault in faults for part in ("--fault", fault)), seconds=6)
+    place = kitchen("--rings", *(part for fault in faults for part in ("--fault", fault)), seconds=15)
     data = tmp_path / "data"
     names = "pv,depth_ahat,magnetometer,accelerometer,spatial_input,eye_tracking,microphone,gyroscope"
-    answer = recorded("--data", data, "--hololens", place.host, "--streams", names)
+    answer = recorded_with_faults(place, runtime, "--data", data, "--streams", names)
     truth = place.truth()
     for name in names.split(","):
         stored, sent = answer["streams"][f"hololens/{name}"], truth["streams"][f"hololens/{name}"]
@@ -161,10 +172,10 @@ def test_faults_on_some_streams_leave_the_others_whole(kitchen, runtime, tmp_pat
 
 
 def test_an_app_restart_is_a_gap_and_a_new_world_frame(kitchen, runtime, tmp_path):
-    place = kitchen("--rings", "--fault", "app_restart:@2+1.5", seconds=8)
+    place = kitchen("--rings", "--fault", "app_restart:@armed+0.5+1.5", seconds=15)
     data = tmp_path / "data"
     names = ("pv", "vlc_leftfront", "spatial_input", "gyroscope")
-    answer = recorded("--data", data, "--hololens", place.host, "--streams", ",".join(names))
+    answer = recorded_with_faults(place, runtime, "--data", data, "--streams", ",".join(names))
     truth = place.truth()
     assert len(truth["world_frames"]) == 1
     restart_ticks = truth["world_frames"][0]["from_ticks"]

@@ -22,11 +22,15 @@ from capture.monitor.monitor import RecordingMonitor
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(300)]
 
 FAULTS = {
-    "stall:pv@5+600": ("stream_silent", "hololens/pv", "nothing has come for"),
-    "drop_connection:gyroscope@6": ("stream_came_back", "hololens/gyroscope", "is back"),
-    "kill_port:magnetometer@6": ("stream_refused", "hololens/magnetometer", "connection refused"),
-    "duplicate_stamps:accelerometer@6+600": ("stamps_untrue", "hololens/accelerometer", "do not go forward"),
-    "gopro_overheat@5": ("camera_problem", "gopro", "overheating"),
+    "stall:pv@armed+0+600": ("stream_silent", "hololens/pv", "nothing has come for"),
+    "drop_connection:gyroscope@armed+1": ("stream_came_back", "hololens/gyroscope", "is back"),
+    "kill_port:magnetometer@armed+1": ("stream_refused", "hololens/magnetometer", "connection refused"),
+    "duplicate_stamps:accelerometer@armed+1+600": (
+        "stamps_untrue",
+        "hololens/accelerometer",
+        "do not go forward",
+    ),
+    "gopro_overheat@armed+0": ("camera_problem", "gopro", "overheating"),
 }
 """fault -> the rule that tells of it, of what, in which words."""
 ON_THE_WAY = {"stream_reconnecting", "stream_refused", "stream_silent", "rate_low"}
@@ -94,6 +98,7 @@ def test_each_fault_is_shown_in_words_and_nothing_else_is(kitchen, runtime, tmp_
         [*map(str, command), "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as recorder:
         wait_until_all_stream(recorder, runtime)
+        place.arm()
         seen.until(lambda: all(seen.says(*told) for told in FAULTS.values()))
         text = metrics_text([seen.newest])
         assert 'rule="stream_silent",severity="alarm",subject="hololens/pv"' in text

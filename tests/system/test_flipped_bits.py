@@ -52,7 +52,7 @@ def make(kitchen, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_flipped_bit_is_found_and_located(kitchen, runtime, tmp_path):
     path = make(kitchen, tmp_path)
     before = verify(path)

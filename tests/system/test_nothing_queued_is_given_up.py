@@ -101,7 +101,7 @@ def test_a_stream_that_cannot_be_sealed_waits_for_mended_software(kitchen, runti
     assert not (tmp_path / "data" / WORK).exists()
 
 
-@pytest.mark.parametrize("how", [pytest.param("renamed", marks=pytest.mark.long), "moved away"])
+@pytest.mark.parametrize("how", [pytest.param("renamed", marks=pytest.mark.slow), "moved away"])
 def test_a_recording_folder_that_is_gone_loses_nothing(how, kitchen, runtime, tmp_path):
     place, data = kitchen(seconds=10), tmp_path / "data"
     elsewhere = data / "another name" if how == "renamed" else tmp_path / "away"

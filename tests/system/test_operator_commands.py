@@ -7,7 +7,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from processes import COMMAND, kitchensync, one_line, recording_all, running, wait_until_all_stream
+from processes import COMMAND, LIMIT_S, kitchensync, one_line, recording_all, running, wait_until_all_stream
 
 from storage.events import events_of
 from storage.manifest import read_manifest
@@ -37,7 +37,7 @@ def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(
         assert not (data / "other").exists()
         stopped = said("stop", "take")
         manifest = read_manifest(data / "take")
-        recorder.communicate(timeout=60)
+        recorder.communicate(timeout=LIMIT_S)
     assert (stopped["recording"], stopped["films_awaited"]) == ("take", [])
     assert (manifest["state"], manifest["stopped"]["reason"]) == ("complete", "requested")
     kept = events_of(data / "take", "operator")
@@ -84,7 +84,7 @@ def test_films_may_stay_on_the_card_so_that_the_next_one_can_begin(kitchen, runt
         assert read_manifest(data / "take")["state"] == "complete"
         assert said("top")["recordings"][0]["ledger_closed"] is True
         said("stop", "take", "--leave-films")
-        recorder.communicate(timeout=30)
+        recorder.communicate(timeout=LIMIT_S)
     assert json.loads((data / "take" / "gopro" / "media.json").read_text())["state"] == "pending"
     fetch = kitchensync("gopro", "fetch", "--pending", data)
     assert fetch.returncode == 0, fetch.stderr

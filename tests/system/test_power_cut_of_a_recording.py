@@ -19,7 +19,7 @@ MOMENTS_S = "2,11.5,16"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk image needs root")
-@pytest.mark.long
+@pytest.mark.slow
 def test_after_a_power_cut_all_that_was_stored_is_there_and_the_tail_has_a_name(kitchen, runtime, tmp_path):
     place = kitchen(seconds=60)
     out, mounted = tmp_path / "out", tmp_path / "mounted"

@@ -22,7 +22,7 @@ from capture.rehearsal.scenarios import draw
 pytestmark = [pytest.mark.system, pytest.mark.timeout(580)]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_five_scenarios_and_the_second_opinion(tmp_path):
     done = kitchensync(
         "rehearse", "--scenarios", 5, "--seed", 1, "--keep", tmp_path / "kept", "--json", limit_s=560
@@ -78,7 +78,7 @@ DRAINERS_THAT_LIE = {
 @pytest.mark.parametrize(
     "lie",
     [
-        pytest.param(lie, marks=() if lie == "drops a packet" else pytest.mark.long)
+        pytest.param(lie, marks=() if lie == "drops a packet" else pytest.mark.slow)
         for lie in DRAINERS_THAT_LIE
     ],
 )

@@ -16,7 +16,7 @@ SECONDS, EVERY_S = 24, 4
 STREAMS = "pv,gyroscope,accelerometer"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_pictures_are_placed_by_the_screen_clock_within_its_bound(kitchen: Any, tmp_path: Path) -> None:
     place, take = kitchen("--screen-clock", str(EVERY_S), seed=3, seconds=SECONDS), tmp_path / "data" / "take"
     devices = ["--hololens", place.host, "--gopro", place.camera, "--streams", STREAMS]

@@ -19,11 +19,11 @@ HELD_S = 13.0
     ("victim", "causes"),
     [
         ("capture.produce.producer", {"restart", "reconnect"}),
-        pytest.param("valkey-server", {"backpressure", "queue_loss"}, marks=pytest.mark.long),
+        pytest.param("valkey-server", {"backpressure", "queue_loss"}, marks=pytest.mark.slow),
     ],
 )
 def test_a_gap_is_named_for_who_was_held_up(kitchen, runtime, tmp_path, victim, causes):
-    place = kitchen("--rings", seconds=24)
+    place = kitchen("--rings", seconds=40)
     command = [
         COMMAND,
         "record",

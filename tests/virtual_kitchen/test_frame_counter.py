@@ -51,6 +51,7 @@ def test_the_headset_s_pictures_show_the_number_of_their_packet(kitchen: Kitchen
     assert shown(b"".join(grey.packet(k).payload[:-24] for k in numbers), "hevc") == numbers
 
 
+@pytest.mark.slow
 def test_the_camera_s_pictures_show_their_number_in_the_recording_in_its_later_chapters_too(
     kitchen: Kitchen, tmp_path: Path
 ) -> None:
@@ -78,6 +79,7 @@ def test_nothing_is_read_where_no_number_is_drawn() -> None:
     assert number_in(picture) == 123_456
 
 
+@pytest.mark.slow
 def test_without_the_option_no_picture_changes(kitchen: Kitchen) -> None:
     kitchen.frame_counter = False
     pv = PvFeed(HeadsetState(kitchen), PvConfiguration(False, VideoFormat(640, 360, 30), 1, H265, 1))

@@ -89,6 +89,7 @@ SPANS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(SPANS)
 def test_any_steps_go_out_and_back(spans: list[tuple[str, int, int]]) -> None:
     one = marked(*((label, start, start + more) for label, start, more in spans))

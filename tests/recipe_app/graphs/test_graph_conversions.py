@@ -110,6 +110,7 @@ def test_published_graphs_survive_every_format(shared_data: Callable[[str], Path
         assert json.loads(back.stdout) == json.loads(path.read_text())
 
 
+@pytest.mark.slow
 def test_a_whole_folder_is_written_back_byte_for_byte(
     shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

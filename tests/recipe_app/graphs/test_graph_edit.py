@@ -18,6 +18,8 @@ from recipe_app.graphs.order.drawing import draw
 from recipe_app.graphs.order.edit import tell, with_inner_edges
 from recipe_app.graphs.scoring.validate import check_graph
 
+pytestmark = pytest.mark.slow
+
 SIZE = 6
 PAIRS = [(u, v) for u in range(1, SIZE + 1) for v in range(1, SIZE + 1) if u != v]
 

@@ -115,6 +115,7 @@ WORDS = st.sampled_from(
 TEXTS = st.lists(st.one_of(WORDS, st.text(max_size=30)), min_size=1, max_size=14).map("\n".join)
 
 
+@pytest.mark.slow
 @example("and then. Stir")
 @example("ß")
 @given(text=TEXTS)

@@ -15,6 +15,8 @@ from kitchensync.cli import main
 from storage.copies.derived import read_derived
 from storage.manifest import read_manifest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def cooked(tmp_path_factory: pytest.TempPathFactory) -> Path:

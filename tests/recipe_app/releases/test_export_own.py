@@ -37,6 +37,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_seconds_of_a_recording_are_those_of_the_tablet(
     kitchen_and_data: tuple[Kitchen, Path], data: Path
 ) -> None:

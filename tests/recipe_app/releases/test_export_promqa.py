@@ -20,6 +20,8 @@ from recipe_app.graphs.model import END, START, Graph, Step
 from recipe_app.releases.promqa.published_examples import EDITED_BY_HAND
 from recipe_app.releases.promqa.questions import Targets, clock, examples
 
+pytestmark = pytest.mark.slow
+
 LABELS = {0: START, 1: "Do-a", 2: "Do-b", 3: "Do-c", 4: "Do-b", 5: "Do-d", 6: END}
 EDGES = ((0, 2), (0, 1), (1, 3), (2, 3), (3, 4), (1, 5), (4, 6), (5, 6))
 """Nodes 2 and 4 have one text; `c` needs `a` and the first `b`."""

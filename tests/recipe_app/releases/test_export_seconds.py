@@ -33,6 +33,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "rows", "ones"), [("er", 177_511, 60_366), ("eer", 87_904, None)])
 def test_the_published_counts(
     shared_data: Callable[[str], Path], tmp_path: Path, task: str, rows: int, ones: int | None
@@ -63,6 +64,7 @@ def as_published(steps: list[dict[str, Any]], errors: list[dict[str, Any]]) -> l
     ]
 
 
+@pytest.mark.slow
 def test_every_row_of_the_shared_recordings(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
     folder = shared_data("captaincook4d")
     assert run(folder, "--out", tmp_path / "s.csv").exit_code == 0

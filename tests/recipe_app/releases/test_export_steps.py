@@ -58,6 +58,7 @@ WRONG = tea(
 )
 
 
+@pytest.mark.slow
 def test_steps_are_the_published_table_with_seven_categories(
     shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_row_of_a_step_with_another_error_or_none_done(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.slow
 def test_windows_are_the_expected_ones(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
     expected = json.loads((shared_data("span-measures") / "expected_windows.json").read_text())
     made, said = written("windows", shared_data("captaincook4d"), tmp_path / "w.json")
@@ -237,6 +239,7 @@ def test_questions_about_objects_in_five_forms(tmp_path: Path) -> None:
         assert wanted > 5 or max(counts.values()) == 1, "one of each form before two of one"
 
 
+@pytest.mark.slow
 def test_each_recording_s_questions_are_in_one_part(
     shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -373,7 +373,7 @@ def beside(target: Path) -> set[tuple[Path, int]]:
     return found - {(target, target.stat().st_mtime_ns)}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_kill_leaves_the_old_backup_whole(tmp_path: Path) -> None:
     data, target = tmp_path / "data", tmp_path / "out" / "kitchen.backup"
     target.parent.mkdir()

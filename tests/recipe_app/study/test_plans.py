@@ -185,6 +185,7 @@ def test_small_studies_have_the_best_plan_there_is(seed: int) -> None:
     assert (made.is_proven, weight(flat(made))) == (True, best(wanted))
 
 
+@pytest.mark.slow
 def test_eight_people_ten_kitchens_and_twenty_four_recipes() -> None:
     cooks = [Cook(f"p{n}", OpenHours(WEEK), frozenset({f"r{n}"})) for n in range(8)]
     kitchens = [

@@ -149,6 +149,7 @@ def test_damaged_real_files_end_in_our_own_error(shared_data: Shared, tmp_path: 
     assert told > 5
 
 
+@pytest.mark.slow
 def test_files_are_closed(shared_data: Shared) -> None:
     if sys.platform != "linux":
         pytest.skip("counts open files through /proc")

@@ -21,6 +21,8 @@ from storage.reading.pictures import unbroken_depth
 from storage.recording import StoredStream
 from virtual_kitchen.world.frame_counter import draw_i420
 
+pytestmark = pytest.mark.slow
+
 WIDTH, HEIGHT = 640, 360
 FPS = Fraction(30000, 1001)
 DARK = 20
