@@ -71,7 +71,7 @@ class Connection:
     """One TCP connection; `packet` returns None at a clean end."""
 
     def __init__(self, host: str, port: int, sent: bytes = b"", pose_bytes: int = 64) -> None:
-        self._socket = socket.create_connection((host, port), timeout=15)
+        self._socket = socket.create_connection((host, port), timeout=60)
         self._pose_bytes = pose_bytes
         self._socket.sendall(sent)
 
@@ -115,9 +115,11 @@ class Connection:
 class KitchenProcess:
     """A running `simulate`."""
 
-    def __init__(self, host: str, out: Path, *options: str) -> None:
+    def __init__(self, host: str, out: Path, *options: str, alone_s: float | None = None) -> None:
         self.host, self.out = host, out
         code = "from virtual_kitchen.cli import simulate; simulate()"
+        if alone_s is not None:
+            code = f"from virtual_kitchen import simulation; simulation.ALONE_S = {alone_s}; {code}"
         address = ("--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--out", str(out))
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *address, *options],
@@ -129,7 +131,7 @@ class KitchenProcess:
         assert self.process.stdout is not None
         self.ready = self.process.stdout.readline().strip()
         if not self.ready.startswith("ready gopro="):
-            _, errors = self.process.communicate(timeout=20)
+            _, errors = self.process.communicate(timeout=60)
             raise AssertionError(f"not ready: {self.ready!r} {errors}")
 
     def arm(self) -> None:
@@ -156,7 +158,7 @@ class KitchenProcess:
 
     def refuses(self, port: int) -> bool:
         try:
-            socket.create_connection((self.host, port), timeout=5).close()
+            socket.create_connection((self.host, port), timeout=60).close()
         except (ConnectionRefusedError, ConnectionResetError):  # reset: closed while we were let in
             return True
         return False
@@ -211,8 +213,9 @@ def start_kitchen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
     """Start kitchens on addresses of their own; whatever still runs at the end of the module is ended."""
     started: list[KitchenProcess] = []
 
-    def start(*options: str, host: str | None = None) -> KitchenProcess:
-        kitchen = KitchenProcess(host or _free_host(), tmp_path_factory.mktemp("sim"), *options)
+    def start(*options: str, host: str | None = None, alone_s: float | None = None) -> KitchenProcess:
+        out = tmp_path_factory.mktemp("sim")
+        kitchen = KitchenProcess(host or _free_host(), out, *options, alone_s=alone_s)
         started.append(kitchen)
         return kitchen
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from waiting import until
 
+from virtual_kitchen.headset.stream_port import ListeningPort
 from virtual_kitchen.simulation import ALONE_S, LATEST_S, wait_for_clients
 
 SECOND = 10**9
+IDLE_PORT = 3817
 
 
 class Clock(threading.Event):
@@ -65,17 +69,43 @@ def test_a_signal_ends_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stayed_s(monkeypatch, Clock(asked_s=3.0), left_s=1e6) == pytest.approx(3, abs=0.2)
 
 
+class Port(ListeningPort):
+    """Lets a client go when it says something."""
+
+    def serve(self, client: socket.socket) -> None:
+        client.recv(1)
+
+
+def test_every_client_that_comes_now_and_then_is_seen_until_it_leaves() -> None:
+    port = Port("127.0.0.1", 0, "test")
+    port.bind()
+    port.listen()
+    assert port.client_seen_ns == 0
+    for _ in range(3):
+        came_ns = time.monotonic_ns()
+        with socket.create_connection(port._socket.getsockname()) as client:
+            until(lambda now_ns=came_ns: port.client_seen_ns > now_ns, "somebody")
+            asked_ns = time.monotonic_ns()
+            client.sendall(b"x")
+            assert client.recv(1) == b""
+        left_ns = time.monotonic_ns()
+        assert asked_ns <= port.client_seen_ns <= left_ns
+    port.refuse()
+    port.finish(60)
+
+
 @pytest.mark.slow
 def test_a_real_client_that_still_talks_is_not_left_alone(start_kitchen: Callable[..., Any]) -> None:
-    kitchen = start_kitchen("--seed", "4", "--seconds", "1", "--rings")
-    with kitchen.open("accelerometer") as stream:
-        assert stream.packets()
-    for _ in range(8):  # a recorder that asks for the time now and then while it closes
-        with kitchen.remote() as remote:
+    kitchen = start_kitchen("--seed", "4", "--seconds", "1", "--rings", alone_s=0.2)
+    with kitchen.remote() as remote:
+        with kitchen.open("accelerometer") as stream:
+            assert stream.packets()
+        until(lambda: kitchen.refuses(IDLE_PORT), "the end of its streams")
+        for _ in range(40):
             remote.send(b"\x00")
             assert remote.read(8)
-        time.sleep(0.5)
-    assert kitchen.process.poll() is None
+            time.sleep(0.02)
+        assert kitchen.process.poll() is None
     kitchen.process.communicate(timeout=120)
     assert kitchen.process.returncode == 0, "it goes by itself once nobody is there"
     assert kitchen.truth()["streams"]["hololens/accelerometer"]["packets"] > 0
