@@ -63,7 +63,7 @@ class Port:
                 sock.shutdown(socket.SHUT_RDWR)
             except OSError:
                 continue
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=60)
         assert not self._thread.is_alive()
         assert not self.errors, self.errors
 

@@ -52,7 +52,7 @@ def home_network(host: str) -> HomeNetwork:
         return HomeNetwork(certificate.read_text(), "gopro", "kitchen", context)
 
 
-FIRED = ("gopro_vanish", *SELF_ENDING)
+FIRED = ("gopro_vanish", "gopro_500", *SELF_ENDING)
 """Faults that may be named without a moment: they begin when `camera.begin_fault` says so."""
 
 

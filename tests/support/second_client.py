@@ -33,7 +33,7 @@ def video(profile: int, bits: int = 1_000_000, level: int = 255) -> bytes:
 class Wire:
     """One connection."""
 
-    def __init__(self, host: str, port: int, sent: bytes = b"", timeout: float = 30.0) -> None:
+    def __init__(self, host: str, port: int, sent: bytes = b"", timeout: float = 60.0) -> None:
         self.port = port
         self.socket = socket.create_connection((host, port), timeout=timeout)
         self.socket.sendall(sent)

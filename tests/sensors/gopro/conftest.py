@@ -159,4 +159,4 @@ def gopro(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Camera, str]]:
     yield server.camera, f"http://127.0.0.1:{server.server_port}"  # type: ignore[attr-defined]
     server.shutdown()
     server.server_close()
-    thread.join(timeout=10)
+    thread.join(timeout=60)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sensors.errors import CameraError, DownloadFailed
+from sensors.gopro import camera as camera_module
 from sensors.gopro import download as download_module
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.camera_types import MediaFile
@@ -16,7 +17,7 @@ from sensors.gopro.download import download
 from sensors.untrusted_json import BadJson, parse_json, parse_object
 from virtual_kitchen.gopro.hostile import HOSTILE, HostileCamera
 
-LIMIT_S = 0.6
+LIMIT_S = 0.3
 
 
 @pytest.fixture
@@ -26,12 +27,12 @@ def camera(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("camera", HOSTILE, indirect=True, ids=str)
 def test_an_answer_that_means_harm_ends_in_one_line(
     camera: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download_module, "LEAST_IN_S", LIMIT_S)
+    monkeypatch.setattr(camera_module, "RETRY_S", 0.01)
     with GoProHttp(camera, timeout_s=LIMIT_S) as gopro, pytest.raises(CameraError) as refused:
         gopro.state()
     assert str(refused.value).isprintable(), "nothing that steers a terminal"

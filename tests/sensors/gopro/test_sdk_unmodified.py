@@ -40,7 +40,7 @@ async def take():
         assert target.read_bytes() == (camera.camera.card.path / "GX010001.MP4").read_bytes()
 
 try:
-    asyncio.run(asyncio.wait_for(take(), 60))
+    asyncio.run(asyncio.wait_for(take(), 150))
 finally:
     camera.stop()
 print("whole")
@@ -63,7 +63,7 @@ def test_unmodified_wired_camera(tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=120, check=False, env=environment,
+            command, capture_output=True, text=True, timeout=170, check=False, env=environment,
             cwd=Path(__file__).resolve().parents[3],
         )  # fmt: skip
     except FileNotFoundError:

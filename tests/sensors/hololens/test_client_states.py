@@ -7,12 +7,13 @@ import resource
 import select
 import socket
 import struct
+import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 import pytest
+from waiting import until
 
 from sensors.errors import (
     AbsurdSize,
@@ -163,13 +164,25 @@ def test_an_unknown_host() -> None:
 
 def test_a_silent_port(headset: Headset) -> None:
     release = threading.Event()
-    with headset({GYRO.port: lambda sock: (release.wait(20), None)[1]}) as host:
+    with headset({GYRO.port: lambda sock: (release.wait(60), None)[1]}) as host:
         with (
             StreamClient(GYRO, host, b"\x01", first_packet_timeout_s=0.2) as client,
             pytest.raises(StreamSilent, match="connected but silent for 0.2 s"),
         ):
             client.read_frame()
         release.set()
+
+
+def read_through_stalls(client: StreamClient) -> list[bytes]:
+    """Read to the end; a busy computer may stall once more."""
+    got = []
+    while True:
+        try:
+            got.append(bytes(client.read_frame()))
+        except StreamStalled:
+            continue
+        except StreamClosed:
+            return got
 
 
 def test_a_stall_then_more_loses_nothing(headset: Headset) -> None:
@@ -180,7 +193,7 @@ def test_a_stall_then_more_loses_nothing(headset: Headset) -> None:
     def stall(sock: socket.socket) -> None:
         assert sock.recv(100) == b"\x01"
         sock.sendall(whole[:200])
-        release.wait(20)
+        release.wait(60)
         sock.sendall(whole[200:])
 
     with (
@@ -191,7 +204,7 @@ def test_a_stall_then_more_loses_nothing(headset: Headset) -> None:
         with pytest.raises(StreamStalled, match="stalled: no byte for 0.2 s"):
             client.read_frame()
         release.set()
-        assert read_to_end(client)[0] == sent[1:]
+        assert read_through_stalls(client) == sent[1:]
 
 
 def test_stop_wakes_a_blocked_read(headset: Headset) -> None:
@@ -200,7 +213,7 @@ def test_stop_wakes_a_blocked_read(headset: Headset) -> None:
 
     def once(sock: socket.socket) -> None:
         sock.sendall(good)
-        release.wait(20)
+        release.wait(60)
 
     seen: list[Exception] = []
     reading = threading.Event()
@@ -216,10 +229,10 @@ def test_stop_wakes_a_blocked_read(headset: Headset) -> None:
     with headset({GYRO.port: once}) as host, StreamClient(GYRO, host, b"\x01") as client:
         thread = threading.Thread(target=read, args=(client,))
         thread.start()
-        assert reading.wait(10)
-        time.sleep(0.05)
+        assert reading.wait(60)
+        until(lambda: "client.py" in sys._current_frames()[thread.ident].f_code.co_filename, "the next read")
         client.stop()
-        thread.join(timeout=10)
+        thread.join(timeout=60)
         assert not thread.is_alive()
         release.set()
     assert len(seen) == 1

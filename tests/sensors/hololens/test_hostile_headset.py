@@ -28,7 +28,7 @@ def headset(kind: str, is_read: threading.Event) -> Iterator[int]:
             client, _ = listener.accept()
             with client:
                 client.sendall(frame)
-                is_read.wait(20)
+                is_read.wait(60)
                 hostile.play(kind, hostile.HostileLink(client, frame, stopping))
 
         thread = threading.Thread(target=serve)

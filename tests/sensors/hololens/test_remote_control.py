@@ -116,7 +116,7 @@ def test_remote_states(headset: Headset, loopback_host: str) -> None:
             remote.version()
         assert not closed.value.at_boundary
     release = threading.Event()
-    with headset({3809: lambda sock: (release.wait(20), None)[1]}) as host:
+    with headset({3809: lambda sock: (release.wait(60), None)[1]}) as host:
         with RemoteControl(host, timeout_s=0.2) as remote, pytest.raises(StreamStalled):
             remote.version()
         release.set()
@@ -152,5 +152,5 @@ def test_an_app_that_takes_the_connection_and_drops_it_is_a_stream_error(loopbac
         dropper = threading.Thread(target=drop)
         dropper.start()
         with pytest.raises(StreamClosed, match=r"pv\): closed"):
-            stop_pv(loopback_host, timeout_s=5)
+            stop_pv(loopback_host, timeout_s=60)
         dropper.join()
