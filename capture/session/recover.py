@@ -23,6 +23,8 @@ from storage.errors import ManifestLost, NotARecording
 from storage.manifest import Manifest, read_manifest
 from storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK, holds_recorded_files
 
+READY_S = 5.0
+"""So long a queue server of yours may take to answer at all."""
 ORPHANS_END_S = 15.0
 """Processes of a killed supervisor end by themselves within some seconds."""
 
@@ -120,7 +122,7 @@ def _serving(plan: Plan, server: QueueServer | None) -> Iterator[None]:
             server.start()
         else:
             with queue.connect(plan.queue_url) as client:
-                queue.wait_until_ready(client, plan.queue_url, limit_s=5)
+                queue.wait_until_ready(client, plan.queue_url, limit_s=READY_S)
         yield
     finally:
         if server is not None:

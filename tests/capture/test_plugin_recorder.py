@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from waiting import until
 
 from capture.produce import stream_end
 from capture.produce.plugin_device import PluginSource
@@ -46,13 +47,6 @@ class Device:
         return []
 
 
-def wait_for(what: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def take(server, client):
     device, notes, together = Device(), Notes(), Streams()
@@ -68,19 +62,19 @@ def take(server, client):
     }
     for recorder in recorders.values():
         recorder.start()
-    wait_for(lambda: all(one.state.received > 5 for one in recorders.values()))
+    until(lambda: all(one.state.received > 5 for one in recorders.values()), "packets of both")
     yield device, recorders, notes
     for name, recorder in recorders.items():
         recorder.stop()
         device.over[name].set()
-    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
 
 
 def test_a_device_that_ends_all_its_streams_has_ended_them(take):
     device, recorders, notes = take
     for over in device.over.values():
         over.set()
-    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
     assert [end["reason"] for end in notes.ends.values()] == [BY_DEVICE, BY_DEVICE]
 
 
@@ -89,16 +83,16 @@ def test_a_stream_that_ends_alone_is_tried_again_and_lost_until_the_other_ends(t
     monkeypatch.setattr(stream_end, "OUTLIVED_NS", 10**9)
     device, recorders, notes = take
     device.over["left"].set()
-    wait_for(lambda: "go on" in recorders["left"].state.fault)
+    until(lambda: "go on" in recorders["left"].state.fault, "a stream that is outlived")
     assert recorders["left"].is_alive()
     device.over["left"].clear()  # it comes back
     before = recorders["left"].state.received
-    wait_for(lambda: recorders["left"].state.received > before)
-    assert recorders["left"].state.fault == ""
+    until(lambda: recorders["left"].state.received > before, "packets again")
+    until(lambda: recorders["left"].state.fault == "", "no fault any more")
     device.over["left"].set()
-    wait_for(lambda: "go on" in recorders["left"].state.fault)
+    until(lambda: "go on" in recorders["left"].state.fault, "a stream that is outlived")
     device.over["right"].set()
-    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
     assert {name: end["reason"] for name, end in notes.ends.items()} == {"left": LOST, "right": BY_DEVICE}
     assert notes.ends["left"]["cause"] == "reconnect"
 
@@ -108,10 +102,10 @@ def test_a_device_that_does_not_answer_any_more_has_not_ended_its_streams(take):
     device.is_gone = True
     for over in device.over.values():
         over.set()
-    wait_for(lambda: all("does not answer" in one.state.fault for one in recorders.values()))
+    until(lambda: all("does not answer" in one.state.fault for one in recorders.values()), "both faults")
     for recorder in recorders.values():
         recorder.stop()
-    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
     assert [end["reason"] for end in notes.ends.values()] == [LOST, LOST]
 
 
@@ -119,5 +113,5 @@ def test_streams_that_are_stopped_while_they_come_lost_nothing(take):
     _, recorders, notes = take
     for recorder in recorders.values():
         recorder.stop()
-    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
     assert [end["reason"] for end in notes.ends.values()] == [STOPPED, STOPPED]

@@ -102,6 +102,7 @@ def test_a_server_that_forgot_its_newest_packets_is_given_them_again(server, cli
     losses = []
     writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
     put(writer, *range(100))
+    wait_until_synced(client)
     kill(server)
     forget_the_newest(server, 3000)
     server.start()
@@ -116,6 +117,7 @@ def test_what_was_forgotten_and_is_no_longer_here_is_told(server, client, monkey
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 60)
     writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
     put(writer, *range(100))
+    wait_until_synced(client)
     kill(server)
     forget_the_newest(server, 3000)
     server.start()

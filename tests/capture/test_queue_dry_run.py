@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import redis
 from processes import kitchensync, one_line
+from waiting import until
 
 from capture.errors import QueueUnavailable
+from capture.queue import dry_run
 from capture.queue import stream_queue as queue
 from capture.queue.dry_run import check_server
 from capture.queue.server import queue_binary
@@ -44,7 +45,7 @@ def valkey(folder: Path, host: str, *options: str) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=60)
 
 
 def keys_left(url: str) -> list[bytes]:
@@ -75,8 +76,9 @@ def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_
         if slots == "all on this node":
             with queue.connect(url) as client:
                 client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
-                while client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
-                    time.sleep(0.05)
+                until(
+                    lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "a whole cluster"
+                )
         record = ["record", "take", "--data", tmp_path / "data", "--hololens", loopback_host]
         line = one_line(kitchensync(*record, "--redis", url))
         assert "cluster" in line
@@ -117,6 +119,7 @@ def test_a_user_who_may_not_do_all_is_refused(rule, tmp_path, loopback_host):
             assert keys_left(url) == []
 
 
-def test_a_password_is_not_shown(loopback_host):
+def test_a_password_is_not_shown(loopback_host, monkeypatch):
+    monkeypatch.setattr(dry_run, "READY_S", 0.1)
     line = refused(f"redis://cook:secret@{loopback_host}:9")
     assert "secret" not in line

@@ -14,6 +14,7 @@ from capture.plan import HeadsetPlan, Plan, load_plan
 from capture.queue import stream_queue as queue
 from capture.queue.server import QueueServer
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
+from capture.session import recover as recover_module
 from capture.session.recover import orphan_in, recover, recover_all, work_folders
 from storage.manifest import edit_manifest, read_manifest, write_json
 from storage.names import LOGS, MANIFEST, WORK
@@ -131,7 +132,8 @@ def test_what_a_closed_recording_left_on_a_server_of_yours_is_taken_off_it(data,
     assert client.dbsize() == 0
 
 
-def test_a_server_of_yours_that_is_gone_is_named_without_its_password(data):
+def test_a_server_of_yours_that_is_gone_is_named_without_its_password(data, monkeypatch):
+    monkeypatch.setattr(recover_module, "READY_S", 0.1)
     plan_file = data / WORK / "take" / "plan.json"
     replace(load_plan(plan_file), queue_url="redis://cook:secret@127.0.0.1:1/0").save(plan_file)
     (line,) = recover_all(data).left
