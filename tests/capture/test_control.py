@@ -17,6 +17,8 @@ from capture.session.control import FRESH_NS, KEY, ControlServer, ask, signed
 
 STATE = {"recording": "take", "streams": {}}
 
+LIMIT_MS = 60_000
+
 
 class Answering:
     """A control server that a thread asks for requests, as the supervisor's loop does."""
@@ -38,7 +40,7 @@ class Answering:
             socket.setsockopt(zmq.LINGER, 0)
             socket.connect(f"ipc://{self.endpoint}")
             socket.send(message)
-            assert socket.poll(5000)
+            assert socket.poll(LIMIT_MS)
             answer: dict[str, Any] = json.loads(socket.recv())
             return answer
 
@@ -61,8 +63,8 @@ def answering(tmp_path: Path) -> Iterator[Answering]:
 
 
 def test_a_signed_request_is_answered_with_the_state(answering: Answering) -> None:
-    assert ask(answering.endpoint, "state") == {"ok": True, **STATE}
-    assert ask(answering.endpoint, "stop") is not None
+    assert ask(answering.endpoint, "state", limit_ms=LIMIT_MS) == {"ok": True, **STATE}
+    assert ask(answering.endpoint, "stop", limit_ms=LIMIT_MS) is not None
     assert answering.finished() == ["state", "stop"]
 
 
@@ -70,7 +72,7 @@ def test_the_key_is_private_and_gone_at_the_end(answering: Answering) -> None:
     key = answering.endpoint.with_name(KEY)
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     answering.server._key_file.unlink()
-    assert ask(answering.endpoint, "state") is None
+    assert ask(answering.endpoint, "state", limit_ms=LIMIT_MS) is None
 
 
 def test_unsigned_and_foreign_requests_are_refused_and_learn_nothing(answering: Answering) -> None:
@@ -121,7 +123,7 @@ ODD = [
 @pytest.mark.parametrize("message", ODD, ids=range(len(ODD)))
 def test_an_odd_frame_is_refused_and_the_next_one_answered(answering: Answering, message: bytes) -> None:
     assert answering.send(message) == {"ok": False, "error": "refused"}
-    assert ask(answering.endpoint, "state") == {"ok": True, **STATE}
+    assert ask(answering.endpoint, "state", limit_ms=LIMIT_MS) == {"ok": True, **STATE}
 
 
 def test_a_message_of_many_parts_or_too_many_bytes_harms_nobody(answering: Answering) -> None:
@@ -133,7 +135,7 @@ def test_a_message_of_many_parts_or_too_many_bytes_harms_nobody(answering: Answe
                 socket.send_multipart([b"", *parts])
                 socket.send_multipart(parts)
                 socket.poll(200)
-    assert ask(answering.endpoint, "state") == {"ok": True, **STATE}
+    assert ask(answering.endpoint, "state", limit_ms=LIMIT_MS) == {"ok": True, **STATE}
 
 
 def test_health_that_is_none_is_passed_over(tmp_path: Path) -> None:
