@@ -18,6 +18,10 @@ FORMS: dict[str, type] = {"process": str, "host_ns": int, "streams": dict, "asid
 """What a message says, and as what; the first two always."""
 
 
+LINGER_MS = 1000
+"""So long a process that ends waits for somebody who takes its last words."""
+
+
 def _is_state(message: Health) -> bool:
     told = message.keys() & FORMS.keys()
     return (
@@ -35,7 +39,7 @@ class HealthSender:
         self._process = process
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.PUSH)
-        self._socket.setsockopt(zmq.LINGER, 1000)
+        self._socket.setsockopt(zmq.LINGER, LINGER_MS)
         self._socket.setsockopt(zmq.SNDHWM, 100)
         self._socket.connect(endpoint)
 
@@ -48,7 +52,7 @@ class HealthSender:
             return  # the supervisor is gone or busy: the next message says it all again
 
     def close(self) -> None:
-        """Send what waits, for a second at most, and close."""
+        """Send what waits, for LINGER_MS at most, and close."""
         self._socket.close()
         self._context.term()
 

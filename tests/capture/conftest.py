@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 
 from capture.plan import HeadsetPlan, Plan
+from capture.process import health
 from capture.queue import stream_queue as queue
 from capture.queue.server import QueueServer
+
+
+@pytest.fixture(autouse=True)
+def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drainer inside a test has no supervisor that hears its last words: it need not wait for one."""
+    monkeypatch.setattr(health, "LINGER_MS", 0)
 
 
 @pytest.fixture
