@@ -50,6 +50,9 @@ def test_a_card_signs_in_and_an_old_one_says_that_it_does_not(kitchen: Any, tabl
 
 def test_the_whole_way_through_four_stages(kitchen: Any, tablet: Tablet) -> None:
     page = tablet.page
+    page.context.clear_cookies()  # as a tablet that nobody has paired yet
+    tablet.pair(kitchen.tools.accounts.pairing_code(kitchen.place, actor=""))
+    tablet.sign_in("Basil", PIN)
     recording = tablet.begin("Tea and toast", strategy="induced")
     tablet.tap("Plan an error")
     page.locator(".hint-row").first.click()
