@@ -100,8 +100,8 @@ def test_each_fault_is_shown_in_words_and_nothing_else_is(kitchen, runtime, tmp_
         wait_until_all_stream(recorder, runtime)
         place.arm()
         seen.until(lambda: all(seen.says(*told) for told in FAULTS.values()))
-        text = metrics_text([seen.newest])
-        assert 'rule="stream_silent",severity="alarm",subject="hololens/pv"' in text
+        alarm = 'rule="stream_silent",severity="alarm",subject="hololens/pv"'
+        seen.until(lambda: alarm in metrics_text([seen.newest]))
         shown = printed("nothing has come for", "top", "take", "--once")
         assert "look at the network and the headset" in shown
         told = json.loads(printed('"health": "problem"', "top", "--json"))
