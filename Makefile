@@ -9,7 +9,8 @@ ROUNDS ?= 3
 SCENARIOS ?= 100
 SEED ?= 1
 KEEP ?= rehearsal
-WORKERS ?= 2
+WORKERS ?= 3
+# of tests on two cores: a third of the time of many is waiting
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 LOCKED := $(PIP) --require-hashes --no-build-isolation -r requirements
 
