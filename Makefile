@@ -9,8 +9,9 @@ ROUNDS ?= 3
 SCENARIOS ?= 100
 SEED ?= 1
 KEEP ?= rehearsal
-WORKERS ?= 3
-# of tests on two cores: a third of the time of many is waiting
+WORKERS ?= 2
+TESTS_AT_ONCE ?= 3
+# on two cores: many tests wait for a third of their time
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 LOCKED := $(PIP) --require-hashes --no-build-isolation -r requirements
 
@@ -54,13 +55,13 @@ demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual
 	@$(BIN)/python examples/demo_dataset.py --seconds $(or $(filter-out 60,$(SECONDS)),30) $(if $(FULL),--full)
 
 test: $(VENV)/.all  ## run the quick tests and for each promise of README a few slow ones: 8 minutes on 2 cores
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow or chosen"
+	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow or chosen"
 
 test-all: $(VENV)/.all  ## run every test: 40 minutes on 2 cores
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@KITCHENSYNC_EXAMPLES=deep $(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal
 
 test-quick: $(VENV)/.all  ## run the tests that take no second and start no process: 90 seconds on 2 cores
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
+	@$(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow"
 
 check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date
 	@$(BIN)/ruff check .

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from leftovers import held, left
+from property_runs import IS_DEEP
 from sources import source_of
 
-# How long an example takes is no property of the code: a loaded computer must not fail the suite.
-settings.register_profile("any computer", deadline=None)
-settings.load_profile("any computer")
+settings.load_profile("deep" if IS_DEEP else "quick")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what goes into the background deaf to Ctrl-C, and every process below it inherits that.

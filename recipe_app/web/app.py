@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
@@ -86,11 +88,17 @@ STATUS: dict[type[Exception], int] = {
 }
 
 
+@functools.cache
+def _built_routes() -> tuple[BaseRoute, ...]:
+    """Build every route, once a process: what they need they find by their request."""
+    return tuple(route.build() for route in ROUTES)
+
+
 def create_app(collaborators: Collaborators) -> FastAPI:
     """Build the app. Besides loopback it answers to the names in `collaborators.hosts` only."""
     app = FastAPI(
         title="KitchenSync recipe app",
-        routes=[route.build() for route in ROUTES],
+        routes=list(_built_routes()),
         docs_url=None,
         redoc_url=None,
         openapi_url=None,

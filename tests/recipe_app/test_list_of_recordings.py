@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 from screens import fit_to_be_shown
 
 from recipe_app.store import tables
@@ -85,7 +86,7 @@ def test_any_search_finds_what_a_filter_by_hand_finds(
 ) -> None:
     desk = kitchen.desk("researcher")
 
-    @settings(max_examples=15, deadline=None)
+    @examples(15)
     @given(
         st.sampled_from(["", "tea", "TEA toast", "take_1", "100%", "clove", "%", "nothing at all"]),
         st.sampled_from(["", "normal", "induced"]),

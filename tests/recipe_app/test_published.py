@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from browser import at_the_desk, chromium
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from property_runs import examples
 from screens import fit_to_be_shown
 
 from kitchensync.cli import main
@@ -135,7 +136,7 @@ oddities = st.dictionaries(
 
 
 @given(folders, oddities, st.booleans())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_folder_of_the_form_goes_out_as_it_came(
     database: Database, folder: Annotations, odd: dict[str, str], sparse: bool
 ) -> None:
@@ -339,7 +340,7 @@ def mutated(draw: st.DrawFn) -> dict[str, str]:
 
 
 @given(mutated())
-@settings(max_examples=30, deadline=None, suppress_health_check=[*HealthCheck])
+@examples(30, suppress_health_check=[*HealthCheck])
 def test_a_folder_is_taken_in_or_refused_in_one_line(database: Database, files: dict[str, str]) -> None:
     records = AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
     outcome: dict[str, str] | str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 
 from storage.timeline.device_clock import host_clock
 from storage.timeline.session_time import SessionTime
@@ -40,7 +41,7 @@ NEVER = (1e9, 0)
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@examples(30)
 @given(
     st.integers(0, 1000),
     st.floats(-80, 80),
@@ -59,7 +60,7 @@ def test_host_times_are_placed_within_the_stated_bound(seed, skew_ppm, broken, m
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 1000), st.sampled_from([(61.3, REBOOT), (40.0, STEP)]))
 def test_packets_and_host_times_agree_also_after_a_start_anew(seed, broken):
     break_s, step_ticks = broken

@@ -197,7 +197,9 @@ def on_screen(
     device, token = kitchen.pair("Tablet by the stove")
     login = kitchen.tools.accounts.sign_in(kitchen.basil, "pin", PIN, device=device, desk=False)
     cookies = {"ks_device": token, "ks_login": login}
-    context.add_cookies([{"name": name, "value": value, "url": kitchen.url} for name, value in cookies.items()])
+    context.add_cookies(
+        [{"name": name, "value": value, "url": kitchen.url} for name, value in cookies.items()]
+    )
     tablet = Tablet(context.new_page(), kitchen.url)
     tablet.page.goto(f"{tablet.url}/t/choose")
     tablet.screen("choose")

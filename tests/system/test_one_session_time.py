@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from property_runs import examples
 
 import kitchensync as ks
 from calibration.space.drawn_time import drawn_time
@@ -96,7 +97,7 @@ moments = st.lists(st.floats(0.1, SECONDS - 0.5), min_size=3, max_size=12, uniqu
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1000), skew_ppm=st.floats(-60, 60), moments_s=moments)
 def test_everybody_says_the_same_session_time(
     tmp_path_factory: pytest.TempPathFactory, broken: str, seed: int, skew_ppm: float, moments_s: list[float]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 
 from kitchensync.cli import main
 from recipe_app.errors import NotComparable
@@ -50,7 +51,7 @@ edge_lists = st.lists(st.sampled_from(ASCENDING), unique=True)
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(edge_lists, edge_lists)
 def test_agreement_is_as_worked_out(first: list[Edge], second: list[Edge]) -> None:
     found = agree(graph_of(first), graph_of(second))

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 
 from kitchensync.cli import main
 from recipe_app.errors import BadGraph, NotFound
@@ -74,7 +75,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(graphs())
 def test_graph_json_loses_nothing(graph: Graph) -> None:
     text = format_graph_json(graph)
@@ -85,7 +86,7 @@ def test_graph_json_loses_nothing(graph: Graph) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(graphs())
 def test_dot_loses_nothing(graph: Graph) -> None:
     text = format_dot(graph)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 
 from recipe_app.errors import CyclicGraph
 from recipe_app.graphs.formats.graph_files import read_graph
@@ -80,7 +81,7 @@ def pairs_of(graph: Graph) -> set[Edge]:
         pairs |= more
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(random_dags())
 def test_closure_and_reduction_are_the_same_order(graph: Graph) -> None:
     order = relation(graph)

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 from scipy.stats import chi2
 
 from recipe_app.errors import CyclicGraph, TooManyOrders, TooManyStates
@@ -50,7 +51,7 @@ def random_dags(draw: st.DrawFn) -> tuple[int, list[Edge]]:
     return count, draw(st.lists(st.sampled_from(pairs), unique=True) if pairs else st.just([]))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(random_dags())
 def test_ranks_are_exactly_the_valid_orders(dag: tuple[int, list[Edge]]) -> None:
     orders = Orders(relation(graph_of(*dag)))
@@ -59,14 +60,14 @@ def test_ranks_are_exactly_the_valid_orders(dag: tuple[int, list[Edge]]) -> None
     assert {orders.unrank(rank) for rank in range(orders.total)} == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(random_dags())
 def test_down_sets_are_the_prefixes_of_orders(dag: tuple[int, list[Edge]]) -> None:
     prefixes = {frozenset(order[:k]) for order in brute_force(*dag) for k in range(len(order) + 1)}
     assert Orders(relation(graph_of(*dag))).down_sets == len(prefixes)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(random_dags(), st.integers(0, 2**32))
 def test_a_perfect_draw_is_a_valid_order(dag: tuple[int, list[Edge]], seed: int) -> None:
     assert draw_perfect(relation(graph_of(*dag)), random.Random(seed)) in brute_force(*dag)

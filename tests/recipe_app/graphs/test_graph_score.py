@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 
 from kitchensync.cli import main
 from recipe_app.graphs.formats.annotation_files import format_annotations
@@ -87,7 +88,7 @@ def path_exists(edges: list[Edge], u: int, v: int) -> bool:
     return any(b == v or path_exists(edges, b, v) for a, b in edges if a == u)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(cooked())
 def test_violations_are_as_defined(case: tuple[int, list[Edge], Timed]) -> None:
     count, edges, performed = case
@@ -112,7 +113,7 @@ def test_violations_are_as_defined(case: tuple[int, list[Edge], Timed]) -> None:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(cooked())
 def test_next_and_missing_sets_are_as_defined(case: tuple[int, list[Edge], Timed]) -> None:
     count, edges, performed = case

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 from script_checker import complaints, truth
 
 from kitchensync.cli import main
@@ -51,7 +52,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return document(count, draw(st.lists(st.sampled_from(pairs), unique=True, max_size=12)))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(documents(), st.integers(0, 3), st.integers(0, 4), st.integers(0, 2**40))
 def test_a_script_of_any_graph_is_exact_or_refused(
     made: dict[str, Any], missing: int, flips: int, seed: int

@@ -7,8 +7,9 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 
 from sensors.errors import BadGpmf, SensorError
 from sensors.gopro import gpmf, telemetry
@@ -149,7 +150,7 @@ MUTABLE = gyro_payload(5, 5, 100, None, text("ORIN", "ZXY")) + nest(
 @given(
     st.lists(st.tuples(st.integers(0, len(MUTABLE) - 1), st.integers(0, 255)), max_size=8), st.integers(0, 40)
 )
-@settings(max_examples=2000, deadline=None)
+@examples(2000)
 def test_mutated_payloads_end_in_our_own_error(changes: list[tuple[int, int]], cut: int) -> None:
     data = bytearray(MUTABLE)
     for at, value in changes:

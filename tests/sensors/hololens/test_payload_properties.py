@@ -6,9 +6,10 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from property_runs import examples
 
 from sensors.errors import SensorError
 from sensors.hololens import video, wire
@@ -71,7 +72,7 @@ def test_imu_round_trip(module: object, data: st.DataObject) -> None:
 
 
 @given(records(spatial_input.DTYPE))
-@settings(max_examples=30)
+@examples(30)
 def test_spatial_input_round_trip(record: np.ndarray) -> None:
     assert spatial_input.encode(spatial_input.decode(record.tobytes())) == record.tobytes()
 
@@ -87,7 +88,7 @@ def test_microphone_round_trip(raw: bytes, rate: int, channels: int) -> None:
     hnp.arrays(np.uint16, (512, 8), elements=st.integers(0, 1023)),
     hnp.arrays(np.uint16, (512, 8), elements=st.integers(0, 65025)),
 )
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_ahat_packing(depth_part: np.ndarray, ab_part: np.ndarray) -> None:
     depth, ab = np.tile(depth_part, 64), np.tile(ab_part, 64)
     depth_back, ab_back = depth_ahat.unpack_nv12(depth_ahat.pack_nv12(depth, ab))
@@ -138,7 +139,7 @@ DECODERS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("decode", DECODERS, ids=lambda f: f"{f.__module__.split('.')[-1]}.{f.__name__}")
 @given(garbage=st.binary(max_size=2100))
-@settings(max_examples=150)
+@examples(150)
 def test_garbage_ends_in_our_own_error(decode: object, garbage: bytes) -> None:
     with suppress(SensorError):
         decode(garbage)  # type: ignore[operator]

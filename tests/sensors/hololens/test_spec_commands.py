@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_runs import examples
 
 from sensors.errors import BadPacket, NoConstants, UnsupportedFormat
 from sensors.hololens import calibration, commands, wire, zdepth
@@ -214,7 +215,7 @@ def test_extended_depth_round_trip(image: bytes, width: int, height: int) -> Non
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=150)
+@examples(150)
 def test_garbage_ends_in_our_own_error(garbage: bytes) -> None:
     for decode in (
         depth_longthrow.decode,
