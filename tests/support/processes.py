@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,11 @@ def children(pid: int) -> dict[int, str]:
         except (OSError, IndexError):
             continue
     return found
+
+
+def wait_until_gone(pids: Iterable[int]) -> None:
+    """Wait until none of these processes is there any more: one that has just begun may take a while to end."""
+    until(lambda: not [pid for pid in pids if Path(f"/proc/{pid}").exists()], "the end of every process")
 
 
 def one_line(done: subprocess.CompletedProcess[str]) -> str:

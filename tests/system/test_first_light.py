@@ -20,6 +20,7 @@ from processes import (
     running,
     wait_for_more,
     wait_until_all_stream,
+    wait_until_gone,
 )
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
@@ -190,7 +191,7 @@ def test_ctrl_c_ends_cleanly_and_leaves_no_process(kitchen, runtime, tmp_path):
     answer = json.loads(output)
     assert answer["ended"] == "signal"  # its verdict after half a second is up to a busy kitchen
     assert recorder.returncode == (answer["status"] == "FAIL")
-    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    wait_until_gone(pids)
 
 
 def test_stop_from_another_terminal_ends_it(kitchen, runtime, tmp_path):
@@ -219,7 +220,7 @@ def test_a_killed_recorder_leaves_no_process_and_its_recording_is_recovered(kitc
         recovered = kitchensync("recover", "--data", data)
         assert recovered.returncode == 0, recovered.stderr
         assert "take is recovered" in recovered.stdout
-    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    wait_until_gone(pids)
     assert not (data / ".kitchensync").exists()
     checked = json.loads(kitchensync("verify", data / "take", "--json").stdout)
     # Never PASS; how much of two seconds a busy kitchen sends decides which of the two.

@@ -9,7 +9,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import COMMAND, children, in_small_disk, kitchensync, running, wait_until_all_stream
+from processes import (
+    COMMAND,
+    children,
+    in_small_disk,
+    kitchensync,
+    running,
+    wait_until_all_stream,
+    wait_until_gone,
+)
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
@@ -64,7 +72,7 @@ def test_a_store_that_hangs_is_left_behind_and_gets_its_copy_later(kitchen, runt
         os.kill(mover, signal.SIGSTOP)  # as a process that waits for a dead network
         output, errors = recorder.communicate(timeout=120)
     assert recorder.returncode == 0, errors
-    assert not Path(f"/proc/{mover}").exists()
+    wait_until_gone([mover])
     truth = place.truth()
     equal(json.loads(output)["streams"], truth)
     assert not (store / "take" / "recording.json").exists()

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import COMMAND, LIMIT_S, children, kitchensync, running, wait_until_all_stream
+from processes import COMMAND, LIMIT_S, children, kitchensync, running, wait_until_all_stream, wait_until_gone
 from waiting import until
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
@@ -43,7 +43,7 @@ def test_the_next_recording_adopts_one_whose_processes_were_all_killed(kitchen, 
     done = kitchensync("record", "two", "--data", data, "--hololens", place.host, *other)
     assert done.returncode == 0, done.stderr
     assert "one was left open by a killed recorder and is recovered" in done.stderr
-    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    wait_until_gone(pids)
     assert not (data / ".kitchensync").exists()
     checked = json.loads(kitchensync("verify", data / "one", "--json").stdout)
     assert checked["status"] == "WARN", checked["reasons"]
