@@ -54,13 +54,13 @@ demo: $(VENV)/.core  ## from a fresh clone to a finished recording of the virtua
 demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual recordings, or six (SECONDS=30 FULL=1)
 	@$(BIN)/python examples/demo_dataset.py --seconds $(or $(filter-out 60,$(SECONDS)),30) $(if $(FULL),--full)
 
-test: $(VENV)/.all  ## run the quick tests and for each promise of README a few slow ones: 8 minutes on 2 cores
+test: $(VENV)/.all  ## run the quick tests and for each promise of README a few slow ones: 9 minutes on 2 cores
 	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow or chosen"
 
-test-all: $(VENV)/.all  ## run every test: 40 minutes on 2 cores
+test-all: $(VENV)/.all  ## run every test: more than 40 minutes on 2 cores
 	@KITCHENSYNC_EXAMPLES=deep $(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal
 
-test-quick: $(VENV)/.all  ## run the tests that take no second and start no process: 90 seconds on 2 cores
+test-quick: $(VENV)/.all  ## run the tests that take no second and start no process: 2 minutes on 2 cores
 	@$(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow"
 
 check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date

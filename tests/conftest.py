@@ -40,9 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         function = item.nodeid.partition("[")[0]
         if named & {item.nodeid, function, item.nodeid.partition("::")[0]} and function not in left_out:
             item.add_marker(pytest.mark.chosen)
-    items.sort(
-        key=lambda item: "system" not in item.path.parts
-    )  # the longest ones first: nobody waits for the last
+    # The longest ones first: at the end nobody waits for the last.
+    items.sort(key=lambda item: "system" not in item.path.parts)
 
 
 @pytest.fixture(autouse=True)
