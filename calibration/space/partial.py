@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from storage.copies.derived import will_write
 from storage.manifest import write_json
 from storage.names import PART_SUFFIX
 from storage.shell.outputs import OutputRefused, cannot_write, check_output
@@ -29,6 +30,7 @@ class Partial:
     def begin(self) -> dict[str, Any]:
         """Return the state that was kept for the same request, or an empty one. Raises CannotWrite."""
         known = self._known()
+        will_write(self.folder)  # it holds pictures of the recording, and stays when the command is cut off
         if known.get("request") == self._request:
             state: dict[str, Any] = known["state"]
             return state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import av
 import furnished as room
@@ -24,6 +25,7 @@ from calibration.space.eyes import eye_of
 from calibration.space.mesh import open3d_or_refuse
 from calibration.space.onlooker import Onlooker
 from kitchensync.cli import main
+from storage.copies.derived import read_derived
 from storage.recording import open_recording
 from virtual_kitchen.world.optics import Optics
 from virtual_kitchen.world.room import off_surface_m
@@ -205,6 +207,25 @@ def test_a_cloud_that_was_cut_off_is_taken_up_and_is_the_same(take, tmp_path, mo
     one, other = room.read_ply(tmp_path / "whole.ply"), room.read_ply(tmp_path / "cut.ply")
     assert np.allclose(one[0], other[0], atol=1e-6)
     assert np.array_equal(one[1], other[1])
+
+
+def test_files_made_without_out_are_noted_also_those_of_a_cut(take, tmp_path, monkeypatch, open3d):
+    path, _ = take
+    monkeypatch.chdir(tmp_path)
+    for command, words in ((overlay, ("--camera", "pv")), (cloud, ("--cameras", "none")), (mesh, ())):
+        code, told = run(command, path, "--seconds", 1, *words)
+        assert code == 0, told
+    made = {"furnished-pv.mp4", "furnished-cloud.ply", "furnished-mesh.ply"}
+    assert {one.name for one in tmp_path.iterdir()} == made
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cloud_job, "written", cut)
+    assert run(cloud, path, "--seconds", 1, "--cameras", "none", "--out", "cut.ply")[0] != 0
+    places = [Path(line["path"]) for line in read_derived(path)]
+    assert {one.name for one in places if one.parent == tmp_path} == made | {"cut.ply.partial"}
+    assert {one.name for one in tmp_path.iterdir()} == made | {"cut.ply.partial"}
 
 
 @pytest.fixture
