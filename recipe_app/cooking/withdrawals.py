@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound
 from recipe_app.exchange import app_withdrawals
 from recipe_app.store import tables
 from recipe_app.store.destruction import ToDestroy
-from storage.errors import StorageError
+from storage.errors import StorageError, words_of
 from storage.names import MANIFEST
 from storage.withdraw.withdrawal import Policy, WithdrawnPlace, require_closed, with_made_of, withdraw
 
@@ -34,23 +35,41 @@ def end_withdrawn(tools: Collaborators) -> None:
 def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -> list[WithdrawnPlace]:
     """Destroy, or put aside, what was withdrawn longer ago than lab.toml's `grace_hours`; return every place.
 
-    `own` is the app's folder, `place` its database, `key` the installation's secret. Raises OSError, StorageError.
+    `own` is the app's folder, `place` its database, `key` the installation's secret. A recording that cannot be
+    destroyed now is logged once, and tried again by the next call.
     """
-    lab = tools.folders.lab
     places: list[WithdrawnPlace] = []
-    for recording, folder in _due(tools, lab.grace_hours * HOUR_NS):
-        there, what = tools.folders.data / folder if folder else None, ToDestroy((recording,))
-        if there is not None and (there / MANIFEST).is_file():
-            require_closed(there)
-            app_withdrawals.note_found(own, what)
-            found, others = with_made_of([there])
-            places += [*others, *(one for path in found for one in withdraw(path, Policy(lab.withdrawal)))]
-        else:
-            app_withdrawals.note_found(own, what)
-        places += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)
-    if places:
-        app_withdrawals.note_done(own, places)
+    for recording, folder in _due(tools, tools.folders.lab.grace_hours * HOUR_NS):
+        what, done = ToDestroy((recording,)), list[WithdrawnPlace]()
+        try:
+            for one in _destroyed(tools, own, recording, folder):
+                done.append(one)
+            done += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)
+        except (OSError, StorageError) as error:
+            _log_once(
+                tools, recording, {"action": "withdraw", "folder": folder, "reasons": [words_of(error)]}
+            )
+            done = [one for one in done if one.found]
+        if done:
+            app_withdrawals.note_done(own, done)
+        places += done
     return places
+
+
+def _destroyed(
+    tools: Collaborators, own: Path, recording: str, folder: str | None
+) -> Iterator[WithdrawnPlace]:
+    """Destroy the folder of a recording, with its copies and what was made of it; note in the app's folder first."""
+    there = tools.folders.data / folder if folder else None
+    if there is None or not (there / MANIFEST).is_file():
+        app_withdrawals.note_found(own, ToDestroy((recording,)))
+        return
+    require_closed(there)
+    found, others = with_made_of([there])
+    app_withdrawals.note_found(own, ToDestroy((recording,)))
+    for path in found:
+        yield from withdraw(path, Policy(tools.folders.lab.withdrawal))
+    yield from others
 
 
 def _due(tools: Collaborators, grace_ns: int) -> Iterator[tuple[str, str | None]]:
@@ -81,10 +100,16 @@ def _abort(tools: Collaborators, recording: str, folder: str) -> None:
         reasons = tools.capture.abort(folder, reason="withdrawn")
     except (OSError, StorageError) as error:
         reasons = [str(error)]
-    said = {"action": "abort", "folder": folder, "reasons": reasons, "why": "withdrawn"}
-    if said in [op["body"] for op in tools.records.ops(recording)]:
-        return  # the same refusal again: it is told once
-    if reasons:
-        log.warning("%s is withdrawn and still being recorded: %s", folder, "; ".join(reasons))
-    tools.records.note("capture", recording, said, actor="")
+    _log_once(tools, recording, {"action": "abort", "folder": folder, "reasons": reasons, "why": "withdrawn"})
+
+
+def _log_once(tools: Collaborators, recording: str, done: dict[str, Any]) -> None:
+    """Add what was tried to the recording's log; a refusal that is there already is not added again."""
+    if done in [op["body"] for op in tools.records.ops(recording)]:
+        return
+    if done["reasons"]:
+        log.warning(
+            "%s is withdrawn, %s failed: %s", done["folder"], done["action"], "; ".join(done["reasons"])
+        )
+    tools.records.note("capture", recording, done, actor="")
     tools.intake.file()

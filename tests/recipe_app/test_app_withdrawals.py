@@ -199,6 +199,37 @@ def test_what_is_withdrawn_on_the_tablet_is_destroyed_after_its_hours(withdrawn:
         assert oplog.first_fault(connection) is None
 
 
+@pytest.mark.parametrize("trouble", ["not closed", "unreadable"])
+def test_one_that_cannot_be_destroyed_now_holds_up_no_other(withdrawn: Any, trouble: str) -> None:
+    kitchen, key = withdrawn, kept_key(withdrawn.data / "_app")
+    own, place = kitchen.data / "_app", kitchen.data / "_app" / "app.db"
+    kitchen.record("soup_0")
+    stuck = cook(kitchen, kitchen.tablet, "it was cut off", folder="soup_0")
+    kitchen.post(*(kitchen.operation(recording, "withdraw", {}) for recording in (stuck, kitchen.recording)))
+    manifest = kitchen.data / "soup_0" / "recording.json"
+    whole = manifest.read_bytes()
+    if trouble == "unreadable":
+        manifest.write_bytes(whole[:40])
+    kitchen.utc_ns += 100 * 3600 * 10**9
+    for _ in range(3):
+        carry_out(kitchen.tools, own, place, key)
+    assert files_with(kitchen.data, SAID.encode()) == []
+    assert files_with(kitchen.data, b"it was cut off") != []
+    proofs = [one for one in read_sound_lines(own / "withdrawals.jsonl") if one["schema"] == "withdraw/1"]
+    assert [Path(one["place"]).name for proof in proofs for one in proof["places"] if one["found"]] == [
+        *("soup_1", "app.db")
+    ]
+    tried = [op["body"] for op in kitchen.tools.records.ops(stuck) if op["kind"] == "capture"]
+    assert [(one["action"], one["folder"], len(one["reasons"])) for one in tried] == [
+        ("withdraw", "soup_0", 1)
+    ]
+    manifest.write_bytes(whole)
+    with edit_manifest(kitchen.data / "soup_0") as closed:
+        closed["state"] = "complete"
+    carry_out(kitchen.tools, own, place, key)
+    assert files_with(kitchen.data, b"it was cut off", b"canary tone") == []
+
+
 def test_what_was_agreed_to_holds_again_when_a_withdrawal_is_taken_back(kitchen: Any) -> None:
     recording = kitchen.choose(folder="soup_1")["recording"]
     kitchen.post(kitchen.operation(recording, "consent", {**AGREED, "scopes": ["annotate"]}))
