@@ -36,7 +36,7 @@ from storage.permission import Purpose
 from storage.privacy import WRITERS
 from storage.shell.outputs import write_output, written
 
-SCHEMA = "review-film/4"
+SCHEMA = "review-film/5"
 KINDS = (
     *("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps", NARRATED, SUBMITTED),
     *("judge_error", "submit_errors", "rule_error"),
@@ -118,7 +118,7 @@ def make(recording: Path, height: int) -> None:
             "width": made.width,
             "height": made.height,
             "steps": _steps(own),
-            "touches": list(_touches(own)),
+            "touches": list(touches_of(own)),
             "hidden": _runs(own.hidden),
             "missing": list(made.missing),
             "lane_s": EACH_S,
@@ -138,16 +138,27 @@ def _steps(own: OwnRecording) -> list[dict[str, Any]]:
     return [{"node": node, "label": labels[node]} for node in order]
 
 
-def _touches(own: OwnRecording) -> Iterable[dict[str, Any]]:
-    """Yield each time a step was touched as done: first and last frame from 0, and their doubt in frames."""
+def touches_of(own: OwnRecording) -> Iterable[dict[str, Any]]:
+    """Yield each time a step was touched as done: first and last frame from 0, their doubt in frames.
+
+    `ended_ns`, the moment of the touch on the capture clock, stays what it is when pictures are placed anew.
+    """
     last = len(own.frames) - 1
+    ended_ns = {
+        int(node): iter([run["end"] for run in step["runs"] if run["end"] is not None])
+        for node, step in own.state["steps"].items()
+    }
     for told in entries_of(own.state, own.place, lambda _: 0):
+        if not told.beside["done"]:
+            continue
+        touched_ns = next(ended_ns[told.node])
         if told.entry.end_s < 0:
             continue
         start = min(max(round(told.entry.start_s * own.frames.fps), 0), last)
         end = min(max(round(told.entry.end_s * own.frames.fps) - 1, start), last)
         doubt = round(float(told.beside.get("bound_s", 0) * own.frames.fps), 1)
-        yield {"node": told.node, "start": start, "end": end, "doubt": doubt, "begun": told.beside["start"]}
+        ends = {"start": start, "end": end, "ended_ns": touched_ns}
+        yield {"node": told.node, **ends, "doubt": doubt, "begun": told.beside["start"]}
 
 
 def _runs(hidden: Mask) -> list[list[int]]:
@@ -159,12 +170,6 @@ def _runs(hidden: Mask) -> list[list[int]]:
 def _tell(done: int, whole: int) -> None:
     signal.alarm(STUCK_S)
     print(done, whole, flush=True)
-
-
-def mark_of_touch(recording: str, touch: dict[str, Any]) -> str:
-    """Return the id of the mark that a touch became: the same for everybody, so that versions can be compared."""
-    text = f"{recording} {touch['node']} {touch['start']} {touch['end']}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def main(recording: str, height: str) -> int:

@@ -6,13 +6,12 @@ Frames count from 0, first and last belong to the step. A mark that came from a 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from recipe_app.errors import NotNow
-from recipe_app.films.review_film import mark_of_touch
 from recipe_app.operations.kinds import Node, Strict
 from recipe_app.review.rounds import Review
 
@@ -23,6 +22,8 @@ BLANK_OF = 10
 """One boundary in so many is not filled in from the touches, so that their pull on people can be measured."""
 Frame = Annotated[int, Field(ge=0, le=10_000_000)]
 Mark = dict[str, Any]
+Touch = dict[str, Any]
+"""A time that a step was touched as done, in pictures of the film, as the film's facts tell it."""
 
 
 class StepEdit(Strict):
@@ -50,19 +51,29 @@ def marks_of(
     return sorted(found.values(), key=lambda mark: (_at(mark), mark["mark"]))
 
 
-def given_marks(recording: str, touches: list[dict[str, Any]]) -> list[Mark]:
+def given_marks(recording: str, touched: Mapping[str, Touch]) -> list[Mark]:
     """Return what everybody begins with: a mark for each touched step, one boundary in ten of them left open."""
     found = []
-    for touch in touches:
-        name = mark_of_touch(recording, touch)
+    for name, touch in touched.items():
         ends = {end: None if _is_blank(recording, name, end) else touch[end] for end in ("start", "end")}
         found.append(_whole({"mark": name, "node": touch["node"], **ends}) | {"doubt": touch["doubt"]})
     return found
 
 
-def touched_marks(recording: str, touches: list[dict[str, Any]]) -> dict[str, Mark]:
-    """Return what the touches say of each mark, by its id: no boundary is left open."""
-    return {mark_of_touch(recording, touch): touch for touch in touches}
+def touched_marks(
+    recording: str, touches: Iterable[Touch], ops: Iterable[dict[str, Any]]
+) -> dict[str, Touch]:
+    """Return what the touches say of each mark, by its id: no boundary is left open.
+
+    The id is that of the touch, wherever in the film it is placed: the same for everybody and after every alignment.
+    """
+    known = {edit["mark"] for op in ops if op["kind"] == STEPS.edited for edit in op["body"]["edits"]}
+    found = {}
+    for touch in touches:
+        by_pictures = _name(f"{recording} {touch['node']} {touch['start']} {touch['end']}")
+        by_touch = _name(f"{recording} {touch['node']} {touch['ended_ns']}")
+        found[by_pictures if by_pictures in known else by_touch] = touch  # older logs name marks by pictures
+    return found
 
 
 def annotation_of(actor: str) -> int:
@@ -103,6 +114,10 @@ def require_finished(marks: list[Mark], frames: int) -> None:
 
 def _whole(edit: Mark) -> Mark:
     return StepEdit.model_validate({key: value for key, value in edit.items() if key != "doubt"}).model_dump()
+
+
+def _name(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _at(mark: Mark) -> int:

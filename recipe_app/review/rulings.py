@@ -24,8 +24,10 @@ AGREED_S = Fraction(1, 5)
 
 
 def finished(marks: Iterable[Mark]) -> list[Mark]:
-    """Return the marks that say when a step was done."""
-    return [mark for mark in marks if not (mark["removed"] or mark["missing"])]
+    """Return the marks that say when a step was done: somebody looked at both ends."""
+    return [
+        mark for mark in marks if not (mark["removed"] or mark["missing"]) and {*mark["checked"]} == {*ENDS}
+    ]
 
 
 def pairs_of_people(
@@ -43,6 +45,7 @@ def merged(recording: str, marked: Mapping[str, list[Mark]], fps: Fraction) -> l
     """Return one mark for each span that anybody marked, `choices` holding the ends they gave, in pictures.
 
     An end is checked where everybody marked it, within `AGREED_S`; otherwise the middle one stands, unchecked.
+    A touch that arrived when people had submitted is a mark that nobody looked at: nobody chose its ends.
     """
     groups: list[list[Mark]] = []
     for marks in marked.values():
@@ -57,7 +60,14 @@ def merged(recording: str, marked: Mapping[str, list[Mark]], fps: Fraction) -> l
             found.append(mark)
             own.append(found)
     most = AGREED_S * fps
-    return [_one(recording, group, len(marked), most) for group in groups]
+    brought = [_one(recording, group, len(marked), most) for group in groups]
+    looked_at = {mark["mark"] for group in groups for mark in group}
+    arrived = {mark["mark"]: mark for marks in marked.values() for mark in marks if _is_unseen(mark)}
+    return brought + [
+        mark | {"choices": {end: [] for end in ENDS}}
+        for name, mark in arrived.items()
+        if name not in looked_at
+    ]
 
 
 def pull_s(
@@ -88,6 +98,10 @@ def _spans_s(
         span = (float(mark["start"] / fps), float((mark["end"] + 1) / fps))
         found.setdefault(labels[mark["node"]], []).append(span)
     return found
+
+
+def _is_unseen(mark: Mark) -> bool:
+    return not (mark["removed"] or mark["missing"] or mark["checked"])
 
 
 def _shared(group: list[Mark], mark: Mark) -> int:

@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast
 
+import hypothesis
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from recipe_app.errors import NotNow
+from recipe_app.films.review_film import touches_of
+from recipe_app.operations.reduce import reduce_log
+from recipe_app.releases.own import OwnRecording
 from recipe_app.review.marks import (
     STEPS,
+    Mark,
     given_marks,
     marks_of,
     regions_of,
     require_finished,
+    touched_marks,
 )
+from recipe_app.review.rulings import merged, pairs_of_people
+from storage.timeline.film_place import FilmPlace
 
+SECOND_NS = 10**9
 TOUCHES = [
-    {"node": node, "start": 100 * node, "end": 100 * node + 90, "doubt": 1.5, "begun": "touch"}
+    {
+        "node": node,
+        "start": 100 * node,
+        "end": 100 * node + 90,
+        "doubt": 1.5,
+        "begun": "touch",
+        "ended_ns": node * SECOND_NS,
+    }
     for node in range(1, 501)
 ]
 BOTH = ["start", "end"]
+
+
+def given(recording: str, touches: list[dict[str, Any]], ops: Sequence[dict[str, Any]] = ()) -> list[Mark]:
+    return given_marks(recording, touched_marks(recording, touches, ops))
 
 
 def edit(actor: str, **mark: Any) -> dict[str, Any]:
@@ -29,18 +52,18 @@ def edit(actor: str, **mark: Any) -> dict[str, Any]:
 
 
 def test_a_tenth_of_the_boundaries_is_left_open_the_same_ones_for_everybody() -> None:
-    marks = given_marks("rec-1", TOUCHES)
+    marks = given("rec-1", TOUCHES)
     open_ends = [(mark["node"], end) for mark in marks for end in BOTH if mark[end] is None]
     assert 70 <= len(open_ends) <= 130
-    assert marks == given_marks("rec-1", TOUCHES)
+    assert marks == given("rec-1", TOUCHES)
     assert all(
         mark[end] in (None, touch[end]) for mark, touch in zip(marks, TOUCHES, strict=True) for end in BOTH
     )
-    others = given_marks("rec-2", TOUCHES)
+    others = given("rec-2", TOUCHES)
     assert open_ends != [(mark["node"], end) for mark in others for end in BOTH if mark[end] is None]
 
 
-@given(
+@hypothesis.given(
     st.lists(
         st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.integers(0, 900), st.booleans()), max_size=30
     )
@@ -65,6 +88,91 @@ def test_the_marks_of_a_person_are_their_own_last_ones(done: list[tuple[str, int
             last[name] = (at, gone)
     found = {mark["node"]: (mark["start"], mark["removed"]) for mark in marks_of(ops, "a", [])}
     assert found == last
+
+
+def moved(touches: list[dict[str, Any]], frames: int) -> list[dict[str, Any]]:
+    return [one | {end: one[end] + frames for end in BOTH} for one in touches]
+
+
+def looked_at(actor: str, marks: list[Mark]) -> list[dict[str, Any]]:
+    """Somebody looks at every boundary, and puts those that are open at their step's place."""
+    ends = [{"start": 100 * mark["node"], "end": 100 * mark["node"] + 90} for mark in marks]
+    return [edit(actor, **(mark | end | {"checked": BOTH})) for mark, end in zip(marks, ends, strict=True)]
+
+
+def test_another_alignment_leaves_the_marks_of_everybody_as_they_are() -> None:
+    touches = TOUCHES[:11]
+    ops = [op for actor in "ab" for op in looked_at(actor, given("rec", touches))]
+    later = given("rec", moved(touches, 1), ops)
+    marked = {actor: marks_of(ops, actor, later) for actor in "ab"}
+    assert [len(marks) for marks in marked.values()] == [11, 11]
+    assert marked == {actor: marks_of(ops, actor, given("rec", touches, ops)) for actor in "ab"}
+
+
+def test_a_touch_that_arrives_when_all_have_submitted_is_left_to_rule() -> None:
+    ops = [op for actor in "ab" for op in looked_at(actor, given("rec", TOUCHES[:10]))]
+    later = given("rec", TOUCHES[:11], ops)
+    marked = {actor: marks_of(ops, actor, later) for actor in "ab"}
+    labels = {touch["node"]: str(touch["node"]) for touch in TOUCHES}
+    assert pairs_of_people(marked, labels, Fraction(30), 2000)[0]["mean_iou"] == 1
+    found = merged("rec", marked, Fraction(30))
+    (late,) = (mark for mark in found if mark["checked"] != BOTH)
+    assert (late["node"], late["choices"]) == (11, {"start": [], "end": []})
+    assert {key: late[key] for key in later[10]} == later[10]
+    assert len(found) == 11
+
+
+def test_a_round_whose_marks_are_named_by_pictures_goes_on() -> None:
+    def by_pictures(touch: dict[str, Any]) -> str:
+        text = f"rec {touch['node']} {touch['start']} {touch['end']}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    first, other = TOUCHES[:2]
+    ops = [edit("a", mark=by_pictures(first), node=1, start=103, end=190, checked=BOTH)]
+    found = marks_of(ops, "a", given("rec", [first, other], ops))
+    assert [(mark["node"], mark["start"]) for mark in found if mark["checked"]] == [(1, 103)]
+    assert len(found) == 2
+
+
+@dataclass
+class Cooked:
+    """A recording whose film begins `film_ns` on the capture clock, 30 pictures a second."""
+
+    state: dict[str, Any]
+    film_ns: int
+    frames: Any
+
+    def place(self, host_ns: int) -> FilmPlace:
+        return FilmPlace((host_ns - self.film_ns) / SECOND_NS, 0.01)
+
+
+class Pictures:
+    fps = Fraction(30)
+
+    def __len__(self) -> int:
+        return 3000
+
+
+def test_a_touch_is_told_with_its_moment_wherever_the_film_is_placed() -> None:
+    steps = {str(node): {"label": f"Do-step {node}", "text": ""} for node in (1, 2, 3)}
+    body = {"order": [1, 2, 3], "steps": steps, "edges": [], "planned": []}
+    ops = [{"kind": "recording", "host_ns": 0, "body": body}]
+    for kind, node, at_s in (
+        ("done", 1, 7),
+        ("start", 2, 8),
+        ("done", 2, 9),
+        ("start", 2, 11),
+        ("done", 2, 12),
+    ):
+        ops.append({"kind": kind, "host_ns": at_s * SECOND_NS, "body": {"node": node}})
+    log = [{"op_id": str(n), "n": n, "device": "t", "seen": 0} | op for n, op in enumerate(ops)]
+    for film_s in (5, 6, 8):
+        cooked = Cooked(reduce_log(log), film_s * SECOND_NS, Pictures())
+        told = [
+            (one["node"], one["end"], one["ended_ns"]) for one in touches_of(cast("OwnRecording", cooked))
+        ]
+        ends = [(node, at_s) for node, at_s in ((1, 7), (2, 9), (2, 12)) if at_s > film_s]
+        assert told == [(node, 30 * (at_s - film_s) - 1, at_s * SECOND_NS) for node, at_s in ends]
 
 
 @pytest.mark.parametrize(

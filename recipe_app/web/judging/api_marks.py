@@ -107,7 +107,8 @@ def review(tools: Tools, recording: str) -> dict[str, Any]:
     """Say who marks a recording and how far they are; when all have submitted, how well they agree."""
     facts, ops = film_facts(tools, recording), tools.records.ops(recording)
     here, said = round_of(ops, STEPS), _people(tools, recording)
-    given, fps = given_marks(recording, facts["touches"]), Fraction(*facts["fps"])
+    touched, fps = touched_marks(recording, facts["touches"], ops), Fraction(*facts["fps"])
+    given = given_marks(recording, touched)
     marked = {person: marks_of(ops, person, given) for person in here.people}
     for one in said["people"]:
         one["boundaries_left"] = _open(marked[one["person"]])
@@ -117,7 +118,7 @@ def review(tools: Tools, recording: str) -> dict[str, Any]:
     labels = {step["node"]: step["label"] for step in facts["steps"]}
     return said | {
         "agreement": pairs_of_people(marked, labels, fps, facts["frames"]),
-        "pull": pull_s(marked, touched_marks(recording, facts["touches"]), given, fps),
+        "pull": pull_s(marked, touched, given, fps),
         "to_rule": _open(merged(recording, marked, fps)),
     }
 
@@ -148,7 +149,7 @@ def marks(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
     facts, ops = film_facts(tools, recording), tools.records.ops(recording)
     here = round_of(ops, STEPS)
     here.require_member(visitor.actor)
-    mine = marks_of(ops, visitor.actor, given_marks(recording, facts["touches"]))
+    mine = marks_of(ops, visitor.actor, _given(recording, facts, ops))
     return {"marks": mine, "submitted": _is_submitted(here, visitor.actor)}
 
 
@@ -161,7 +162,7 @@ def marks_of_person(tools: Tools, visitor: Asking, recording: str, person: str) 
         here.require_member(visitor.actor)
     if person not in here.people:
         raise NotFound("nobody {name!r} marked this recording", name=person[:40])
-    return {"marks": marks_of(ops, person, given_marks(recording, facts["touches"]))}
+    return {"marks": marks_of(ops, person, _given(recording, facts, ops))}
 
 
 def edit(tools: Tools, visitor: Asking, recording: str, body: Edits) -> dict[str, Any]:
@@ -175,7 +176,7 @@ def submit(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[
     """Take what somebody marked as a version of the recording's steps."""
     facts, ops = film_facts(tools, recording), tools.records.ops(recording)
     round_of(ops, STEPS).require_member(visitor.actor)
-    mine = marks_of(ops, visitor.actor, given_marks(recording, facts["touches"]))
+    mine = marks_of(ops, visitor.actor, _given(recording, facts, ops))
     version = _version(tools, visitor, recording, mine, annotation_of(visitor.actor))
     tools.records.note(STEPS.submitted, recording, {"version": version}, actor=visitor.actor)
     return {"version": version, "annotation": annotation_of(visitor.actor)}
@@ -213,9 +214,13 @@ def _given_to_rule(tools: Collaborators, recording: str) -> list[Mark]:
     facts, ops = film_facts(tools, recording), tools.records.ops(recording)
     here = round_of(ops, STEPS)
     here.require_complete()
-    given = given_marks(recording, facts["touches"])
+    given = _given(recording, facts, ops)
     marked = {person: marks_of(ops, person, given) for person in here.people}
     return merged(recording, marked, Fraction(*facts["fps"]))
+
+
+def _given(recording: str, facts: dict[str, Any], ops: list[dict[str, Any]]) -> list[Mark]:
+    return given_marks(recording, touched_marks(recording, facts["touches"], ops))
 
 
 def _without_choices(marks: list[Mark]) -> list[Mark]:
