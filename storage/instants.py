@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sensors.array_types import Int64
-from storage.errors import StorageError
+from sensors.errors import SensorError
+from storage.errors import FilesFreed, StorageError, pass_on_trouble
+
+if TYPE_CHECKING:
+    from storage.reading.cameras import PlaceInTake
 
 TICKS_PER_S = 10_000_000
 INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"
@@ -30,16 +34,20 @@ class Instant:
     """One row of the index.
 
     `rows`: sample of each stream, by its short name, absent where none is near; `dt_us` how much later it was taken;
-    `files`: for cameras the file that the row counts in; `slices`: half-open sample ranges until the next master
-    frame; `poses`: (position_m (3,), rotation w x y z (4,)), absent where unknown; `worlds`: the world frame of each
-    pose, counted from 0 at each start of the headset's app: poses of different ones cannot be compared.
+    for cameras a row counts through the chapters of its take, as `recording.camera("gopro/video", takes["gopro"])`
+    does, and is absent too where a chapter before is damaged or not here; `files`: the file that shows it, and
+    `file_rows` its number in that file; `slices`: half-open sample ranges until the next master frame; `poses`:
+    (position_m (3,), rotation w x y z (4,)), absent where unknown; `worlds`: the world frame of each pose, counted
+    from 0 at each start of the headset's app: poses of different ones cannot be compared.
     """
 
     master_index: int
     ticks: int
     rows: dict[str, int] = field(default_factory=dict)
     dt_us: dict[str, int] = field(default_factory=dict)
+    takes: dict[str, int] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    file_rows: dict[str, int] = field(default_factory=dict)
     slices: dict[str, tuple[int, int]] = field(default_factory=dict)
     poses: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     worlds: dict[str, int] = field(default_factory=dict)
@@ -48,9 +56,20 @@ class Instant:
 class Instants:
     """The index of one recording: `instants[k]` is the k-th frame of the master. Raises NotIndexed."""
 
-    def __init__(self, path: Path, recording_id: str, streams: Sequence[str]) -> None:
-        """Nothing is read before it is asked for; `streams` are the full names of the recording's streams."""
+    def __init__(
+        self,
+        path: Path,
+        recording_id: str,
+        streams: Sequence[str],
+        place_in_take: Callable[[str], PlaceInTake],
+    ) -> None:
+        """Nothing is read before it is asked for; `streams` are the full names of the recording's streams.
+
+        `place_in_take` finds a camera's file among those of its camera, or raises FilesFreed, SensorError.
+        """
         self._path, self._id, self._streams = path, recording_id, streams
+        self._place_in_take = place_in_take
+        self._places: dict[str, PlaceInTake | None] = {}
 
     def _table(self, path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         import pyarrow.parquet as pq
@@ -100,12 +119,28 @@ class Instants:
         return str(self._index[1].get("clock_of", ""))
 
     def rows_of(self, name: str) -> Int64:
-        """Sample of a stream at every frame, (n,); -1 where none is near. Raises KeyError."""
-        return np.asarray(self._index[0]["master_i" if name == self.master else f"{name}_i"], np.int64)
+        """Sample of a stream at every frame, (n,), as `Instant.rows`; -1 where there is none. Raises KeyError."""
+        rows, numbers = self.file_rows_of(name), self._index[0].get(f"{self._column(name)}_file")
+        if numbers is None:
+            return rows
+        for number in np.unique(numbers[rows >= 0]):
+            place, here = self._place_of(self._index[1]["files"][number]), numbers == number
+            rows[here] = rows[here] + place.first_picture if place is not None else -1
+        return rows
+
+    def file_rows_of(self, name: str) -> Int64:
+        """Sample of a stream at every frame, (n,), a camera's in its file of `files_of`; -1 where none is near.
+
+        Raises KeyError.
+        """
+        return np.array(self._index[0][f"{self._column(name)}_i"], np.int64)
+
+    def _column(self, name: str) -> str:
+        return "master" if name == self.master else name
 
     def files_of(self, name: str) -> list[str]:
         """For a camera, the file that the row counts in at every frame; nothing where none is near."""
-        column = self._index[0]["master_file" if name == self.master else f"{name}_file"]
+        column = self._index[0][f"{self._column(name)}_file"]
         files = [*self._index[1]["files"], ""]
         return [str(files[number]) for number in column]
 
@@ -138,21 +173,39 @@ class Instants:
         columns, about = self._index
         here = {name: values[master_index] for name, values in columns.items()}
         found = Instant(master_index, int(here["master_ticks"]))
-        found.rows[self.master] = int(here["master_i"])
-        found.dt_us[self.master] = 0
-        if "master_file" in here:
-            found.files[self.master] = str(about["files"][int(here["master_file"])])
-        for name in (n.removesuffix("_dt_us") for n in columns if n.endswith("_dt_us")):
-            if here[f"{name}_i"] >= 0:
-                found.rows[name], found.dt_us[name] = int(here[f"{name}_i"]), int(here[f"{name}_dt_us"])
-                if f"{name}_file" in here:
-                    found.files[name] = str(about["files"][int(here[f"{name}_file"])])
+        for name in self.names:
+            column = self._column(name)
+            row = int(here[f"{column}_i"])
+            if row < 0:
+                continue
+            found.dt_us[name] = int(here.get(f"{name}_dt_us", 0))
+            if f"{column}_file" in here:
+                self._add_picture(found, name, str(about["files"][int(here[f"{column}_file"])]), row)
+            else:
+                found.rows[name] = row
         for name in (n.removesuffix("_i0") for n in columns if n.endswith("_i0")):
             found.slices[name] = (int(here[f"{name}_i0"]), int(here[f"{name}_i1"]))
         found.poses.update(self._poses_at(master_index))
         worlds = {name: self._poses.get(f"{name}_world") for name in found.poses}
         found.worlds.update({n: int(world[master_index]) for n, world in worlds.items() if world is not None})
         return found
+
+    def _add_picture(self, found: Instant, name: str, file: str, row: int) -> None:
+        found.files[name], found.file_rows[name] = file, row
+        place = self._place_of(file)
+        if place is not None:
+            found.rows[name] = place.first_picture + row
+            if place.take is not None:
+                found.takes[name] = place.take
+
+    def _place_of(self, file: str) -> PlaceInTake | None:
+        if file not in self._places:
+            try:
+                self._places[file] = self._place_in_take(file)
+            except (SensorError, FilesFreed) as error:
+                pass_on_trouble(error)
+                self._places[file] = None
+        return self._places[file]
 
     def _poses_at(self, row: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         poses = self._poses

@@ -26,7 +26,7 @@ from storage.privacy import AROUND, Pauses, hidden_packets, pauses_of
 if TYPE_CHECKING:
     from sensors.hololens.headset_stream import HeadsetStream
     from storage.calibration import ConstantTable
-    from storage.reading.cameras import CameraStream
+    from storage.reading.cameras import CameraStream, PlaceInTake
     from storage.reading.inertial import Samples
     from storage.reading.pictures import DepthFrame, Frame
     from storage.reading.records import Records
@@ -194,7 +194,13 @@ class Recording:
     @cached_property
     def instants(self) -> Instants:
         """The frames of the master as synchronization indexed them."""
-        return Instants(self.path, self.id, self.streams)
+        return Instants(self.path, self.id, self.streams, self._place_in_take)
+
+    def _place_in_take(self, file: str) -> PlaceInTake:
+        from storage.reading.cameras import place_in_take
+
+        path = self.readable / file
+        return place_in_take(self.gopro_files.get(path.parent.name, []), path)
 
     def at(self, master_index: int) -> Instant:
         """Return what every stream held at the instant of a master frame. Raises NotIndexed, IndexError."""

@@ -136,7 +136,7 @@ class HeadsetFrames:
         chapters = zip(film.take.first_frames, film.take.chapters, strict=True)
         starts = {f"{film.camera}/{chapter.path.name}": first for first, chapter in chapters}
         first = np.array([starts.get(file, -1) for file in instants.files_of(film.camera)], np.int64)
-        rows = instants.rows_of(film.camera)
+        rows = instants.file_rows_of(film.camera)
         number = np.where((rows >= 0) & (first >= 0), rows + first, -1)
         there = np.maximum(number, 0)
         taken = np.where(number >= 0, film.frames.capture_ns[there], UNKNOWN)

@@ -5,7 +5,7 @@ Media time is seconds from the first picture of a take, all its chapters togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sensors.gopro.media import open_media
 from sensors.gopro.names import group_takes
 from sensors.gopro.take import Take, open_take
 from storage.errors import UnknownStream
@@ -83,6 +84,24 @@ class CameraStream:
                     yield SoundBlock(float(begin + length), samples, frame.sample_rate)
                     length += Fraction(frame.samples, frame.sample_rate)
             begin += length
+
+
+class PlaceInTake(NamedTuple):
+    """Where a camera's file stands in the streams of its takes."""
+
+    take: int | None
+    "Number of the take; None for a file that no camera named: no take holds it."
+    first_picture: int
+    "Number in the take of its first picture."
+
+
+def place_in_take(files: Iterable[Path], path: Path) -> PlaceInTake:
+    """Find a file among those of its camera. Raises SensorError where a chapter before it cannot be counted."""
+    for number, take in enumerate(group_takes(files)):
+        if path in take.paths:
+            before = take.paths[: take.paths.index(path)]
+            return PlaceInTake(number, sum(len(open_media(chapter).frame_pts) for chapter in before))
+    return PlaceInTake(None, 0)
 
 
 def camera_stream(files: Mapping[str, list[Path]], name: str, take: int) -> CameraStream:

@@ -112,7 +112,7 @@ def _encode(
 
 def _panel(name: str, here: Instant, source: PictureSource) -> Panel:
     """The picture of one stream at one instant, or why there is none."""
-    row = here.rows.get(name)
+    row = here.file_rows.get(name, here.rows.get(name))
     if row is None:
         return Panel(name, None, "no picture near this instant")
     if source.hides(row, here.files.get(name)):

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from sensors.gopro.media import open_media
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap
 from sync.batch.job import synchronize
@@ -74,9 +75,39 @@ def test_the_tiny_chapter_is_in_the_index(made, take):
     with open_recording(take) as recording:
         row = table["gopro_file"].index(2)
         here = recording.at(row)
-        shown = here.rows["gopro"]
+        shown = here.file_rows["gopro"]
         assert here.files["gopro"] == "gopro/GH030001.MP4"
         assert abs(made[1]((STARTS[2] + shown) * PERIOD_S) - here.ticks) < 0.6 * PERIOD_S * 1e7
+
+
+@pytest.mark.parametrize("master", [None, "gopro"])
+def test_an_instant_names_the_picture_that_the_camera_s_stream_gives(made, take, master):
+    synchronize(take, master=master)
+    table = pq.read_table(take / "sync" / "index.parquet").to_pydict()
+    numbers = table["gopro_file" if master is None else "master_file"]
+    with open_recording(take) as recording:
+        rows = recording.instants.rows_of("gopro")
+        for chapter, path in enumerate(sorted((take / "gopro").glob("*.MP4"))):
+            k = numbers.index(chapter) + 5
+            here = recording.at(k)
+            stream = recording.camera("gopro/video", here.takes["gopro"])
+            with stream.pictures() as pictures, open_media(path).pictures() as alone:
+                picture = pictures.number(here.rows["gopro"], 64)
+                assert np.array_equal(picture.rgb, alone.number(here.file_rows["gopro"], 64).rgb)
+            assert abs(made[1](picture.time_s) - here.ticks) < 0.6 * PERIOD_S * 1e7
+            assert rows[k] == here.rows["gopro"]
+
+
+def test_behind_a_damaged_chapter_no_picture_has_a_number_of_the_take(made, take):
+    synchronize(take)
+    numbers = pq.read_table(take / "sync" / "index.parquet").to_pydict()["gopro_file"]
+    (take / "gopro" / "GH010001.MP4").write_bytes(b"no film")
+    with open_recording(take) as recording:
+        here = recording.at(numbers.index(1) + 5)
+        assert here.files["gopro"] == "gopro/GH020001.MP4"
+        assert 0 <= here.file_rows["gopro"] < 10
+        assert "gopro" not in here.rows
+        assert (recording.instants.rows_of("gopro")[np.array(numbers) == 1] == -1).all()
 
 
 def test_the_camera_as_master_counts_through_its_chapters(made, take):

@@ -126,6 +126,18 @@ def test_the_clip_of_a_card_that_is_not_here_yet_lends_no_shutter(swapped, take,
     assert pair["evidence"]["timestamps"]["source"] == ("shutter" if tells_created else "none")
 
 
+def test_an_instant_names_the_clip_that_its_picture_is_of(swapped, take):
+    synchronize(take)
+    with open_recording(take) as recording:
+        at_s = recording.instants.seconds
+        for clip, begin_s in enumerate(BEGINS_S):
+            here = recording.at(int(np.searchsorted(at_s, begin_s + 4.0)))
+            media_s = recording.camera("gopro/video", here.takes["gopro"]).t_s[here.rows["gopro"]]
+            assert here.takes == {"gopro": clip}
+            truth = truth_ticks(swapped[1], media_s, begin_s)
+            assert abs(int(truth) - here.ticks) < 0.6 * PERIOD_S * 1e7
+
+
 def test_the_report_places_each_clip_by_its_shutter(take):
     with open_recording(take) as recording:
         files = read_cameras(recording, [], {})
