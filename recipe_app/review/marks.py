@@ -52,11 +52,21 @@ def marks_of(
 
 
 def given_marks(recording: str, touched: Mapping[str, Touch]) -> list[Mark]:
-    """Return what everybody begins with: a mark for each touched step, one boundary in ten of them left open."""
-    found = []
-    for name, touch in touched.items():
-        ends = {end: None if _is_blank(recording, name, end) else touch[end] for end in ("start", "end")}
-        found.append(_whole({"mark": name, "node": touch["node"], **ends}) | {"doubt": touch["doubt"]})
+    """Return what everybody begins with: a mark for each touched step, one boundary in ten of them left open.
+
+    A start that nobody touched is where another step ended: both are open or neither. One end of each mark is known.
+    """
+    found, open_at = [], set()
+    for name, touch in sorted(touched.items(), key=lambda one: (one[1]["end"], one[0])):
+        start, end = touch["start"], touch["end"]
+        is_touched = touch["begun"] == "touch"
+        if _is_blank(recording, name, "start") if is_touched else start in open_at:
+            start = None
+        elif _is_blank(recording, name, "end"):
+            open_at.add(end + 1)
+            end = None
+        mark = _whole({"mark": name, "node": touch["node"], "start": start, "end": end})
+        found.append(mark | {"doubt": touch["doubt"]})
     return found
 
 

@@ -59,6 +59,7 @@ def test_a_tenth_of_the_boundaries_is_left_open_the_same_ones_for_everybody() ->
     assert all(
         mark[end] in (None, touch[end]) for mark, touch in zip(marks, TOUCHES, strict=True) for end in BOTH
     )
+    assert all(mark["start"] is not None or mark["end"] is not None for mark in marks)
     others = given("rec-2", TOUCHES)
     assert open_ends != [(mark["node"], end) for mark in others for end in BOTH if mark[end] is None]
 
@@ -88,6 +89,16 @@ def test_the_marks_of_a_person_are_their_own_last_ones(done: list[tuple[str, int
             last[name] = (at, gone)
     found = {mark["node"]: (mark["start"], mark["removed"]) for mark in marks_of(ops, "a", [])}
     assert found == last
+
+
+def test_an_open_boundary_is_told_nowhere_else() -> None:
+    chain = [one | {"start": one["start"] - 9, "begun": "end of the step before"} for one in TOUCHES]
+    places = [(mark["start"], mark["end"]) for mark in given("rec-1", chain)]
+    open_starts = [number for number, (start, _) in enumerate(places) if start is None]
+    assert 30 <= len(open_starts) <= 70
+    assert open_starts == [number + 1 for number, (_, end) in enumerate(places[:-1]) if end is None]
+    assert places[0][0] == chain[0]["start"], "nothing ended there"
+    assert (None, None) not in places
 
 
 def moved(touches: list[dict[str, Any]], frames: int) -> list[dict[str, Any]]:

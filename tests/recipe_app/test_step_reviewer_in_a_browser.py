@@ -189,12 +189,20 @@ def test_steps_are_marked_by_keyboard_and_released(
 
 
 def test_films_are_served_in_parts_to_whom_the_address_was_given(
-    kitchen: Any, cooked: tuple[str, Path, Kitchen], desk: Desk
+    kitchen: Any, cooked: tuple[str, Path, Kitchen], desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording, folder, _ = cooked
     one, other = kitchen.desk("annotator"), kitchen.desk("researcher")
     film = f"/api/v1/desk/recordings/{recording}/film"
     address = one.get(film).json()["address"]
+    monkeypatch.setattr("recipe_app.review.marks.BLANK_OF", 1)
+    told = [
+        (touch["start"] is None, touch["end"] is None) for touch in one.get(film).json()["facts"]["touches"]
+    ]
+    assert told == [(False, True), (True, False), (False, True), (True, False)], (
+        "an open boundary is not told"
+    )
+    monkeypatch.undo()
     content = film_of(folder, 360).read_bytes()
     part = one.get(address, headers={"range": "bytes=1000-1999"})
     assert (part.status_code, part.content) == (206, content[1000:2000])

@@ -19,6 +19,7 @@ from recipe_app.films.review_film import film_of, front_film_of
 from recipe_app.operations.kinds import Strict
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
+from recipe_app.review.marks import given_marks, touched_marks
 from recipe_app.store import tables
 from recipe_app.web.door.access import Asking, Route, Tools
 from storage.permission import Purpose, ask
@@ -68,8 +69,15 @@ def film_facts(tools: Collaborators, recording: str) -> dict[str, Any]:
 
 
 def film(tools: Tools, visitor: Asking, recording: str, height: Height = HEIGHTS[0]) -> dict[str, Any]:
-    """Say how the film of a recording is, with an address of it that holds for an hour when it is ready."""
+    """Say how the film of a recording is, with an address of it that holds for an hour when it is ready.
+
+    Of the touches what is left open to who marks is told to nobody.
+    """
     state = tools.films.state(film_folder(tools, recording), _height(height))
+    if state["state"] == "ready":
+        facts = state["facts"]
+        touched = touched_marks(recording, facts["touches"], tools.records.ops(recording))
+        state |= {"facts": facts | {"touches": given_marks(recording, touched)}}
     return _addressed(tools, visitor, recording, state, height)
 
 

@@ -23,7 +23,8 @@ async function look() { // the film helps, and is not needed
 
 function jump(error) {
   const touch = touches.find(({ node }) => node === error.node);
-  if (film && touch) film.around(Math.round((touch.start + touch.end) / 2), Math.max(LOOK_S, (touch.end - touch.start) / film.fps));
+  const start = touch?.start ?? touch?.end, end = touch?.end ?? start; // one of them may be left open
+  if (film && touch) film.around(Math.round((start + end) / 2), Math.max(LOOK_S, (end - start) / film.fps));
   else say(t("judge.not_in_film"));
 }
 

@@ -114,10 +114,10 @@ export class Lanes {
     }
   }
 
-  #touch({ node, start, end, doubt }, colour) { // as wide as its doubt
-    const y = this.top + this.rows.get(node) * LANE;
+  #touch({ node, start, end, doubt }, colour) { // as wide as its doubt; nothing where the boundary is left open
+    const y = this.top + this.rows.get(node) * LANE, known = [start, end === null ? null : end + 1].filter((frame) => frame !== null);
     this.pen.fillStyle = colour("--line");
-    for (const frame of [start, end + 1]) this.pen.fillRect(this.x(frame - doubt), y, Math.max(2, this.x(frame + doubt) - this.x(frame - doubt)), LANE);
+    for (const frame of known) this.pen.fillRect(this.x(frame - doubt), y, Math.max(2, this.x(frame + doubt) - this.x(frame - doubt)), LANE);
   }
 
   #mark({ mark, node, start, end, checked }, boundary, colour) {

@@ -29,7 +29,7 @@ async function errorsOf({ facts }) {
   if (!("errors" in root.dataset)) return [];
   const { errors } = await ask(`${base}/errors`);
   const text = (error) => error.categories.map((number) => t(`category.${number}`)).join(", ") || t("error.no_step");
-  return errors.flatMap((error) => facts.touches.filter(({ node }) => node === error.node).map(({ start, end }) => ({ start, end, text: text(error) })));
+  return errors.flatMap((error) => facts.touches.filter(({ node }) => node === error.node).map(({ start, end }) => ({ start: start ?? end, end: end ?? start, text: text(error) })));
 }
 
 function open({ video, front, facts, film }, said) {
