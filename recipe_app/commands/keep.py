@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,11 @@ from storage.shell.output_options import OutputFolder, output, output_file
 from storage.shell.outputs import write_into
 from storage.shell.progress import Bar
 
+NOT_LISTED = (
+    "withdrawals after this backup was made are not known here: copy _app/withdrawals.jsonl of the installation that "
+    "it is of into DATA/_app and start the app, or run `kitchensync withdraw` for them again"
+)
+
 
 @click.command()
 @output_file("file")
@@ -25,7 +31,8 @@ from storage.shell.progress import Bar
 def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
     """Back up what the recipe app remembers into FILE, while it runs.
 
-    People, tablets, every operation, voice notes, uploaded recipes; not the recordings themselves. With --force FILE
+    People, tablets, every operation, voice notes, uploaded recipes, the list of withdrawals; not the recordings
+    themselves. With --force FILE
     is replaced when the new one is whole and was read back; a kill in between leaves the old one.
 
     \b
@@ -66,21 +73,24 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
     """Restore a backup into a data folder or database that holds nothing of the app yet.
 
     Every hash and the chain of the log are proven first; the chain needs the `_app/app.key` of the installation that
-    the backup is of: copy it into DATA/_app before. People sign in anew; tablets stay paired.
+    the backup is of: copy it into DATA/_app before. Copy
+    `_app/withdrawals.jsonl` too: what it lists is destroyed again. People sign in anew; tablets stay paired.
 
     \b
     Example: kitchensync restore kitchen.backup --data recordings
     """
     from recipe_app.commands.at_rest import memory
+    from recipe_app.store.backup import WITHDRAWALS
     from recipe_app.store.keys import kept_key
     from recipe_app.store.restore import restore as put_back
     from recipe_app.web.serve import APP_FOLDER
 
     place, recipes = _place(data, database)
     key = kept_key(data / APP_FOLDER)
+    is_listed = (data / APP_FOLDER / WITHDRAWALS).exists()
     manifest = put_back(file, place, recipes, key=key, without_key=without_key)
-    with memory(data, database):  # what was withdrawn since the backup is destroyed as it is opened
-        return _answer("restore/1", file, manifest)
+    with memory(data, database):  # what is listed as withdrawn is destroyed as it is opened
+        return _answer("restore/1", file, manifest, warnings=() if is_listed else (NOT_LISTED,))
 
 
 @click.command("take-dump")
@@ -189,6 +199,7 @@ def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
     return database or data / APP_FOLDER / "app.db", data / APP_FOLDER / "recipes"
 
 
-def _answer(schema: str, file: Path, manifest: dict[str, Any]) -> Answer:
+def _answer(schema: str, file: Path, manifest: dict[str, Any], warnings: Sequence[str] = ()) -> Answer:
     words = f"{file}: {manifest['operations']} operations, log ends with {manifest['last_hash'][:12]}"
-    return Answer({**manifest, "schema": schema, "file": str(file)}, lambda _: click.echo(words))
+    said = {**manifest, "schema": schema, "file": str(file), "warnings": list(warnings)}
+    return Answer(said, lambda _: click.echo(words), warnings)

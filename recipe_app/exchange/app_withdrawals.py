@@ -20,12 +20,12 @@ from sqlalchemy import select
 from recipe_app.errors import BadSetup
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
-from recipe_app.store.backup import back_up, check
+from recipe_app.store.backup import WITHDRAWALS, back_up, check
 from recipe_app.store.destruction import ToDestroy, destroy, found_of, naming, scrub
 from storage.disk.self_check import append_line, read_sound_lines
 from storage.withdraw.withdrawal import WithdrawnPlace
 
-WITHDRAWALS, BACKUPS = "withdrawals.jsonl", "backups.jsonl"
+BACKUPS = "backups.jsonl"
 SCHEMA, CLEANED = "app-withdrawal/1", "app-withdrawal-cleaned/1"
 DOWNLOADED = "downloaded"
 OF_THE_SERVER = (
@@ -83,6 +83,7 @@ def note_done(own: Path, places: list[WithdrawnPlace]) -> None:
 
 def apply(own: Path, records: AppRecords, place: Path | str) -> str:
     """Destroy what was noted and is still there; return why some of it may still lie there, or nothing."""
+    (own / WITHDRAWALS).touch(mode=0o600)  # an empty list says that there was none, for whoever moves the app
     lines = list(read_sound_lines(own / WITHDRAWALS))
     noted = [line for line in lines if line["schema"] == SCHEMA]
     if not noted:

@@ -6,6 +6,7 @@
     tables.jsonl    the same as a logical dump (PostgreSQL): one object a row, {"table": .., "row": {..}}, the log
                     first; bytes are base64. What is derived from the log is left out and made again by a restore
     recipes/*.json  the recipes that were uploaded
+    withdrawals.jsonl  what was withdrawn before: a restore elsewhere destroys it too
 
 Sign-ins and codes are not kept: whoever takes an old backup must not let people in who have left since.
 """
@@ -37,6 +38,8 @@ from storage.shell.outputs import written
 
 SCHEMA = "app-backup/1"
 MANIFEST, COPY, DUMP, RECIPES = "backup.json", "app.db", "tables.jsonl", "recipes"
+WITHDRAWALS = "withdrawals.jsonl"
+"""Beside the database: what was withdrawn, and the proofs."""
 KEPT = (tables.op, tables.unfiled, tables.credential, tables.device_key, tables.voice, tables.picture)
 """Tables of a logical dump, in an order in which their rows can be put back."""
 NOT_KEPT = (tables.login, tables.ticket, tables.attempt)
@@ -119,6 +122,8 @@ def _write(
                 facts = _dump(place, key, writer, tell)
             for path in sorted(recipes.glob("*.json")) if recipes.is_dir() else ():
                 writer.add(f"{RECIPES}/{path.name}", path.read_bytes())
+            if (withdrawals := recipes.parent / WITHDRAWALS).is_file():
+                writer.add(WITHDRAWALS, withdrawals.read_bytes())
             manifest = {
                 "schema": SCHEMA,
                 "made_utc_ns": utc_ns,

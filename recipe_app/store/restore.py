@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import io
 import json
 import os
 import re
@@ -19,10 +20,21 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from recipe_app.errors import BadSetup
 from recipe_app.store import oplog, projections, tables
-from recipe_app.store.backup import COPY, DUMP, KEPT, NOT_KEPT, RECIPES, is_made_with, opened, proven
+from recipe_app.store.backup import (
+    COPY,
+    DUMP,
+    KEPT,
+    NOT_KEPT,
+    RECIPES,
+    WITHDRAWALS,
+    is_made_with,
+    opened,
+    proven,
+)
 from recipe_app.store.database import Database, open_database
 from sensors.files_on_disk import sync_path
 from storage.disk.durable import LOCAL
+from storage.disk.self_check import append_line, read_sound_lines, sound_lines
 
 BATCH = 500
 STAGED = ".restore-"
@@ -41,7 +53,9 @@ def restore(
     """
     with opened(source) as (archive, manifest):
         if odd := [
-            name for name in manifest["files"] if name not in (COPY, DUMP) and not _RECIPE.fullmatch(name)
+            name
+            for name in manifest["files"]
+            if name not in (COPY, DUMP, WITHDRAWALS) and not _RECIPE.fullmatch(name)
         ]:
             raise BadSetup(f"{source}: holds {odd[0]!r}, which no backup of this app does")
         if isinstance(place, Path):
@@ -53,6 +67,7 @@ def restore(
             )
         target = recipes if isinstance(place, str) else place
         try:
+            _take_withdrawals(source, archive, manifest, recipes.parent / WITHDRAWALS)
             with _recipes_proven(source, archive, manifest, recipes) as put:
                 if isinstance(place, Path):
                     _into_file(source, archive, manifest, place, put, key)
@@ -68,6 +83,18 @@ def _refuse_taken(place: Path) -> None:
     for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm", "-journal"))):
         if path.exists():
             raise BadSetup(f"{path}: is there already; move it away, or restore into another --data")
+
+
+def _take_withdrawals(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], target: Path) -> None:
+    """Add what the backup knows to be withdrawn to the list beside the database."""
+    if WITHDRAWALS not in manifest["files"]:
+        return
+    content = io.BytesIO()
+    proven(source, archive, manifest, WITHDRAWALS, content.write)
+    known = list(read_sound_lines(target))
+    for line in sound_lines(content.getvalue()):
+        if line not in known:
+            append_line(target, line)
 
 
 @contextlib.contextmanager

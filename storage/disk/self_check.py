@@ -76,6 +76,11 @@ def append_line(path: Path, value: dict[str, Any]) -> None:
 def read_sound_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects that are as they were written; none where there is no file. Raises OSError."""
     if path.exists():
-        for line in whole_lines(path.read_bytes()):
-            if is_sound(line):
-                yield json.loads(line)
+        yield from sound_lines(path.read_bytes())
+
+
+def sound_lines(text: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a text, one a line, that are as they were written."""
+    for line in whole_lines(text):
+        if is_sound(line):
+            yield json.loads(line)

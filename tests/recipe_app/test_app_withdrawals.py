@@ -148,6 +148,34 @@ def test_an_old_backup_is_restored_without_what_was_withdrawn_since(withdrawn: A
     database.close()
 
 
+def test_nobody_who_withdrew_comes_back_on_another_computer(withdrawn: Any, tmp_path: Path) -> None:
+    kitchen, own = withdrawn, withdrawn.data / "_app"
+    assert run("backup", tmp_path / "before.backup", "--data", kitchen.data)[0] == 0
+    (tmp_path / "before.backup").rename(tmp_path / "on a stick")  # where no withdrawal finds it
+    assert run("withdraw", kitchen.data / "soup_1")[0] == 0
+    assert run("backup", tmp_path / "after.backup", "--data", kitchen.data)[0] == 0
+
+    def restored(name: str, backup: str, *files: str) -> tuple[Path, Any]:
+        (tmp_path / name / "_app").mkdir(parents=True, exist_ok=True)
+        for file in files:
+            shutil.copy(own / file, tmp_path / name / "_app")
+        code, said = run("restore", tmp_path / backup, "--data", tmp_path / name)
+        assert code == 0, said
+        return tmp_path / name, said
+
+    as_documented, said = restored("new", "on a stick", "app.key", "withdrawals.jsonl")
+    assert files_with(as_documented, SAID.encode(), b"canary tone") == []
+    assert said["warnings"] == []
+    unknowing, said = restored("other", "on a stick", "app.key")
+    assert files_with(unknowing, SAID.encode()) != []
+    assert len(said["warnings"]) == 1, "it cannot know, and says so"
+    listed, _ = restored("third", "after.backup", "app.key")
+    (listed / "_app" / "app.db").unlink()
+    _, said = restored("third", "on a stick")
+    assert files_with(listed, SAID.encode(), b"canary tone") == [], "the newer backup had the list"
+    assert said["warnings"] == []
+
+
 def test_a_tablet_forgets_it_and_then_nothing_is_open(withdrawn: Any) -> None:
     kitchen = withdrawn
     assert kitchen.tablet.get("/api/v1/me").json()["device"]["destroyed"] == []
