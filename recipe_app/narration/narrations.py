@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
+from math import ceil
 from pathlib import Path
-from random import Random
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -86,14 +88,19 @@ def fine_grained(
 
 
 def drawn(recordings: Mapping[str, str], seed: int, share: Fraction = Fraction(1, 5)) -> frozenset[str]:
-    """Draw the recordings to narrate, name -> recipe: a share of each recipe's, rounded up, the same for one seed."""
+    """Draw the recordings to narrate, name -> recipe: a share of each recipe's, rounded up, the same for one seed.
+
+    Each recording has a place of its own in the draw: another one that arrives displaces one at most.
+    """
     found: set[str] = set()
-    for recipe in sorted(set(recordings.values())):
-        names = sorted(name for name, its in recordings.items() if its == recipe)
-        found |= set(
-            Random(f"{seed} {recipe}").sample(names, -(-len(names) * share.numerator // share.denominator))
-        )
+    for recipe in set(recordings.values()):
+        names = sorted((name for name, its in recordings.items() if its == recipe), key=partial(_lot, seed))
+        found |= set(names[: ceil(len(names) * share)])
     return frozenset(found)
+
+
+def _lot(seed: int, name: str) -> bytes:
+    return hashlib.sha256(f"{seed} {name}".encode()).digest()
 
 
 SCHEMA = "narrations/1"

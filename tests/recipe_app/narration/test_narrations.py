@@ -109,6 +109,17 @@ def test_a_fifth_of_each_recipe_is_drawn(recordings: dict[str, str], seed: int) 
         assert len(found & set(its)) == -(-len(its) // 5)
 
 
+@given(st.lists(st.text("abc", min_size=1), unique=True, max_size=40), st.integers())
+def test_a_recording_that_arrives_displaces_one_at_most(names: list[str], seed: int) -> None:
+    before: frozenset[str] = frozenset()
+    for count, name in enumerate(names, 1):
+        found = drawn(dict.fromkeys(names[:count], "tea"), seed)
+        displaced = before - found
+        assert len(displaced) <= 1
+        assert not displaced or name in found
+        before = found
+
+
 @given(
     st.binary(min_size=1, max_size=60),
     st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=12),
