@@ -60,6 +60,11 @@ class HostLine:
         """Relative rate error at the start of the stretch."""
         return self.coef_ns[1] / (self.unit_ticks * NS_PER_TICK) if len(self.coef_ns) > 1 else 0.0
 
+    @property
+    def last_ticks(self) -> int:
+        """Ticks of the last exchange."""
+        return self.ticks0 + round(self.unit_ticks)
+
     def _ahead(self, since: Int64) -> Floats:
         x = since.astype(np.float64) / self.unit_ticks
         if len(self.coef_ns) <= STRAIGHT:

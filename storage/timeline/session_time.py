@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from storage.timeline.device_clock import NS_PER_TICK, HostClock, HostLine
+from storage.timeline.device_clock import NS_PER_TICK, WANDER, HostClock, HostLine
 
 Int64 = npt.NDArray[np.int64]
 
@@ -27,8 +28,21 @@ class SessionTime:
 
     @property
     def bound_ns(self) -> int | None:
-        """Largest error of what `of_host` answers; None where it answers nothing."""
-        return self.clock.bound_ns if self.clock is not None else None
+        """Largest error of what is answered, from the first exchange of clocks to the last, but within a break.
+
+        None without exchanges. After the first break everything stands on the end of the first clock, which nobody
+        saw, and packets on their own clock as well: the bounds of both add up.
+        """
+        if self.clock is None:
+            return None
+        first, *later = self.clock.lines
+        if not later:
+            return first.bound_ns
+        seen_ns, end_ns = int(first.to_host_ns(first.last_ticks)), self.clock.breaks_host_ns[0]
+        again_ns = int(later[0].to_host_ns(later[0].ticks0))
+        drawn_on_ns = (int(first.to_ticks(end_ns)) - first.last_ticks) * NS_PER_TICK - (end_ns - seen_ns)
+        wander_ns = math.ceil(WANDER * (again_ns - seen_ns))
+        return first.bound_ns + abs(drawn_on_ns) + wander_ns + max(line.bound_ns for line in later)
 
     def of_ticks(self, ticks: npt.ArrayLike, *, near_host_ns: npt.ArrayLike | None = None) -> Int64:
         """Return session ns (n,) int64 of device ticks (n,).

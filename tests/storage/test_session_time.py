@@ -56,7 +56,10 @@ def test_host_times_are_placed_within_the_stated_bound(seed, skew_ppm, broken, m
     truth = np.rint((host_ns - HOST0_NS) * np.where(np.array(away) < break_s, 1 + skew_ppm * 1e-6, 1.0))
     truth = truth + np.where(np.array(away) >= break_s, break_s * S * skew_ppm * 1e-6, 0.0)
     found = time.of_host(host_ns)
-    assert (np.abs(found - truth) <= time.bound_ns + 0.5 * S * abs(skew_ppm) * 1e-6).all()
+    assert (np.abs(found - truth) <= time.bound_ns).all()
+    ticks = device_ticks(host_ns, skew_ppm * 1e-6, break_s, step_ticks)
+    by_packet = time.of_ticks(ticks, near_host_ns=host_ns + 10 * MS)
+    assert (np.abs(by_packet - truth) <= time.bound_ns).all()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from property_runs import examples
 
@@ -99,6 +99,7 @@ moments = st.lists(st.floats(0.1, SECONDS - 0.5), min_size=3, max_size=12, uniqu
 @pytest.mark.parametrize("broken", BREAKS)
 @examples(4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1000), skew_ppm=st.floats(-60, 60), moments_s=moments)
+@example(seed=214, skew_ppm=0.0, moments_s=[1.0, 2.0, 84.0])  # both clocks are off to the same side
 def test_everybody_says_the_same_session_time(
     tmp_path_factory: pytest.TempPathFactory, broken: str, seed: int, skew_ppm: float, moments_s: list[float]
 ) -> None:
@@ -122,9 +123,6 @@ def test_everybody_says_the_same_session_time(
     answers["sync"] = np.array([event["session_ns"] for event in placed])
     for name, found in answers.items():
         assert np.array_equal(found, answers["python"]), name
-    slack_ns = 0.5 * S * abs(made.skew) + 1000  # where within a probe's period the break was, nobody can tell
-    assert (np.abs(answers["python"] - made.truth_ns()) <= time.bound_ns + slack_ns).all()
-    assert (np.abs(drawn - made.truth_ns()) <= time.bound_ns + slack_ns).all(), (
-        "overlay: pictures by their stamps"
-    )
+    assert (np.abs(answers["python"] - made.truth_ns()) <= time.bound_ns).all()
+    assert (np.abs(drawn - made.truth_ns()) <= time.bound_ns).all(), "overlay: pictures by their stamps"
     assert time.bound_ns < 36 * MS
