@@ -81,8 +81,20 @@ def _sides(original: str, plan: PlannedSteps, node: int) -> dict[str, Any]:
 
 
 def counts(error: Mapping[str, Any]) -> bool:
-    """Tell whether an error was made, as far as anybody said: not taken out, and not planned in vain."""
-    return not error["removed"] and error["outcome"] != "not_done" and bool(error["categories"])
+    """Tell whether an error was made: what was judged of it counts, else what the log says.
+
+    An error that was taken out was none, whatever was judged before.
+    """
+    if error["removed"] or not error["categories"]:
+        return False
+    verdict = error.get("judged", {}).get("verdict")
+    return verdict == "happened" or (verdict != "did_not_happen" and error["outcome"] != "not_done")
+
+
+def with_judgments(state: State, judged: Mapping[str, Any] | None) -> State:
+    """Return a reduced log with what was judged of its errors, `judged`, beside what the log says of them."""
+    said = {error["error_id"]: {"judged": error["judged"]} for error in (judged or {"errors": []})["errors"]}
+    return state | {"errors": {name: error | said.get(name, {}) for name, error in state["errors"].items()}}
 
 
 def tagged(errors: list[State]) -> Iterator[TaggedError]:
@@ -102,7 +114,7 @@ def _words(error: Mapping[str, Any]) -> str:
 
 def _error(error: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("error_id", "planned", "origin", "categories", "subtype", "outcome", "outcome_note", "removed")
-    return {key: error[key] for key in kept}
+    return {key: error[key] for key in (*kept, "judged") if key in error}
 
 
 def _starts(state: State) -> dict[int, int]:

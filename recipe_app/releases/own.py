@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from recipe_app.errors import RecipeError
 from recipe_app.operations.reduce import State, reduce_log
+from recipe_app.releases.entries import with_judgments
 from sensors.gopro.names import group_takes
-from storage.annotation_folder import AcceptedSteps, accepted_steps
+from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
 from storage.camera_clips import clips_of, read_media
 from storage.events import events_of
 from storage.exports.film_frames import FilmFrames, film_frames
@@ -46,7 +47,7 @@ class OwnRecording:
     ) -> OwnRecording:
         """Open a recording folder for a purpose; `without_consent` is why, where nobody agreed to it.
 
-        Raises NotARecording, Withdrawn, NotPermitted, NotReleasable.
+        Raises NotARecording, Withdrawn, NotPermitted, NotReleasable, BadAnnotations.
         """
         manifest = ask(path, purpose, without_consent=without_consent)
         if manifest["state"] != "complete":
@@ -59,7 +60,7 @@ class OwnRecording:
             raise NotReleasable(
                 f"{path}: the person who cooked withdrew; nothing of it may be used or passed on"
             )
-        return cls(recording, manifest, state)
+        return cls(recording, manifest, with_judgments(state, newest_judged(path, "errors")))
 
     def __enter__(self) -> OwnRecording:
         """Return the open recording."""

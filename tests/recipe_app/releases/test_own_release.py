@@ -20,6 +20,7 @@ from small_takes import FRAMES, HOST0_NS, SEED, write_film, write_manifest, writ
 from kitchensync.cli import main
 from recipe_app.releases import release_media
 from sensors.gopro.take import open_take
+from storage.annotation_folder import add_judged
 from storage.events import EventLog
 from storage.manifest import edit_manifest, read_manifest
 from sync.report.page import write_report
@@ -98,6 +99,40 @@ def test_steps_end_where_the_film_shows_it_to_a_millisecond(
     assert one["step_annotations"][7]["end_time"] == -1.0
     rows = (out / "metadata/video_information.csv").read_text().splitlines()
     assert rows[1].split(",")[-1] == f"{FRAMES * FRAME_S:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome", "is_made"),
+    [
+        ("did_not_happen", "", False),
+        ("did_not_happen", "done", False),
+        ("happened", "not_done", True),
+        ("unsure", "not_done", False),
+        ("unsure", "", True),
+    ],
+)
+def test_what_was_judged_of_an_error_counts_and_the_log_is_said_too(
+    verdict: str, outcome: str, is_made: bool, data: Path
+) -> None:
+    fields = {"node": 2, "categories": [4], "description": "spilt", "outcome": outcome}
+    body = {"error_id": "e1", "device": "t", "fields": fields}
+    EventLog(data / "take1", "tablet").append(
+        "error", host_ns=HOST0_NS + 5 * 10**9, uncertainty_ns=UNSURE_NS, body=body, op_id="e1"
+    )
+    judged = {"verdict": verdict, "intent": "by_accident"}
+    for told in ({"verdict": "happened"}, judged):  # the newest version counts
+        add_judged(data / "take1", "errors", {"errors": [{"error_id": "e1", "judged": told}]})
+    assert released(data)["status"] == "PASS"
+    out = data.parent / "out"
+    (one,) = json.loads((out / "annotation_json/error_annotations.json").read_text())
+    assert [bool(step.get("errors")) for step in one["step_annotations"]] == [
+        is_made and number == 1 for number in range(8)
+    ]
+    beside = [json.loads(line) for line in (out / "kitchensync.jsonl").read_text().splitlines()]
+    (error,) = (error for line in beside for error in line.get("errors", []))
+    assert (error["outcome"], error["judged"]) == (outcome, judged)
+    tags = run("release", "stats", data)["figure19"]
+    assert tags == run("release", "stats", out)["figure19"]
 
 
 def test_what_cannot_be_released_is_left_out_and_said_and_the_others_are_there(data: Path) -> None:
