@@ -24,6 +24,7 @@ from recipe_app.errors import BadOperation, NotFound
 from recipe_app.exchange.app_withdrawals import note_dump
 from recipe_app.exchange.intake import Intake, Sender
 from recipe_app.operations.kinds import ClientClock, Operation
+from recipe_app.operations.reduce import removed_sounds
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
 from sensors.untrusted_json import parse_object
@@ -242,12 +243,17 @@ def _keep_sound(records: AppRecords, intake: Intake, device: dict[str, Any], sou
 
 
 def keep_voice(records: AppRecords, recording: str, sha256: str, media_type: str, content: bytes) -> bool:
-    """Keep the sound of a voice note under the hash of its bytes; tell whether it is new. Raises BadOperation."""
+    """Keep the sound of a voice note under the hash of its bytes; tell whether it is new. Raises BadOperation.
+
+    One whose note was removed before the sound came is not kept.
+    """
     if hashlib.sha256(content).hexdigest() != sha256:
         raise BadOperation("the sound does not have this hash; send it again")
     table = tables.voice
     with records.changing() as connection:
         if connection.execute(select(table.c.sha256).where(table.c.sha256 == sha256)).first() is not None:
+            return False
+        if sha256 in removed_sounds(oplog.ops_of(connection, recording)):
             return False
         values = {"recording": recording, "media_type": media_type[:60], "content": content}
         connection.execute(insert(table).values(sha256=sha256, **values))

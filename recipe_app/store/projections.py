@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from recipe_app.operations.events import folder_of
-from recipe_app.operations.reduce import State, reduce_log
+from recipe_app.operations.reduce import State, reduce_log, removed_sounds
 from recipe_app.store import oplog, tables
 
 Op = dict[str, Any]
@@ -118,7 +118,10 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
 
 
 def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, errors: set[str]) -> None:
-    """Take recordings into the tables, each with all its operations; the error rows of those in `errors` anew."""
+    """Take recordings into the tables, each with all its operations; the error rows of those in `errors` anew.
+
+    The sound of a voice note that was removed is deleted.
+    """
     rows, failures = [], []
     for subject, ops in subjects.items():
         first = next((op for op in ops if op["kind"] == "recording"), None)
@@ -126,6 +129,9 @@ def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, e
             continue
         state = reduce_log(ops)
         rows.append({"id": subject, **_row(state, first, ops)})
+        if removed := removed_sounds(ops):
+            mine = (tables.voice.c.recording == subject, tables.voice.c.sha256.in_(removed))
+            connection.execute(delete(tables.voice).where(*mine))
         if subject in errors:
             failures += [_error(subject, found) for found in state["errors"].values() if not found["removed"]]
     if rows:

@@ -9,6 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import select
+
+from recipe_app.store import tables
 
 pytestmark = pytest.mark.slow
 
@@ -89,3 +92,37 @@ def test_what_is_no_sound_that_browsers_play_is_mere_bytes(kitchen: Any, kind: s
     assert (answer.status_code, answer.content) == (200, content)
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"].endswith('.bin"')
+
+
+def remove(kitchen: Any, recording: str) -> None:
+    """Press *Remove* beside the last voice note."""
+    (*_, note) = (op for op in kitchen.tools.records.ops(recording) if op["kind"] == "voice")
+    kitchen.post(kitchen.operation(recording, "undo", {"undoes": [note["op_id"]]}))
+
+
+def test_a_removed_sound_is_gone(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    kitchen.agree(recording, "release_raw")
+    kept, address = said(kitchen, recording, b"this one stays"), said(kitchen, recording)
+    remove(kitchen, recording)
+    desk, digest = kitchen.desk("researcher"), address.rpartition("/")[2]
+    assert desk.get(address).status_code == 404
+    assert kitchen.tablet.get(f"/api/v1/voice/{recording}/{digest}").status_code == 404
+    (sound,) = json.loads(desk.get(f"/desk/recordings/{recording}/export.json").text)["sounds"]
+    assert base64.b64decode(sound["base64"]) == b"this one stays"
+    with kitchen.database.reading() as connection:
+        assert connection.execute(select(tables.voice.c.content)).scalars().all() == [b"this one stays"]
+    assert desk.get(kept).content == b"this one stays"
+
+
+def test_a_sound_that_comes_after_it_was_removed_is_not_kept(kitchen: Any) -> None:
+    recording, digest = kitchen.choose()["recording"], hashlib.sha256(SOUND).hexdigest()
+    body = {"sha256": digest, "media_type": "audio/webm", "seconds": 2.4}
+    kitchen.post(kitchen.operation(recording, "voice", body))
+    remove(kitchen, recording)
+    address = f"/api/v1/voice/{recording}/{digest}"
+    sent = kitchen.tablet.put(address, content=SOUND, headers={"content-type": "audio/webm"})
+    assert sent.status_code == 200, "the tablet need not keep it either"
+    assert kitchen.tablet.get(address).status_code == 404
+    with kitchen.database.reading() as connection:
+        assert connection.execute(select(tables.voice.c.content)).all() == []
