@@ -117,7 +117,7 @@ def make(recording: Path, height: int) -> None:
             "taken_ns": own.frames.knots(KNOT_FRAMES),
             "width": made.width,
             "height": made.height,
-            "steps": _steps(own),
+            "steps": steps_of(own.state["recording"]),
             "touches": list(touches_of(own)),
             "hidden": _runs(own.hidden),
             "missing": list(made.missing),
@@ -130,12 +130,9 @@ def make(recording: Path, height: int) -> None:
         write_output(film.with_suffix(".json"), json.dumps(facts).encode(), force=True)
 
 
-def _steps(own: OwnRecording) -> list[dict[str, Any]]:
-    """Return the steps in the order of the script, each with the label that annotators know it by."""
-    labels = labels_of(own.state["recording"])
-    order = [int(node) for node in own.state["recording"]["order"]]
-    order += [node for node in labels if node not in order]
-    return [{"node": node, "label": labels[node]} for node in order]
+def steps_of(frozen: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the steps in the order of the recipe, which says nothing of the script, each with its label."""
+    return [{"node": node, "label": label} for node, label in labels_of(frozen).items()]
 
 
 def touches_of(own: OwnRecording) -> Iterable[dict[str, Any]]:

@@ -34,6 +34,15 @@ def sound_file(recording: Path, name: str, ending: str) -> Path:
     return narration_folder(recording) / f"{name}{ending}"
 
 
+def sound_begun(recording: Path, name: str) -> Path:
+    """Return where the sound of a narration lies once it is finished. Raises NotFound where nothing came."""
+    files = [sound_file(recording, name, ending) for ending in ENDINGS.values()]
+    for file in files:
+        if file.exists() or file.with_name(file.name + PART_SUFFIX).exists():
+            return file
+    raise NotFound("nothing of the narration {name!r} has arrived", name=name)
+
+
 def add_part(recording: Path, file: Path, at: int, content: bytes) -> int:
     """Append what was recorded since the last part; return the bytes that are there. The same again changes nothing.
 

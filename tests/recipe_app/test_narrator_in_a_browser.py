@@ -16,10 +16,12 @@ import pytest
 from browser import Desk, at_the_desk, chromium
 from click.testing import CliRunner
 from filmed_cooking import DONE_S, cook_on_film
+from numbered_recording import write_numbered
 from screens import serious
 from speech import HZ, kitchen_noises, spoken, write_wav
 
 from kitchensync.cli import main
+from storage.manifest import edit_manifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 pytest.importorskip(
@@ -45,6 +47,7 @@ PHRASES = (
 SPOKEN = int(os.environ.get("KITCHENSYNC_PHRASES", "4"))
 """So many of them go through the browser, each as long as it is spoken; all of them in `make phrases`."""
 NOISES = ("silence", "clatter 2000")
+LONGEST_MS = 115_000
 LOST_S = 1.0
 """So much of what was spoken may be lost when the page dies."""
 
@@ -217,6 +220,54 @@ def test_a_killed_tab_loses_what_it_had_not_sent_and_that_is_less_than_a_second(
         assert len(parts_s) > 4
         assert np.median(parts_s) < LOST_S / 1.5, "each part is sent when it is there: one is lost"
         assert seconds_of(part) > sum(parts_s) - LOST_S
+
+
+def test_who_talks_as_long_as_a_narration_may_be_is_told_that_it_ended(
+    kitchen: Any, cooked: tuple[str, Path], tmp_path: Path
+) -> None:
+    recording, folder = cooked
+    write_wav(tmp_path / "said.wav", np.zeros(60 * HZ, np.int16))
+    login = kitchen.desk("researcher").headers["x-kitchensync-login"]
+    with chromium(f"--use-file-for-fake-audio-capture={tmp_path / 'said.wav'}") as browser:
+        desk = at_the_desk(browser, kitchen.url, login)
+        desk.page.clock.install()
+        go(desk, recording)
+        desk.page.keyboard.press("r")
+        desk.page.get_by_text("Speak now").wait_for()
+        wait_recorded(desk.page, folder, 1.0)
+        desk.page.clock.fast_forward(LONGEST_MS)
+        desk.page.get_by_text("A narration is two minutes at most").wait_for()
+        assert desk.page.locator("#talk").get_attribute("aria-pressed") == "false"
+        assert desk.page.locator("#now").inner_text() == "1 narration"
+        assert desk.page.locator("#submit").is_enabled()
+        assert desk.problems == []
+    assert [path.suffix for path in (folder / "annotations" / "narration").iterdir()] == [".webm"]
+
+
+@pytest.mark.parametrize("text", ["", "typed meanwhile"])
+@pytest.mark.parametrize(
+    ("media_type", "ending"), [("audio/mp4", ".m4a"), ("audio/webm;codecs=opus", ".webm")]
+)
+def test_a_torn_narration_is_finished_as_what_it_was_recorded_as(
+    text: str, media_type: str, ending: str, kitchen: Any, tmp_path: Path
+) -> None:
+    recording = str(kitchen.choose()["recording"])
+    write_numbered(kitchen.data, "take1")
+    with edit_manifest(kitchen.data / "take1") as manifest:
+        manifest["consent_scopes"] = ["annotate"]
+    kitchen.tools.records.give_folder(recording, "take1", actor="")
+    who = kitchen.desk("annotator")
+    address, name = f"/api/v1/desk/recordings/{recording}/narrations", f"{5:016x}"
+    begun = {"narration": name, "frame": 10, "text": text}
+    op_id = kitchen.operation(recording, "note", {})["op_id"]
+    assert who.post(address, json={"op_id": op_id, "change": begun}).status_code == 200
+    assert who.post(f"{address}/{name}/end", json={}).status_code == 404
+    part = {"content": bytes(54), "headers": {"content-type": media_type}}
+    assert who.put(f"{address}/{name}/sound?at=0", **part).json() == {"bytes": 54}
+    ended = who.post(f"{address}/{name}/end", json={}).json()
+    assert (ended["ending"], ended["text"]) == (ending, text)
+    sound = who.get(f"{address}/{name}/sound")
+    assert (sound.content, sound.headers["content-type"]) == (bytes(54), media_type.partition(";")[0])
 
 
 def seconds_of(sound: Path) -> float:

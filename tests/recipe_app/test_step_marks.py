@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 from recipe_app.errors import NotNow
-from recipe_app.films.review_film import touches_of
+from recipe_app.films.review_film import steps_of, touches_of
 from recipe_app.operations.reduce import reduce_log
 from recipe_app.releases.own import OwnRecording
 from recipe_app.review.marks import (
@@ -184,6 +184,13 @@ def test_a_touch_is_told_with_its_moment_wherever_the_film_is_placed() -> None:
         ]
         ends = [(node, at_s) for node, at_s in ((1, 7), (2, 9), (2, 12)) if at_s > film_s]
         assert told == [(node, 30 * (at_s - film_s) - 1, at_s * SECOND_NS) for node, at_s in ends]
+
+
+def test_the_order_of_the_lanes_tells_nothing_of_the_script() -> None:
+    steps = {str(node): {"label": f"Do-step {node}", "text": ""} for node in (3, 10, 2, 1)}
+    told = [steps_of({"steps": steps, "order": order}) for order in ([1, 2, 3, 10], [10, 3, 1])]
+    assert told[0] == told[1]
+    assert [step["node"] for step in told[0]] == [1, 2, 3, 10]
 
 
 @pytest.mark.parametrize(

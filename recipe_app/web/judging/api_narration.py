@@ -21,7 +21,7 @@ from recipe_app.narration.narrations import (
     keep_narrations,
     narrations_of,
 )
-from recipe_app.narration.sounds import add_part, ending_of, finish, sound_file
+from recipe_app.narration.sounds import add_part, ending_of, finish, sound_begun, sound_file
 from recipe_app.narration.speech_server import speech_server
 from recipe_app.narration.spoken import parse
 from recipe_app.operations.kinds import OpId, Strict
@@ -107,24 +107,17 @@ def _add(
     return {"bytes": there}
 
 
-def end_sound(
-    tools: Tools,
-    visitor: Asking,
-    recording: str,
-    narration: Name,
-    body: Nobody,
-    media_type: str = "audio/webm",
-) -> dict[str, Any]:
+def end_sound(tools: Tools, visitor: Asking, recording: str, narration: Name, body: Nobody) -> dict[str, Any]:
     """Finish a sound, whether the browser said so or was closed, and say what was understood."""
-    folder, ending = film_folder(tools, recording), ending_of(media_type)
+    folder = film_folder(tools, recording)
     one = _mine(tools, visitor.actor, recording, narration)
     steps = _steps(tools, recording)
     if "sha256" in one:
         return _parsed(one, steps)
-    file = _sound(folder, visitor.actor, narration, ending)
+    file = sound_begun(folder, _name(visitor.actor, narration))
     sha256, _ = finish(folder, file)
     heard = hear(file, steps, asks_server=_asks_server(folder))
-    said = {"narration": narration, "sha256": sha256, "ending": ending}
+    said = {"narration": narration, "sha256": sha256, "ending": file.suffix}
     if not one.get("text"):
         said |= {"text": heard["text"], "source": heard.get("engine", "typed")}
     tools.records.note(NARRATED, recording, said, actor=visitor.actor)
@@ -168,7 +161,11 @@ def _steps(tools: Collaborators, recording: str) -> list[str]:
 
 
 def _sound(folder: Path, actor: str, narration: str, ending: str) -> Path:
-    return sound_file(folder, f"{annotation_of(actor):012x}-{narration}", ending)
+    return sound_file(folder, _name(actor, narration), ending)
+
+
+def _name(actor: str, narration: str) -> str:
+    return f"{annotation_of(actor):012x}-{narration}"
 
 
 def _parsed(one: Narration, steps: list[str]) -> Narration:

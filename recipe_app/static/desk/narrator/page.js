@@ -63,7 +63,7 @@ function open({ video, front, film }, { narrations: given, submitted, server, as
       .catch(() => { throw new Error(t(isSecureContext ? "voice.denied" : "voice.insecure")); });
     name = newMark();
     all.set(name, await change({ narration: name, frame: film.shown }));
-    talk = new Talk(`${address}/${name}/sound`, stream);
+    talk = new Talk(`${address}/${name}/sound`, stream, () => stop().then(() => say(t("narrate.longest"))).catch(failed));
     talk.begin();
     return draw();
   }
@@ -73,13 +73,13 @@ function open({ video, front, film }, { narrations: given, submitted, server, as
     talk = null;
     press.disabled = true;
     await ending.end();
-    await heard(name, ending.type);
+    await heard(name);
     press.disabled = false;
     draw();
   }
 
-  async function heard(narration, type) {
-    const one = await ask(`${address}/${narration}/end?media_type=${encodeURIComponent(type)}`, { body: {}, timeout: 120_000 });
+  async function heard(narration) {
+    const one = await ask(`${address}/${narration}/end`, { body: {}, timeout: 120_000 });
     all.set(narration, one);
     say(one.why || (one.text ? "" : t("narrate.no_text")));
   }
@@ -102,8 +102,8 @@ function open({ video, front, film }, { narrations: given, submitted, server, as
   if (submitted) say(t("steps.submitted"));
   draw();
   // What was spoken before the page was closed: it is on the server, and is only finished now.
-  const torn = given.filter((one) => !one.sha256 && !one.text);
-  torn.reduce((before, one) => before.then(() => heard(one.narration, "audio/webm")).catch(() => null), Promise.resolve()).then(draw);
+  const torn = given.filter((one) => !one.sha256), nothingCame = (error) => { if (error.status !== 404) failed(error); };
+  torn.reduce((before, one) => before.then(() => heard(one.narration)).catch(nothingCame), Promise.resolve()).then(draw);
 }
 
 root.append(status);

@@ -6,10 +6,11 @@ const PART_MS = 500, AGAIN_MS = 1000, TAIL_MS = 500, LONGEST_MS = 115_000;
 const TYPES = ["audio/webm;codecs=opus", "audio/webm", "audio/mp4"];
 
 export class Talk {
-  // `address` is where the sound of one narration is sent.
-  constructor(address, stream) {
+  // `address` is where the sound of one narration is sent; `full` is called when it is as long as one may be.
+  constructor(address, stream, full) {
     this.address = address;
     this.stream = stream;
+    this.full = full;
     this.sent = 0;
     this.parts = [];
     this.sending = null;
@@ -18,11 +19,9 @@ export class Talk {
     this.ended = new Promise((resolve) => { this.recorder.onstop = resolve; });
   }
 
-  get type() { return this.recorder.mimeType.replaceAll(" ", ""); }
-
   begin() {
     this.recorder.start(PART_MS);
-    this.timer = setTimeout(() => this.end(), LONGEST_MS);
+    this.timer = setTimeout(this.full, LONGEST_MS);
   }
 
   async end() { // half a second later: words are not cut off
@@ -36,7 +35,7 @@ export class Talk {
 
   async #send() {
     while (this.parts.length) {
-      const raw = new Blob([this.parts[0]], { type: this.type.split(";")[0] });
+      const raw = new Blob([this.parts[0]], { type: this.recorder.mimeType.split(";")[0] });
       try {
         if (raw.size) await ask(`${this.address}?at=${this.sent}`, { raw, method: "PUT" });
         this.sent += raw.size;
