@@ -33,6 +33,7 @@ from recipe_app.web.app import create_app
 from recipe_app.web.door import tls
 from recipe_app.web.door.connections import MOST_HEAD, BoundedServer
 from sensors.host_clock import host_ns, utc_anchor
+from storage.lab import share
 from storage.shell.end_signals import ending_at_signals
 from storage.shell.loopback import is_loopback_address
 
@@ -63,7 +64,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
     shelf_folder = _shelf_folder(setup)
     with contextlib.ExitStack() as stack:
         data = _data(setup, stack)
-        own = data / APP_FOLDER
+        own = _own(data)
         listener = stack.enter_context(_listen(setup.host, setup.port))
         secure = _credentials(setup.host, own)
         database = open_database(setup.database or own / "app.db", kept_key(own))
@@ -240,6 +241,19 @@ def _data(setup: Setup, stack: contextlib.ExitStack) -> Path:
             f"{data}: cannot be used for recordings ({error.strerror}); choose another --data"
         ) from error
     return data
+
+
+def _own(data: Path) -> Path:
+    """Return the app's own folder, which nobody else may read, also where a group may read the recordings."""
+    own = data / APP_FOLDER
+    try:
+        own.mkdir(mode=0o700, exist_ok=True)
+        if own.stat().st_mode & 0o077:
+            own.chmod(0o700)
+    except OSError as error:
+        raise BadSetup(f"{own}: cannot be used ({error.strerror}); choose another --data") from error
+    share(data / "any")
+    return own
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -90,7 +90,7 @@ def _write(job: _Job, command: str) -> Iterator[str]:
         outside = [line for line in lines if recording not in Path(line.get("path", "/")).parents]
         try:
             for line in outside if (recording / MANIFEST).exists() else ():
-                append_line(recording / DERIVED, {**said, **line})
+                append_line(recording / DERIVED, {**said, **line}, rights=0o640)
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             yield f"{recording / DERIVED}: cannot be written ({why}); a withdrawal will not find what was written now"

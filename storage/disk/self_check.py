@@ -58,9 +58,9 @@ def _digest(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest().encode()
 
 
-def append_line(path: Path, value: dict[str, Any]) -> None:
+def append_line(path: Path, value: dict[str, Any], rights: int = 0o600) -> None:
     """Append an object; what a kill left of the line before counts as not written. Raises OSError."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, rights)
     try:
         size = os.fstat(handle).st_size
         torn = size and os.pread(handle, 1, size - 1) != b"\n"

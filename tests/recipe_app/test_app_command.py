@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import grp
+import os
 import signal
 import socket
 import ssl
@@ -18,6 +20,7 @@ from click.testing import CliRunner
 from kitchensync.cli import main
 from recipe_app.store import oplog
 from recipe_app.store.database import open_database
+from storage.manifest import read_manifest, write_json
 from virtual_kitchen.tablet import participate
 
 pytestmark = pytest.mark.slow
@@ -167,3 +170,23 @@ def test_answers_are_not_held_back_by_the_network_stack() -> None:
 
     with _listen("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # what asyncio asks before it switches Nagle's delay off
+
+
+def test_what_the_app_writes_into_recordings_the_group_may_read(tmp_path: Path) -> None:
+    soup, own = tmp_path / "soup_1", tmp_path / "_app"
+    (tmp_path / "lab.toml").write_text(f'group = "{grp.getgrgid(os.getegid()).gr_name}"')
+    own.mkdir(mode=0o755)
+    soup.mkdir(mode=0o750)
+    write_json(
+        soup / "recording.json", {"schema": "recording/1", "recording": "soup_1", "state": "recording"}
+    )
+    (soup / "recording.json").chmod(0o640)
+    said: list[str] = []
+    with running("--data", str(tmp_path), heard=said) as (_, url):
+        (invite,) = [line.partition("#")[2].strip() for line in said if line.startswith("invite=")]
+        participate(url, recording="soup_1", seconds=0.1, seed=1, invite=invite)
+    written = [path for path in soup.rglob("*") if path.is_file()]
+    assert {path.name for path in written} >= {"recording.json", "tablet.jsonl"}
+    assert "recipe" in read_manifest(soup)
+    assert {oct(path.stat().st_mode & 0o777) for path in written} == {oct(0o640)}
+    assert own.stat().st_mode & 0o777 == 0o700
