@@ -10,13 +10,13 @@ from pathlib import Path
 from recipe_app.cooking.collaborators import Collaborators, collaborators
 from recipe_app.errors import BadSetup
 from recipe_app.exchange import app_withdrawals
-from recipe_app.exchange.folders import Folders
+from recipe_app.exchange.folders import APP_FOLDER, Folders
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import open_database
 from recipe_app.store.destruction import ToDestroy
 from recipe_app.store.keys import kept_key
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
-from recipe_app.web.serve import APP_FOLDER, clock_id
+from recipe_app.web.serve import clock_id
 from sensors.host_clock import host_ns, utc_anchor
 from storage.names import MANIFEST
 from storage.withdraw.withdrawal import WithdrawnPlace
@@ -65,6 +65,11 @@ class MemoryBeside:
         if self.tools is None:
             return ToDestroy()
         return app_withdrawals.note(self.data / APP_FOLDER, self.tools.records, folders, person, key=self.key)
+
+    def keep_proof(self, places: list[WithdrawnPlace]) -> None:
+        """Keep what was done at each place; the log of the desk shows it."""
+        if self.tools is not None:
+            app_withdrawals.note_done(self.data / APP_FOLDER, places)
 
     def destroy(self, what: ToDestroy, person: str) -> list[WithdrawnPlace]:
         """Destroy it in database, backups and tablets."""

@@ -70,6 +70,8 @@ def withdraw(
         ]
         places += [place for recording in found for place in withdraw_one(recording, Policy(policy))]
         places += [place for app, what in noted for place in app.destroy(what, person or "")]
+        for app in apps:
+            app.keep_proof(places)
     left = [f"{one.place}: {one.open}" for one in places if one.open]
     said = {
         "status": "open" if left else "done",

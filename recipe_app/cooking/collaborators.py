@@ -61,6 +61,8 @@ class Collaborators:
     "Held while devices are being started, which takes them half a minute at most."
     ending: threading.Lock = field(default_factory=threading.Lock)
     "Held while what was withdrawn is being ended, which takes as long."
+    destroying: threading.Lock = field(default_factory=threading.Lock)
+    "Held while what was withdrawn is being destroyed: a store that does not answer can take minutes."
 
 
 def collaborators(

@@ -16,8 +16,18 @@ from recipe_app.exchange import app_withdrawals
 from recipe_app.store import tables
 from recipe_app.store.destruction import ToDestroy
 from storage.errors import StorageError, words_of
+from storage.listing import recordings_below
+from storage.manifest import read_manifest
 from storage.names import MANIFEST
-from storage.withdraw.withdrawal import Policy, WithdrawnPlace, require_closed, with_made_of, withdraw
+from storage.withdraw.withdrawal import (
+    KEY,
+    Policy,
+    WithdrawnPlace,
+    is_unfinished,
+    require_closed,
+    with_made_of,
+    withdraw,
+)
 
 log = logging.getLogger(__name__)
 HOUR_NS = 3_600_000_000_000
@@ -36,8 +46,17 @@ def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) ->
     """Destroy, or put aside, what was withdrawn longer ago than lab.toml's `grace_hours`; return every place.
 
     `own` is the app's folder, `place` its database, `key` the installation's secret. A recording that cannot be
-    destroyed now is logged once, and tried again by the next call.
+    destroyed now is logged once, and tried again by the next call; so is everything while another call is at it.
     """
+    if not tools.destroying.acquire(blocking=False):
+        return []
+    try:
+        return _carry_out(tools, own, place, key)
+    finally:
+        tools.destroying.release()
+
+
+def _carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -> list[WithdrawnPlace]:
     places: list[WithdrawnPlace] = []
     for recording, folder in _due(tools, tools.folders.lab.grace_hours * HOUR_NS):
         what, done = ToDestroy((recording,)), list[WithdrawnPlace]()
@@ -54,6 +73,25 @@ def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) ->
             app_withdrawals.note_done(own, done)
         places += done
     return places
+
+
+def finish_open(tools: Collaborators, own: Path) -> list[WithdrawnPlace]:
+    """Go on with withdrawals that were interrupted or had a place that was away; return where something was found.
+
+    A store, a camera's card, a folder of outputs.
+    """
+    places: list[WithdrawnPlace] = []
+    with tools.destroying:
+        for path in recordings_below(tools.folders.data):
+            try:
+                manifest = read_manifest(path)
+                if is_unfinished(path, manifest):
+                    places += withdraw(path, Policy(manifest[KEY]["policy"]))
+            except (OSError, StorageError) as error:
+                log.warning("%s: %s", path.name, words_of(error))
+    if found := [one for one in places if one.found]:
+        app_withdrawals.note_done(own, found)
+    return found
 
 
 def _destroyed(

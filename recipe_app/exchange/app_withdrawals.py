@@ -26,7 +26,7 @@ from storage.disk.self_check import append_line, read_sound_lines
 from storage.withdraw.withdrawal import WithdrawnPlace
 
 BACKUPS = "backups.jsonl"
-SCHEMA, CLEANED = "app-withdrawal/1", "app-withdrawal-cleaned/1"
+SCHEMA, CLEANED, DONE = "app-withdrawal/1", "app-withdrawal-cleaned/1", "withdraw/1"
 DOWNLOADED = "downloaded"
 OF_THE_SERVER = (
     "not reached from here: ask who runs it to recycle its write-ahead log and to drop older backups"
@@ -77,8 +77,14 @@ def _noted(own: Path) -> list[dict[str, Any]]:
 
 def note_done(own: Path, places: list[WithdrawnPlace]) -> None:
     """Keep the proof: each place, what was there, what was done."""
-    said = {"schema": "withdraw/1", "utc_ns": time.time_ns(), "places": [one.said for one in places]}
+    said = {"schema": DONE, "utc_ns": time.time_ns(), "places": [one.said for one in places]}
     append_line(own / WITHDRAWALS, said)
+
+
+def proofs(own: Path) -> list[dict[str, Any]]:
+    """Return the places of all withdrawals with the time of each, newest first."""
+    lines = [line for line in read_sound_lines(own / WITHDRAWALS) if line["schema"] == DONE]
+    return [{"utc_ns": line["utc_ns"], **place} for line in reversed(lines) for place in line["places"]]
 
 
 def apply(own: Path, records: AppRecords, place: Path | str) -> str:

@@ -20,6 +20,8 @@ from storage.privacy import RESUME
 from storage.redact.redaction import destroy_where_dropped
 
 PLACES = Path("sync") / "events.json"
+APP_FOLDER = "_app"
+"""The app's own folder in the data folder: database, certificates, uploaded recipes."""
 
 FolderState = Literal["recording", "stopped", "unknown"]
 

@@ -20,10 +20,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from recipe_app.cooking.capture_link import Capture
 from recipe_app.cooking.collaborators import Collaborators, collaborators
-from recipe_app.cooking.withdrawals import carry_out, end_withdrawn
+from recipe_app.cooking.withdrawals import carry_out, end_withdrawn, finish_open
 from recipe_app.errors import BadSetup
 from recipe_app.exchange import app_withdrawals
-from recipe_app.exchange.folders import Folders
+from recipe_app.exchange.folders import APP_FOLDER, Folders
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords, new_id, roles_of
 from recipe_app.store.database import open_database
@@ -39,10 +39,9 @@ from storage.shell.loopback import is_loopback_address
 
 log = logging.getLogger(__name__)
 
-APP_FOLDER = "_app"
-"""The app's own folder in the data folder: database, certificates, uploaded recipes."""
-
 FILE_AGAIN_S = 5.0
+OPEN_AGAIN_S = 600.0
+"""How often stores and cameras that a withdrawal could not reach are asked again."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,9 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         stack.callback(tools.batches.close)
         stack.callback(tools.cards.close)
         place = setup.database or own / "app.db"
-        stack.enter_context(_filing(tools, partial(carry_out, tools, own, place, kept_key(own))))
+        file = partial(_file, tools, partial(carry_out, tools, own, place, kept_key(own)))
+        stack.enter_context(_repeated("filing", FILE_AGAIN_S, file))
+        stack.enter_context(_repeated("withdrawals", OPEN_AGAIN_S, partial(finish_open, tools, own)))
         url, *others = addresses(setup.host, listener.getsockname()[1], secure)
         for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
             say(line)
@@ -195,26 +196,31 @@ def _demo(records: AppRecords) -> dict[str, str]:
     return {"pseudonym": "Basil", "pin": pin}
 
 
+def _file(tools: Collaborators, carry_out_withdrawn: Callable[[], object] = list) -> None:
+    """Try again what failed: to file into a recording's folder, to end and destroy what was withdrawn."""
+    tools.records.heed_destroyed()
+    tools.intake.file()
+    end_withdrawn(tools)
+    carry_out_withdrawn()
+
+
 @contextlib.contextmanager
-def _filing(tools: Collaborators, carry_out_withdrawn: Callable[[], object] = list) -> Iterator[None]:
-    """Try again and again what failed: to file into a recording's folder, to end and destroy what was withdrawn."""
+def _repeated(name: str, every_s: float, work: Callable[[], object]) -> Iterator[None]:
+    """Do some work again and again beside the server, whatever it met the last time."""
     end = threading.Event()
 
     def run() -> None:
         while not end.is_set():
             try:
-                tools.records.heed_destroyed()
-                tools.intake.file()
-                end_withdrawn(tools)
-                carry_out_withdrawn()
+                work()
             except SQLAlchemyError as error:
                 # A full disk, a server that is restarted: what waits goes on waiting.
-                log.warning("what waits for the folders of recordings cannot be filed now: %s", error)
+                log.warning("%s: the database cannot be used now: %s", name, error)
             except Exception:
-                log.exception("what waits for the folders of recordings cannot be filed; it is tried again")
-            end.wait(FILE_AGAIN_S)
+                log.exception("%s failed; it is tried again", name)
+            end.wait(every_s)
 
-    thread = threading.Thread(target=run, name="filing")
+    thread = threading.Thread(target=run, name=name)
     thread.start()
     try:
         yield

@@ -78,12 +78,13 @@ def recordings_of(person: str, data: Path) -> list[Path]:
     found = []
     for recording in recordings_below(data):
         manifest = read_manifest(recording)
-        if manifest.get("pseudonym") == person or _is_unfinished(recording, manifest):
+        if manifest.get("pseudonym") == person or is_unfinished(recording, manifest):
             found.append(recording)
     return found
 
 
-def _is_unfinished(recording: Path, manifest: Manifest) -> bool:
+def is_unfinished(recording: Path, manifest: Manifest) -> bool:
+    """Tell whether a withdrawal was interrupted, or has a place that it could not reach."""
     about = manifest.get(KEY) or {}
     is_left = any(about.get(key) for key in ("open", "derived", "cards")) or len(list(_files(recording))) > 1
     return "files" in about and bool(is_left)

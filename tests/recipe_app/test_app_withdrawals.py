@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,13 @@ from sqlalchemy import insert, select, update
 
 from kitchensync.cli import main
 from recipe_app.cooking.checklist import CONSENT_VERSION
-from recipe_app.cooking.withdrawals import carry_out
+from recipe_app.cooking.withdrawals import carry_out, finish_open
 from recipe_app.people.accounts import Accounts
 from recipe_app.store import destruction, oplog, projections, tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import open_database
 from recipe_app.store.keys import kept_key
+from storage.copies.derived import asked, noting, will_write
 from storage.disk.self_check import read_sound_lines
 from storage.manifest import edit_manifest, read_manifest
 
@@ -256,6 +258,35 @@ def test_one_that_cannot_be_destroyed_now_holds_up_no_other(withdrawn: Any, trou
         closed["state"] = "complete"
     carry_out(kitchen.tools, own, place, key)
     assert files_with(kitchen.data, b"it was cut off", b"canary tone") == []
+
+
+def test_a_place_that_was_away_is_asked_again_and_the_desk_shows_the_proof(
+    withdrawn: Any, tmp_path: Path
+) -> None:
+    kitchen, own, disk = withdrawn, withdrawn.data / "_app", tmp_path / "disk" / "made"
+    disk.mkdir(parents=True)
+    with noting("kitchensync export seconds", pytest.fail):
+        asked(kitchen.data / "soup_1")
+        will_write(disk / "seconds.csv")
+        (disk / "seconds.csv").write_text(SAID)
+    disk.parent.rename(tmp_path / "away")
+    code, said = run("withdraw", kitchen.data / "soup_1")
+    assert (code, said["status"]) == (0, "open")
+    assert finish_open(kitchen.tools, own) == []
+    (tmp_path / "away").rename(disk.parent)
+    (again,) = finish_open(kitchen.tools, own)
+    assert (Path(again.place), again.found, again.done, again.open) == (
+        disk / "seconds.csv",
+        1,
+        "destroyed",
+        "",
+    )
+    assert list(disk.iterdir()) == []
+    assert finish_open(kitchen.tools, own) == []
+    shown = kitchen.desk("admin").get("/desk/audit").text
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", shown)]
+    proof = [row[2:] for row in rows if len(row) == 5 and "seconds.csv" in row[1]]
+    assert proof == [["1", "destroyed", "–"], ["0", "nothing", "it is away"]]
 
 
 def test_what_was_agreed_to_holds_again_when_a_withdrawal_is_taken_back(kitchen: Any) -> None:

@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,16 +213,15 @@ def test_a_folder_that_is_away_delays_the_filing_and_loses_nothing(kitchen: Any)
 
 
 def test_a_database_that_fails_for_a_while_ends_no_filing(
-    kitchen: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kitchen: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(serve, "FILE_AGAIN_S", 0.02)
     recording = kitchen.choose(folder="soup_1")["recording"]
     away = kitchen.data / "away"
     (kitchen.data / "soup_1").rename(away)
     kitchen.post(kitchen.operation(recording, "done", {"node": 1}))
-    with serve._filing(kitchen.tools):
+    with serve._repeated("filing", 0.02, partial(serve._file, kitchen.tools)):
         rename(kitchen, "unfiled", "gone")
-        until(lambda: "cannot be filed now" in caplog.text)
+        until(lambda: "cannot be used now" in caplog.text)
         rename(kitchen, "gone", "unfiled")
         away.rename(kitchen.data / "soup_1")
         until(lambda: kitchen.tools.records.waiting() == [])

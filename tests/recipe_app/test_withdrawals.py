@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.exchange.dumps import site_of
 from recipe_app.store import tables
 from recipe_app.store.app_records import new_id
-from recipe_app.web.serve import _filing
+from recipe_app.web.serve import _file, _repeated
 
 pytestmark = pytest.mark.slow
 
@@ -75,14 +76,13 @@ def test_a_withdrawal_in_a_dump_ends_the_recording(kitchen: Any, rig: Rig) -> No
 
 
 def test_devices_that_are_not_reached_are_asked_until_they_end_and_named_once(
-    kitchen: Any, rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kitchen: Any, rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("recipe_app.web.serve.FILE_AGAIN_S", 0.01)
     rig.refuses = ["nobody answers"]
     recording = joined(kitchen)
     caplog.set_level(logging.WARNING)
     kitchen.post(kitchen.operation(recording, "withdraw", {}))
-    with _filing(kitchen.tools):
+    with _repeated("filing", 0.01, partial(_file, kitchen.tools)):
         while len(rig.calls) < 4:
             time.sleep(0.01)
         rig.refuses = []
@@ -112,7 +112,6 @@ def test_a_disk_that_refuses_ends_no_retry(kitchen: Any, rig: Rig, monkeypatch: 
 def test_what_nobody_foresaw_ends_no_retry(
     kitchen: Any, rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("recipe_app.web.serve.FILE_AGAIN_S", 0.01)
     recording, asked = joined(kitchen), rig.abort
     kitchen.tools.records.note("withdraw", recording, {}, actor="")
     refusals = iter([TypeError("a manifest of another world")])
@@ -123,7 +122,7 @@ def test_what_nobody_foresaw_ends_no_retry(
         return asked(name, reason=reason)
 
     monkeypatch.setattr(rig, "abort", odd)
-    with _filing(kitchen.tools):
+    with _repeated("filing", 0.01, partial(_file, kitchen.tools)):
         assert ended(kitchen, recording) == [[]]
     assert "a manifest of another world" in caplog.text
 

@@ -19,7 +19,8 @@ from recipe_app.cooking.cards import unread_card
 from recipe_app.cooking.checklist import is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
-from recipe_app.exchange.app_withdrawals import note_download
+from recipe_app.exchange.app_withdrawals import note_download, proofs
+from recipe_app.exchange.folders import APP_FOLDER
 from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.operations.events import consent_of, folder_of
@@ -278,12 +279,13 @@ def audit(
     device: str = "",
     subject: str = "",
 ) -> Response:
-    """The log of everything, newest first, and whether its chain holds."""
+    """The log of everything, newest first, whether its chain holds, and what withdrawals destroyed."""
     chosen = {"actor": actor, "device": device, "subject": subject}
     with tools.records.database.reading() as connection:
         fault = oplog.first_fault(connection)
         page = oplog.newest(connection, before=before, count=AUDIT_PAGE, **chosen)
     found: dict[str, Any] = {"fault": fault, "unfit": tools.intake.unfit_anchors()}
+    found["proofs"] = [] if before or any(chosen.values()) else proofs(tools.folders.data / APP_FOLDER)
     known = bool(subject and tools.records.row(tables.recording, subject))
     names = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
     names |= {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
