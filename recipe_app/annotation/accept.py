@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from recipe_app.annotation.forms.frame_times import is_rate
+from recipe_app.annotation.forms.frame_times import is_rate, region_of
 from recipe_app.annotation.forms.marked_steps import MarkedFilm, Uncounted, marked_frames
+from recipe_app.annotation.forms.narration import SpokenRegion, is_transcription, spoken_regions
 from recipe_app.annotation.forms.server_export import Annotation, Task, parse_export
 from recipe_app.annotation.forms.timed_marks import task_of_marks
 from recipe_app.annotation.labels import labels_of
 from recipe_app.annotation.read_file import marked_in, read_bytes
 from recipe_app.errors import RecipeError
 from recipe_app.graphs.formats.strict_json import Reader
+from recipe_app.narration.narrations import keep_narrations
 from recipe_app.releases.own import OwnRecording
 from storage.annotation_folder import (
     ACCEPTED,
@@ -87,12 +91,9 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
     `films` are hashes of films that were not handed out but shown here.
     Raises NotAcceptable, and then nothing changed.
     """
-    number, version = _version(own.recording.path, annotation)
     place = f"annotation {annotation}"
-    if version["was_cancelled"]:
-        raise NotAcceptable(f"{place}: was cancelled by its annotator; accept another one")
-    _check_film(own, version["film"], films, place)
-    labels = {label: node for node, label in labels_of(own.state["recording"]).items()}
+    number, version = _whole_version(own, annotation, films, place)
+    labels = _nodes(own)
     steps = [
         {"node": labels[label], "start_frame": start, "end_frame": end}
         for label, spans in sorted(_frames(own, version, place, labels).items())
@@ -121,6 +122,61 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
         }
         write_annotations(own.recording.path, ACCEPTED, content)
     return content
+
+
+def accept_narrations(own: OwnRecording, annotation: int) -> dict[str, Any] | None:
+    """Keep what an annotation says was spoken as the narrations of its author; return what is kept.
+
+    None where it is no transcription. The newest version counts. Raises NotAcceptable, and then nothing changed.
+    """
+    place = f"annotation {annotation}"
+    _, version = _whole_version(own, annotation, frozenset(), place)
+    one = _annotation(version, place)
+    if not is_transcription(one):
+        return None
+    findings: list[Uncounted] = []
+    nodes, fps = _nodes(own), own.frames.fps
+    said = spoken_regions(one, nodes, findings, Reader(own.recording.id))
+    _refuse(findings)
+    if not said:
+        raise NotAcceptable(f"{place}: holds no text; accept another one")
+    film = {
+        "fps": [fps.numerator, fps.denominator],
+        "frames": len(own.frames),
+        "sha256": version["film"]["proxy_sha256"],
+    }
+    told = [_narration(region, nodes[region.label], own) for region in said]
+    told.sort(key=itemgetter("frame", "narration"))
+    kept = keep_narrations(own.recording.path, version["author"], film, told)
+    return {"version": kept, "author": version["author"], "narrations": told}
+
+
+def _narration(region: SpokenRegion, node: int, own: OwnRecording) -> dict[str, Any]:
+    first, last = region_of(region.start_s, region.end_s, own.frames.fps)
+    most = len(own.frames) - 1
+    return {
+        "narration": hashlib.sha256(f"{region.region} {node}".encode()).hexdigest()[:16],
+        "frame": min(first - 1, most),
+        "end_frame": min(last - 1, most),
+        "node": node,
+        "text": region.text,
+        "source": "typed",
+    }
+
+
+def _whole_version(
+    own: OwnRecording, annotation: int, films: frozenset[str], place: str
+) -> tuple[int, dict[str, Any]]:
+    """Return the newest version of an annotation that was finished, in our film. Raises NotAcceptable."""
+    number, version = _version(own.recording.path, annotation)
+    if version["was_cancelled"]:
+        raise NotAcceptable(f"{place}: was cancelled by its annotator; accept another one")
+    _check_film(own, version["film"], films, place)
+    return number, version
+
+
+def _nodes(own: OwnRecording) -> dict[str, int]:
+    return {label: node for node, label in labels_of(own.state["recording"]).items()}
 
 
 def _version(recording: Path, annotation: int) -> tuple[int, dict[str, Any]]:
@@ -168,12 +224,20 @@ def _frames(
 ) -> dict[str, list[tuple[int, int]]]:
     """Return label -> first and last frame of every region. Raises NotAcceptable where one cannot count."""
     findings: list[Uncounted] = []
-    one = Annotation(
-        version["annotation"], version["author"], False, version["raw"].get("result") or [], place
-    )
+    one = _annotation(version, place)
     film = MarkedFilm(own.frames.fps, len(own.frames), frozenset(labels))
     found = marked_frames(one, film, findings, Reader(own.recording.id))
+    _refuse(findings)
+    return found
+
+
+def _annotation(version: dict[str, Any], place: str) -> Annotation:
+    return Annotation(
+        version["annotation"], version["author"], False, version["raw"].get("result") or [], place
+    )
+
+
+def _refuse(findings: list[Uncounted]) -> None:
     if findings:
         named = "; ".join(f"{finding.word}: {finding.where}" for finding in findings)
         raise NotAcceptable(f"{named}; correct it in the tool, then pull again")
-    return found

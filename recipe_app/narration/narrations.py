@@ -58,14 +58,15 @@ def fine_grained(
     """Return the narrations of one person with their times in seconds, verb, noun and step.
 
     `spans` are (node, from, to) of the steps. A narration lies in the step that was done when it was begun; where
-    several were, in the one whose words it has most of. Without an end it lasts to the next one, or to the end of its
-    step.
+    several were, in the one whose words it has most of; where somebody named its step, in that one. Without an end it
+    lasts to the next one, or to the end of its step.
     """
     begun_s = [float(one["frame"] / fps) for one in narrations]
     found = []
     for one, start_s, later_s in zip(narrations, begun_s, [*begun_s[1:], float("inf")], strict=True):
         at = [span for span in spans if span[1] <= start_s < span[2]]
-        said = parse(one.get("text", ""), [steps[node] for node, *_ in at] or list(steps.values()))
+        named = [one["node"]] if "node" in one else [node for node, *_ in at]
+        said = parse(one.get("text", ""), [steps[node] for node in named] or list(steps.values()))
         words = set(one.get("text", "").lower().split())
         node, _, end_s = max(
             at,
@@ -80,7 +81,7 @@ def fine_grained(
                 "text": one.get("text", ""),
                 "verb": said.verb,
                 "noun": said.noun,
-                "step": node,
+                "step": one.get("node", node),
                 "source": one.get("source", "typed"),
             }
         )

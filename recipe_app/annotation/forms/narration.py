@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from recipe_app.annotation.forms.marked_steps import Uncounted
@@ -28,6 +30,49 @@ def read_narration(task: Task, findings: list[Uncounted], read: Reader) -> dict[
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class SpokenRegion:
+    """What was said in a span of the film, seconds, about a step."""
+
+    region: str
+    label: str
+    start_s: float
+    end_s: float
+    text: str
+
+
+def is_transcription(one: Annotation) -> bool:
+    """Tell whether an annotation writes down what was said: it marks seconds of sound, not pictures."""
+    return any(entry.get("type") == LABELS for entry in one.result)
+
+
+def spoken_regions(
+    one: Annotation, known: Collection[str], findings: list[Uncounted], read: Reader
+) -> list[SpokenRegion]:
+    """Return the regions that have a text, `known` being all labels; add what does not count. Raises BadGraph."""
+    texts = _texts(one, read)
+    found: list[SpokenRegion] = []
+    for entry in one.result:
+        if entry.get("type") != LABELS:
+            continue
+        start_s, end_s, labels, wrong = _region(entry, one.place, read)
+        region = str(entry.get("id", "?"))
+        if wrong or not {*known}.issuperset(labels):
+            findings.append(Uncounted(wrong or "unknown label", f"{one.place} region {region}"))
+        elif text := " ".join(texts.get(region, "").split()):
+            found += [SpokenRegion(region, label, start_s, end_s, text) for label in labels]
+    return found
+
+
+def _region(entry: dict[str, Any], place: str, read: Reader) -> tuple[float, float, list[str], str]:
+    """Return begin and end in seconds, the labels, and why it does not count. Raises BadGraph."""
+    place = f"{place} region {entry.get('id', '?')}"
+    value = read.object(entry.get("value"), place)
+    start, end = _second(value.get("start"), place, read), _second(value.get("end"), place, read)
+    labels = [read.text(one, place) for one in read.array(value.get(LABELS, []), place)]
+    return start, end, labels, _wrong(start, end, labels, entry.get("original_length"))
+
+
 def _add(
     entry: dict[str, Any],
     place: str,
@@ -35,13 +80,11 @@ def _add(
     into: tuple[dict[str, Any], list[Uncounted]],
     read: Reader,
 ) -> None:
+    start, end, labels, wrong = _region(entry, place, read)
     place = f"{place} region {entry.get('id', '?')}"
     found, findings = into
-    value = read.object(entry.get("value"), place)
-    start, end = _second(value.get("start"), place, read), _second(value.get("end"), place, read)
-    labels = [read.text(one, place) for one in read.array(value.get(LABELS, []), place)]
-    if word := _wrong(start, end, labels, entry.get("original_length")):
-        findings.append(Uncounted(word, place))
+    if wrong:
+        findings.append(Uncounted(wrong, place))
         return
     texts, heard = words
     region = str(entry.get("id"))

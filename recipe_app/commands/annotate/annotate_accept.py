@@ -31,14 +31,15 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
 
     It is refused where a region cannot count, or was drawn in another film. All versions stay in `annotations/` of
     the recording, and the same command with another --annotation changes the choice. Steps that were touched as done
-    and are not marked count as not done; they are named.
+    and are not marked count as not done; they are named. An annotation of the form audio becomes what its author told
+    of the film, beside the step times: releases have it in fine_grained.json.
 
     \b
     Example:
       kitchensync annotate accept data/take-1 --annotation 1000
     """
     from recipe_app.annotation.accept import accept as make_accepted
-    from recipe_app.annotation.accept import keep_file
+    from recipe_app.annotation.accept import accept_narrations, keep_file
     from recipe_app.annotation.forms.agreement_of_people import agreement
     from recipe_app.annotation.labels import labels_of, touched_spans
     from recipe_app.releases.own import OwnRecording
@@ -47,6 +48,16 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
     with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:
         if file is not None:
             keep_file(own, file)
+        if (told := accept_narrations(own, annotation)) is not None:
+            count = len(told["narrations"])
+            said = {
+                **told,
+                "recording": recording.name,
+                "annotation": annotation,
+                "steps": 0,
+                "narrations": count,
+            }
+            return answer(said, [], f"{count} narrations of {recording.name} are kept", strict=False)
         made = make_accepted(own, annotation)
         labels = labels_of(own.state["recording"])
         accepted = own.accepted

@@ -36,7 +36,7 @@ def accept(data: Path, number: int, *words: object) -> Any:
 
 
 def annotations_of(data: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (data / "take1" / "annotations").glob("*")}
+    return {path.name: path.read_bytes() for path in (data / "take1" / "annotations").glob("*.json")}
 
 
 def released(data: Path, out: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -118,6 +118,56 @@ def test_cancelled_unknown_and_foreign_work_is_refused(data: Path) -> None:
         assert said in done.stderr
     other = exported(data.parent, annotation(7, 3, *GOOD), recording="take2")
     assert "has nothing of the recording take1" in accept(data, 7, "--file", other).stderr
+
+
+def spoken(number: int, start_s: float, end_s: float, label: str, text: str) -> tuple[dict[str, Any], ...]:
+    value = {"start": start_s, "end": end_s, "channel": 0}
+    said = {"id": f"r{number}", "from_name": "action", "to_name": "audio", "type": "labels"}
+    written = {"id": f"r{number}", "from_name": "transcription", "to_name": "audio", "type": "textarea"}
+    return {**said, "value": {**value, "labels": [label]}}, {**written, "value": {**value, "text": [text]}}
+
+
+def test_what_was_written_down_of_the_sound_is_in_a_release(data: Path) -> None:
+    regions = [
+        *spoken(1, 4.0, 5.5, "S02 · Do thing 2", "do  another"),
+        *spoken(2, 1.0, 2.0, "S01 · Do thing 1", "do"),
+    ]
+    silent = spoken(3, 6.0, 7.0, "S01 · Do thing 1", " ")
+    file = exported(data.parent, annotation(6, 3, *GOOD), annotation(7, 3, *regions, *silent))
+    assert accept(data, 6, "--file", file).exit_code == 0
+    steps = annotations_of(data)["accepted.json"]
+    for _ in range(2):  # the same again changes nothing
+        done = accept(data, 7)
+        assert done.exit_code == 0, done.stdout
+        said = json.loads(done.stdout)
+        assert (said["version"], said["steps"], said["narrations"]) == (1, 0, 2)
+    assert annotations_of(data)["accepted.json"] == steps
+    released(data, "out")
+    content = json.loads((data.parent / "out" / "annotation_json/fine_grained.json").read_text())
+    ((first, second),) = content.values()
+    assert [(one["text"], one["step"], one["source"]) for one in (first, second)] == [
+        ("do", 1, "typed"),
+        ("do another", 2, "typed"),
+    ]
+    times = [one[end] for one in (first, second) for end in ("start", "end")]
+    assert times == pytest.approx([1.0, 2.0, 4.0, 5.5], abs=FRAME_S)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (spoken(1, 1.0, 2.0, "S09 · another", "do"), "unknown label: annotation 7 region r1"),
+        (spoken(1, 2.0, 1.0, "S01 · Do thing 1", "do"), "end before start: annotation 7 region r1"),
+        (spoken(1, 1.0, 2.0, "S01 · Do thing 1", " "), "annotation 7: holds no text"),
+    ],
+)
+def test_what_was_written_down_and_cannot_count_is_refused(
+    data: Path, bad: tuple[dict[str, Any], ...], said: str
+) -> None:
+    done = accept(data, 7, "--file", exported(data.parent, annotation(7, 3, *bad)))
+    assert done.exit_code == 1
+    assert said in json.loads(done.stdout)["reason"]
+    assert not (data / "take1" / "annotations" / "narration").exists()
 
 
 def test_a_damaged_choice_is_named_and_never_released(data: Path) -> None:
