@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,14 @@ def read_data_set(folder: Path) -> DataSet:
     facts = {line["recording_id"]: line for line in lines if line["kind"] == "recording"}
     stated = [line for line in lines if line["kind"] in ("recipe", "participants")]
     return DataSet(annotations, _lengths(annotations), beside.exists(), facts, stated)
+
+
+def lacking_in(facts: Mapping[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """Return, of recordings that lack something for an entry, what not to use for which."""
+    said = {
+        name: [one["said"] for one in of.get("lacking", []) if one["entries"]] for name, of in facts.items()
+    }
+    return {name: lines for name, lines in said.items() if lines}
 
 
 def refuse_contradictions(annotations: Annotations, name: str) -> None:

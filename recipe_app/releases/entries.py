@@ -26,8 +26,8 @@ TAGS = (
 )
 """The published names of the categories, by number."""
 NOT_DONE_S = -1.0
-Times = tuple[float, float, dict[str, Any]]
-_NOT_DONE: Times = (NOT_DONE_S, NOT_DONE_S, {"done": False})
+Times = tuple[float, float, dict[str, Any], tuple[int, int] | None]
+_NOT_DONE: Times = (NOT_DONE_S, NOT_DONE_S, {"done": False}, None)
 
 State = dict[str, Any]
 
@@ -43,6 +43,8 @@ class Told:
     entry: Entry
     node: int
     beside: dict[str, Any] = field(default_factory=dict)
+    taken_ns: tuple[int, int] | None = None
+    "From and to on the capture clock, as touched, also outside the film; from 0 where no start was touched."
 
 
 def entries_of(
@@ -62,13 +64,13 @@ def entries_of(
         errors = [error for error in state["errors"].values() if error["node"] == node]
         runs = state["steps"].get(str(node), {}).get("runs", [])
         times = list(_times(runs, starts, place_of) if accepted is None else _marked(node, accepted))
-        for number, (start_s, end_s, beside) in enumerate(times or [_NOT_DONE]):
+        for number, (start_s, end_s, beside, taken_ns) in enumerate(times or [_NOT_DONE]):
             made = [error for error in errors if counts(error)] if number == 0 else []
             modified = next((error["text"] for error in made if error["text"]), None)
             entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified)
             more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
             sides = _sides(frozen["steps"][str(node)]["text"], plan, node)
-            found.append(Told(entry, node, {**beside, **sides, **more}))
+            found.append(Told(entry, node, {**beside, **sides, **more}, taken_ns))
     return found
 
 
@@ -127,7 +129,7 @@ def _marked(node: int, accepted: AcceptedSteps) -> Iterator[Times]:
     """Give the times of a step that an annotator marked, exact to a frame."""
     beside = {"done": True, "start": "annotation", "bound_s": round(float(1 / accepted.fps), 4)}
     for start_s, end_s in accepted.spans_s(node):
-        yield round(start_s, 3), round(end_s, 3), dict(beside)
+        yield round(start_s, 3), round(end_s, 3), dict(beside), None
 
 
 def _times(runs: list[State], starts: dict[int, int], place_of: PlaceOf) -> Iterator[Times]:
@@ -144,4 +146,4 @@ def _times(runs: list[State], starts: dict[int, int], place_of: PlaceOf) -> Iter
         beside["bound_s"] = round(max(start.bound_s, end.bound_s), 4)
         if outside := {name: p.outside for name, p in (("start", start), ("end", end)) if p.outside}:
             beside["outside"] = outside
-        yield start.film_s, end.film_s, beside
+        yield start.film_s, end.film_s, beside, (start_ns or 0, run["end"])

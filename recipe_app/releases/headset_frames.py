@@ -83,6 +83,16 @@ class HeadsetFrames:
         """Tell whether the frames are the pictures of the camera's film."""
         return self.film is not None and self.recording.instants.master == self.film.camera
 
+    def untaken(self) -> int:
+        """Count the frames that were never taken, from the first picture of the camera's film to the last."""
+        filmed = self.film.frames.capture_ns if self.film is not None else np.empty(0, np.int64)
+        filmed = filmed[filmed != UNKNOWN]
+        if not len(filmed) or len(self) < 2:
+            return 0
+        taken = self.capture_ns[(self.capture_ns > filmed[0]) & (self.capture_ns < filmed[-1])]
+        steps = np.diff(np.concatenate([filmed[:1], taken, filmed[-1:]]))
+        return int((steps / np.median(np.diff(self.capture_ns)) - 0.5).clip(0).astype(np.int64).sum())
+
     @cached_property
     def hidden(self) -> npt.NDArray[np.bool_]:
         """Which frames may have been taken in a pause, (n,)."""

@@ -159,6 +159,8 @@ class SyncWriter:
                 }
             self._save(place, arrays)
         result.links[place.kind] = place.path
+        if untaken := self.frames.untaken():
+            result.holes[place.kind] = untaken
 
     @property
     def _fps(self) -> Fraction:

@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from recipe_app.releases.lacking import lacking_of
 from recipe_app.releases.own import NotReleasable, OwnRecording
 from recipe_app.releases.own_set import Ready
-from recipe_app.releases.release_media import Media, MediaWriter, Tell, Work, work_of
+from recipe_app.releases.release_media import HEADSET, Media, MediaWriter, Tell, Work, work_of
 from sensors.errors import SensorError
 from storage.batch.runner import Job, Workforce, run_all
 from storage.batch.workers import count_of
@@ -61,7 +62,8 @@ def _write(order: MediaOrder, ids: dict[Path, str], work: Work, path: Path) -> d
     try:
         with OwnRecording.open(path, without_consent=order.without_consent) as own:
             made = MediaWriter(own, ids[path], order.out, order.force, work).write(order.media)
-            return _said(own, ids[path], made)
+            lacking = lacking_of(own, with_headset=HEADSET in order.media)
+            return _said(own, ids[path], made) | {"lacking": lacking}
     except (StorageError, SensorError, NotReleasable, OSError) as error:
         return _not_done(path, words_of(error))
 
@@ -71,7 +73,10 @@ def _not_done(path: Path, reason: str) -> dict[str, Any]:
 
 
 def _said(own: OwnRecording, published_id: str, made: Media) -> dict[str, Any]:
-    """Say of a recording what of it is in the data set; `holes`: frames that have none of a kind."""
+    """Say of a recording what of it is in the data set; `holes`: frames that have none of a kind.
+
+    Holes of the frames themselves are those that were never taken while the film ran.
+    """
     return {
         "recording": own.recording.id,
         "published_id": published_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -132,7 +132,7 @@ def release(
     written = write_media(ready, order, crew, tell)
     result.members = [said | {"step_times": times[said["published_id"]]} for said in written]
     links = {said["published_id"]: said["streams"] for said in result.members}
-    members = [one.member for one in ready]
+    members = [_with_lacking(one.member, said["lacking"]) for one, said in zip(ready, written, strict=True)]
     splits, kept, result.no_splits = own_splits(out, [member.annotated for member in members])
     texts = (
         text_files(members, numbering, _stated(members, stated))
@@ -146,6 +146,10 @@ def release(
         out, about, result.members, names, is_virtual=is_virtual, force=force
     )
     return result
+
+
+def _with_lacking(member: Member, lacking: list[dict[str, Any]]) -> Member:
+    return replace(member, cooked=replace(member.cooked, facts=member.cooked.facts | {"lacking": lacking}))
 
 
 def _stated(members: list[Member], stated: Stated) -> list[dict[str, Any]]:

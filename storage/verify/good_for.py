@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from storage.verify.coverage import Span
 from storage.verify.session import SessionTimes
@@ -12,6 +12,13 @@ from storage.verify.steps import StepTime, in_words, touched
 MOST_HOLES = 4
 END_S = 0.05
 """A hole that ends so close to the session's end is its end."""
+
+
+def clock(seconds: float) -> str:
+    """Write seconds of the session as m:ss, h:mm:ss from an hour on."""
+    minutes, rest = divmod(max(round(seconds), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def good_for(
@@ -23,15 +30,22 @@ def good_for(
     for name, spans in holes.items():
         short = name.rpartition("/")[2]
         if spans:
-            sentences.append(_sentence(short if shorts[short] == 1 else name, spans, session, steps))
+            sentences.append(sentence(short if shorts[short] == 1 else name, spans, session, steps))
     if sentences or not holes:
         return sentences
     whole = f"everything covers {clock(session.start_s)} to {clock(session.stop_s)}"
     return [f"{whole}: use it for {'every step' if steps else 'all of it'}"]
 
 
-def _sentence(name: str, holes: Sequence[Span], session: SessionTimes, steps: Sequence[StepTime]) -> str:
-    what = _what(name, holes, session)
+def sentence(
+    name: str,
+    holes: Sequence[Span],
+    session: SessionTimes,
+    steps: Sequence[StepTime],
+    told: Callable[[float], str] = clock,
+) -> str:
+    """Say where not to use a stream with holes; `told` writes the seconds that are named."""
+    what = _what(name, holes, session, told)
     if found := touched(steps, holes):
         return f"{what}: do not use for {in_words(found)}"
     return f"{what}: {'no step lies there' if steps else 'do not use it ' + _where(holes, session)}"
@@ -49,28 +63,21 @@ def _is_all(hole: Span, session: SessionTimes) -> bool:
     return hole[0] <= session.start_s + END_S and hole[1] >= session.stop_s - END_S
 
 
-def _what(name: str, holes: Sequence[Span], session: SessionTimes) -> str:
+def _what(name: str, holes: Sequence[Span], session: SessionTimes, told: Callable[[float], str]) -> str:
     first, last = holes[0], holes[-1]
     if _is_all(first, session):
         return f"{name} holds nothing of the session"
     ends_early = last[1] >= session.stop_s - END_S
     if len(holes) == 1 and ends_early:
-        return f"{name} ends at {clock(last[0])}"
+        return f"{name} ends at {told(last[0])}"
     if len(holes) == 1 and first[0] <= session.start_s + END_S:
-        return f"{name} begins at {clock(first[1])}"
+        return f"{name} begins at {told(first[1])}"
     if len(holes) <= MOST_HOLES:
-        parts = [f"{clock(a)} to {clock(b)}" for a, b in holes]
+        parts = [f"{told(a)} to {told(b)}" for a, b in holes]
         return f"{name} has nothing from {' and '.join(parts)}"
     longest = max(holes, key=lambda hole: hole[1] - hole[0])
     lacking_s = sum(b - a for a, b in holes)
     return (
         f"{name} has {len(holes)} holes of {lacking_s:.1f} s together,"
-        f" the longest from {clock(longest[0])} to {clock(longest[1])}"
+        f" the longest from {told(longest[0])} to {told(longest[1])}"
     )
-
-
-def clock(seconds: float) -> str:
-    """Write seconds of the session as m:ss, h:mm:ss from an hour on."""
-    minutes, rest = divmod(max(round(seconds), 0), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

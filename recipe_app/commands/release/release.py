@@ -207,6 +207,9 @@ def _show_release(out: Path, said: dict[str, Any]) -> None:
     click.echo(f"{said['status']}: {len(said['recordings'])} recordings, {said['files']} files in {out}")
     for one in said["left_out"]:
         click.echo(f"left out: {one['recording']}: {one['why']}")
+    for one in said["recordings"]:
+        for lacking in one.get("lacking", []):
+            click.echo(f"{one['published_id']}: {lacking['said']}")
     for line in [*said["warnings"], *said.get("notes", [])]:
         click.echo(line)
     for kind, why in said.get("no_splits", {}).items():

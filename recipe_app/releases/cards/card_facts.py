@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recipe_app.releases.cards.about import About
-from recipe_app.releases.data_set_folder import DataSet
+from recipe_app.releases.data_set_folder import DataSet, lacking_in
 
 NOT_STATED = "not stated"
 
@@ -65,10 +65,19 @@ class Facts:
                 found.setdefault(one["kind"], Counter())[one["why"]] += 1
         return found
 
+    def lacking(self) -> dict[str, list[str]]:
+        """Return, by recording, what not to use for which entries."""
+        return lacking_in(self.data.facts)
+
     def rai(self) -> dict[str, str]:
-        """Return what is said of responsible use: people's words first, ours where they said nothing."""
+        """Return what is said of responsible use: people's words first, ours where they said nothing.
+
+        What not to use is said in any case.
+        """
         ours = texts(is_own=self.data.is_own, is_virtual=self.is_virtual)
-        return ours | dict(self.about.rai)
+        said = ours | dict(self.about.rai)
+        lines = [f"{name}: {'; '.join(lines)}." for name, lines in self.lacking().items()]
+        return said | {"dataCollectionMissingData": " ".join([said["dataCollectionMissingData"], *lines])}
 
 
 OWN = {

@@ -77,6 +77,7 @@ def _body(facts: Facts) -> Iterator[str]:
     yield "| recipe | recordings | with errors | hours |\n|---|---|---|---|"
     yield from _recipes(facts)
     yield from _absent(facts)
+    yield from _lacking(facts)
     yield "\n## How it came about, and what to mind\n"
     for name, text in facts.rai().items():
         yield f"- **{_words(name)}**: {text}"
@@ -110,6 +111,13 @@ def _absent(facts: Facts) -> Iterator[str]:
         for kind, reasons in sorted(found.items()):
             said = "; ".join(f"{why} ({count} recordings)" for why, count in sorted(reasons.items()))
             yield f"- `{kind}`: {said}"
+
+
+def _lacking(facts: Facts) -> Iterator[str]:
+    if found := facts.lacking():
+        yield "\nLacking, in time of the film; steps are counted from 1 as in `step_annotations`:\n"
+        for name, lines in found.items():
+            yield f"- `{name}`: {'; '.join(lines)}"
 
 
 def _words(name: str) -> str:

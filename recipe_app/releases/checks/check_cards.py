@@ -10,6 +10,7 @@ from typing import Any
 from recipe_app.releases.checks.check_layout import CARDS, FILMS, LICENCES
 from recipe_app.releases.checks.release_faults import DataSetUnderCheck
 from recipe_app.releases.data_set import BESIDE, LINKS
+from recipe_app.releases.data_set_folder import lacking_in
 
 STATED = ("recipe", "participants")
 """Lines of what people say, which are of no recording."""
@@ -89,6 +90,7 @@ def _beside(checked: DataSetUnderCheck, path: Path) -> None:
         return
     counts = {one.recording_id: len(one.entries) for one in checked.annotations.recordings}
     seen: set[tuple[str, int]] = set()
+    facts: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
         try:
             said = json.loads(line)
@@ -101,7 +103,10 @@ def _beside(checked: DataSetUnderCheck, path: Path) -> None:
             checked.found.differs(BESIDE, f"line {number}", "a line of a recording or entry", str(error)[:80])
             continue
         seen.add(key)
+        facts |= {key[0]: said} if key[1] < 0 else {}
     for one, count in counts.items():
         if missing := [place for place in range(-1, count) if (one, place) not in seen]:
             where = one if missing[0] < 0 else f"{one}[{missing[0]}]"
             checked.found.differs(BESIDE, where, "a line", "none")
+    for one, lines in lacking_in(facts).items():
+        checked.found.warnings += [f"{BESIDE} {one}: {line}" for line in lines]
