@@ -81,11 +81,15 @@ def open_of(answers: Answers, items: Iterable[str], form: AnswerForm) -> int:
 def agreement_of_answers(
     people: Mapping[str, Answers], items: Sequence[str], form: AnswerForm
 ) -> dict[str, dict[str, Any]]:
-    """Return for each question the share of equal answers and Cohen's kappa, each the mean over pairs of people."""
+    """Return for each question the share of equal answers and Cohen's kappa, each the mean over pairs of people.
+
+    Items that nobody was asked about before all had submitted do not count.
+    """
+    answered = [item for item in items if all(item in one for one in people.values())]
     found = {}
     for question in form.questions:
         pairs = [
-            [(one[item][question], other[item][question]) for item in items]
+            [(one[item][question], other[item][question]) for item in answered]
             for one, other in combinations(people.values(), 2)
         ]
         shares = [sum(a == b for a, b in pair) / len(pair) for pair in pairs if pair]
@@ -115,7 +119,7 @@ def settled(
     disputed = []
     for item in items:
         for question in form.questions:
-            said = {one[item][question] for one in people.values()}
+            said = {one.get(item, {}).get(question, "") for one in people.values()}
             answer = ruled.get(item, {}).get(question) or (said.pop() if len(said) == 1 else "")
             if answer:
                 found.setdefault(item, {})[question] = answer

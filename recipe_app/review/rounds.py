@@ -1,7 +1,8 @@
 """A round of review: who is to answer about a recording, how far they are, what they may see of each other.
 
-Serves every kind of review. A kind says which operations of the log are its answers; its page and how two people's
-answers are compared are its own.
+Serves every kind of review by one rule: until all have submitted nobody sees the answers of others; then everybody
+sees them all, none of them changes any more, and only somebody who gave none rules. A kind says which operations of
+the log are its answers; its page and how two people's answers are compared are its own.
 """
 
 from __future__ import annotations
@@ -44,11 +45,8 @@ class Round:
     people: Mapping[str, PersonsWork]
     is_assigned: bool
     least: int
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there are answers enough, and nobody is still at work."""
-        return len(self.people) >= self.least and all(one.is_submitted for one in self.people.values())
+    is_complete: bool
+    "Whether there are answers enough, and nobody is still at work: everybody sees everything."
 
     def is_asked_still(self, actor: str) -> bool:
         """Whether somebody was asked and has not submitted."""
@@ -62,6 +60,10 @@ class Round:
     def require_open(self, actor: str) -> None:
         """Raise NotAllowed for who was not asked; NotNow once all have submitted and everybody sees everything."""
         self.require_member(actor)
+        self.require_hidden()
+
+    def require_hidden(self) -> None:
+        """Raise NotNow once all have submitted and everybody sees everything."""
         if self.is_complete:
             raise NotNow("everybody has submitted and sees what others said: no answer changes any more")
 
@@ -81,21 +83,29 @@ class Round:
 
 
 def round_of(ops: Iterable[dict[str, Any]], review: Review) -> Round:
-    """Return the round of a recording from its operations, in the order of the log."""
+    """Return the round of a recording from its operations, in the order of the log.
+
+    It ends where all have submitted: whoever changes an answer then has seen those of others.
+    """
     asked: list[str] | None = None
     at_ns: dict[str, list[int]] = {}
     last: dict[str, str] = {}
+    is_complete = False
     for op in ops:
         if op["kind"] == ASSIGNED and op["body"]["what"] == review.what:
             asked = op["body"]["people"]
         elif op["kind"] in (review.edited, review.submitted):
             at_ns.setdefault(op["actor"], []).append(op["received_utc_ns"])
             last[op["actor"]] = op["kind"]
-    people = at_ns if asked is None else asked
+        people = [*at_ns] if asked is None else asked
+        is_complete = len(people) >= review.least and all(last.get(one) == review.submitted for one in people)
+        if is_complete:
+            break
+    people = [*at_ns] if asked is None else asked
     found = {
         one: PersonsWork(last.get(one) == review.submitted, _worked_ns(at_ns.get(one, []))) for one in people
     }
-    return Round(found, asked is not None, review.least)
+    return Round(found, asked is not None, review.least, is_complete)
 
 
 def _worked_ns(at_ns: list[int]) -> int:

@@ -130,6 +130,17 @@ def test_two_researchers_judge_and_a_third_rules(kitchen: Any, wrong: tuple[str,
         page.get_by_text("Kept in annotations/").wait_for()
         assert desk.problems == []
     kitchen.tools.films.close()
+    late = {"error_id": errors[0][:-1] + "9", "fields": {"node": 3, "categories": [1]}}
+    kitchen.post(kitchen.operation(recording, "add_error", late))
+    said = third.get(address).json()
+    assert {one["item"] for one in said["disputed"]} == {late["error_id"]}, "nobody was asked about it"
+    assert {found["share"] for found in said["agreement"].values()} == {0.0, 1.0}
+    assert third.post(f"{address}/accept", json={}).status_code == 409
+    for question, answer in every({}).items():
+        ruled = one_answer(kitchen, recording, late["error_id"], question, answer)
+        assert ann.post(f"{address}/rule", json=ruled).status_code == 409, "a judge does not rule"
+        assert third.post(f"{address}/rule", json=ruled).status_code == 200
+    assert third.post(f"{address}/accept", json={}).json() == {"version": 2, "errors": 3}
     kept = json.loads((folder / "annotations" / "errors-1.json").read_text())
     assert [error["judged"] for error in kept["errors"]] == [every({"intent": "by_accident"})] * 2
     assert [error["error_id"] for error in kept["errors"]] == errors

@@ -50,6 +50,23 @@ def test_a_round_is_complete_when_two_or_more_have_all_submitted() -> None:
     round_of([for_errors], STEPS).require_member("a")
 
 
+def test_a_round_that_is_complete_stays_so() -> None:
+    asked = op(ASSIGNED, "r", what="steps", people=["a", "b"])
+    ops = [asked, op(STEPS.submitted, "a"), op(STEPS.submitted, "b")]
+    here = round_of(ops, STEPS)
+    later = [
+        op(STEPS.edited, "a"),
+        op(STEPS.edited, "c"),
+        op(ASSIGNED, "r", what="steps", people=["a", "b", "c"]),
+    ]
+    for one in later:
+        assert round_of([*ops, one], STEPS) == here
+    for refused in (lambda: here.require_open("a"), here.require_hidden, lambda: here.require_ruler("b")):
+        with pytest.raises(NotNow):
+            refused()
+    here.require_ruler("r")
+
+
 def test_work_counts_what_lies_between_operations_but_no_rest() -> None:
     at_ns = [0, 10 * SECOND, 15 * SECOND, 15 * SECOND + 10 * REST_NS]
     ops = [op(STEPS.edited, "a", at) for at in at_ns] + [op(STEPS.edited, "b", 99 * SECOND)]

@@ -82,7 +82,7 @@ def judge(tools: Tools, visitor: Asking, recording: str, body: Judged) -> dict[s
 def submit_errors(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
     """Say that one has judged every error."""
     ops, items = _open(tools, visitor, recording)
-    round_of(ops, ERRORS.review).require_member(visitor.actor)
+    round_of(ops, ERRORS.review).require_open(visitor.actor)
     require_all(answers_of(ops, ERRORS.review.edited, visitor.actor), items, ERRORS)
     tools.records.note(ERRORS.review.submitted, recording, {}, actor=visitor.actor)
     return {"errors": len(items)}
@@ -95,9 +95,9 @@ def assign_errors(tools: Tools, visitor: Asking, recording: str, body: Asked) ->
 
 
 def rule_error(tools: Tools, visitor: Asking, recording: str, body: Judged) -> dict[str, Any]:
-    """Keep the answer that holds where people differ."""
+    """Keep the answer that holds where people differ; not by one of those who judged."""
     ops, items = _open(tools, visitor, recording)
-    round_of(ops, ERRORS.review).require_complete()
+    round_of(ops, ERRORS.review).require_ruler(visitor.actor)
     return _keep(tools, visitor, recording, body, ERRORS.ruled, items)
 
 

@@ -150,7 +150,7 @@ def marks(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
     here = round_of(ops, STEPS)
     here.require_member(visitor.actor)
     mine = marks_of(ops, visitor.actor, _given(recording, facts, ops))
-    return {"marks": mine, "submitted": _is_submitted(here, visitor.actor)}
+    return {"marks": mine, "submitted": _is_submitted(here, visitor.actor), "complete": here.is_complete}
 
 
 def marks_of_person(tools: Tools, visitor: Asking, recording: str, person: str) -> dict[str, Any]:
@@ -168,14 +168,14 @@ def marks_of_person(tools: Tools, visitor: Asking, recording: str, person: str) 
 def edit(tools: Tools, visitor: Asking, recording: str, body: Edits) -> dict[str, Any]:
     """Keep what one action changed."""
     facts = film_facts(tools, recording)
-    round_of(tools.records.ops(recording), STEPS).require_member(visitor.actor)
+    round_of(tools.records.ops(recording), STEPS).require_open(visitor.actor)
     return _keep(tools, visitor.actor, recording, body, STEPS.edited, facts)
 
 
 def submit(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
     """Take what somebody marked as a version of the recording's steps."""
     facts, ops = film_facts(tools, recording), tools.records.ops(recording)
-    round_of(ops, STEPS).require_member(visitor.actor)
+    round_of(ops, STEPS).require_open(visitor.actor)
     mine = marks_of(ops, visitor.actor, _given(recording, facts, ops))
     version = _version(tools, visitor, recording, mine, annotation_of(visitor.actor))
     tools.records.note(STEPS.submitted, recording, {"version": version}, actor=visitor.actor)
@@ -196,12 +196,13 @@ def ruling(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
 
 def rule(tools: Tools, visitor: Asking, recording: str, body: Edits) -> dict[str, Any]:
     """Keep what one action of who rules changed."""
-    round_of(tools.records.ops(recording), STEPS).require_complete()
+    round_of(tools.records.ops(recording), STEPS).require_ruler(visitor.actor)
     return _keep(tools, visitor.actor, recording, body, RULED, film_facts(tools, recording))
 
 
 def submit_ruling(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
     """Make what was ruled a version of the steps, and the recording's step times."""
+    round_of(tools.records.ops(recording), STEPS).require_ruler(visitor.actor)
     given = _without_choices(_given_to_rule(tools, recording))
     mine = marks_of(tools.records.ops(recording), visitor.actor, given, RULED)
     annotation = annotation_of(f"{visitor.actor} {RULED}")

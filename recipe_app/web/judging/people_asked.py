@@ -11,7 +11,7 @@ from recipe_app.errors import NotFound
 from recipe_app.operations.kinds import Strict
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import HOLDERS, Access
-from recipe_app.review.rounds import ASSIGNED, Review
+from recipe_app.review.rounds import ASSIGNED, Review, round_of
 from recipe_app.store import tables
 from recipe_app.store.app_records import roles_of
 
@@ -40,7 +40,8 @@ def who_may(tools: Collaborators, access: Access) -> dict[str, str]:
 def ask_people(
     tools: Collaborators, visitor: Visitor, subject: str, review: Review, asked: Asked, access: Access
 ) -> dict[str, Any]:
-    """Ask people to answer about a subject of the log; from then on only they may. Raises NotFound."""
+    """Ask people to answer about a subject of the log; from then on only they may. Raises NotFound, NotNow."""
+    round_of(tools.records.ops(subject), review).require_hidden()
     rows = [tools.records.row(tables.person, one) for one in asked.people]
     if not all(row is not None and _holds(row, access) for row in rows):
         raise NotFound("somebody who was asked may not do this; look at the list of people")

@@ -38,7 +38,7 @@ function asked(error, question, answers, state) {
   const disputed = (state.disputed ?? []).some((one) => one.item === error.error_id && one.question === question);
   const final = state.final?.[error.error_id]?.[question];
   const chosen = state.complete ? final : state.mine[error.error_id]?.[question];
-  const given = state.complete && disputed ? state.answers.map((one) => one[error.error_id][question]) : [];
+  const given = state.complete && disputed ? state.answers.map((one) => one[error.error_id]?.[question]).filter(Boolean) : [];
   const path = state.complete ? `${address}/rule` : address;
   const put = (answer) => ask(path, { body: { op_id: newId(), answer: { item: error.error_id, question, answer } } }).then(draw).catch(failed);
   return h("fieldset", { class: disputed ? "disputed" : "", disabled: state.complete && !disputed && !final },
