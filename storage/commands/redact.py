@@ -31,7 +31,9 @@ def redact(
     """Destroy pictures and sound of the privacy pauses of a recording, here and in every copy in reach.
 
     Whole chunks go, and films from key picture to key picture; all else stays to the bit. What was destroyed
-    remains by size and hash in recording.json. Interrupted, the same command goes on. It cannot be undone.
+    remains by size and hash in recording.json. Files that changed are removed from cloud stores: `upload` sends them
+    again. What commands wrote of the recording before is named. Interrupted, the same command goes on. It cannot be
+    undone.
 
     \b
     Example:

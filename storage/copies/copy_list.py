@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from storage.chunks.chunk import chunk_paths
-from storage.copies.copies import BOOK
+from storage.copies.copies import BOOK, CopyRecord
 from storage.copies.read_through import promised_hashes, readable_folder
 from storage.manifest import Manifest
 from storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, chunk_range
@@ -58,6 +58,19 @@ def _closed(folder: Path) -> dict[str, Path]:
         and path not in (folder / MANIFEST, folder / BOOK, folder / DERIVED)
     ]
     return {path.relative_to(folder).as_posix(): path for path in [*_sealed(folder), *others]}
+
+
+def is_as_sent(item: FileToCopy | None, line: CopyRecord | None, recording: Path) -> bool:
+    """Tell whether a file of a recording is still what a line of the list of copies says was sent."""
+    if item is None or line is None:
+        return False
+    facts = item.source.stat()
+    is_here = item.source == recording / item.relative  # a copy has a time of its own
+    return (
+        line.bytes == facts.st_size
+        and (not is_here or line.mtime_ns == facts.st_mtime_ns)
+        and item.expected in (None, line.sha256)
+    )
 
 
 def is_heavy(relative: str) -> bool:

@@ -109,6 +109,24 @@ def read_derived(recording: Path) -> list[dict[str, Any]]:
     return list(held.values())
 
 
+def older_than(recording: Path, utc_ns: int) -> list[tuple[str, str]]:
+    """Return places that hold what was written before a time, with the command; for a server the command is empty."""
+    written: dict[tuple[str, str], tuple[Stamp, int, str]] = {}
+    servers = {}
+    for line in read_sound_lines(recording / DERIVED):
+        if "server" in line:
+            servers[line["server"]] = line["utc_ns"]
+        for name, stamp in line.get("files", {}).items():
+            written[line["path"], name] = (tuple(stamp), line["utc_ns"], line["command"])
+    there = {place: _stamps(Path(place)) for place in {place for place, _ in written}}
+    old = {
+        place: command
+        for (place, name), (stamp, at_ns, command) in written.items()
+        if at_ns < utc_ns and there[place].get(name) == stamp
+    }
+    return sorted(old.items()) + [(server, "") for server, at_ns in sorted(servers.items()) if at_ns < utc_ns]
+
+
 def _is_anew(line: dict[str, Any], name: str, stamp: Stamp, recording: Path) -> bool:
     """Tell whether a file was written again since, of recordings beside this one that noted it."""
     if tuple(line.get("files", {}).get(name, ())) == stamp:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sensors.files_on_disk import file_sha256
+from storage.copies.cloud_store import CloudStore, check_address, why
 from storage.copies.copies import COPIED, Book, CopyRecord
 from storage.copies.target import Target
 from storage.errors import CloudRefused, NotAsStated, SourceDiffers, StorageError
-from storage.move.cloud_store import CloudStore, check_address, why
 
 HUB = "hf://"
 KIND = "datasets"

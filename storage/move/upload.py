@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from storage.copies.cloud_store import CloudStore, check_address, why
 from storage.copies.copies import COPIED, Book, CopyRecord
-from storage.copies.copy_list import FileToCopy, files_of, is_closed
+from storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from storage.copies.read_through import missing_files, readable_folder
 from storage.errors import CloudRefused, CopyDiffers, FilesMissing, NotFinished, SourceDiffers, Withdrawn
 from storage.lab import NAME, lab_of
-from storage.move.cloud_store import CloudStore, check_address, why
 from storage.permission import Purpose, StillPermitted, ask
 from storage.redact.to_destroy import check_no_pauses
 
@@ -74,7 +74,8 @@ def upload(
 
             try:
                 permitted.check()
-                if not _is_there(store, place, recording, item, book, url):
+                line = book.copies.get((item.relative, url))
+                if not (is_as_sent(item, line, recording) and store.size_of(place) == size):
                     _send(store, place, item, book, url, tell)
                     sent, sent_bytes = sent + 1, sent_bytes + size
             except (SourceDiffers, CopyDiffers, Withdrawn):
@@ -84,15 +85,6 @@ def upload(
             safe += size
             progress(item.relative, safe, total)
     return Uploaded(recording.name, url, len(items), sent, sent_bytes, own)
-
-
-def _is_there(store: CloudStore, place: str, recording: Path, item: FileToCopy, book: Book, url: str) -> bool:
-    line = book.copies.get((item.relative, url))
-    facts = item.source.stat()
-    is_here = item.source == recording / item.relative  # a copy has a time of its own
-    if line is None or line.bytes != facts.st_size or (is_here and line.mtime_ns != facts.st_mtime_ns):
-        return False
-    return store.size_of(place) == line.bytes
 
 
 def _send(

@@ -19,7 +19,7 @@ from sensors.host_clock import utc_anchor
 from storage.chunks.archive_part import write_without
 from storage.chunks.chunk import is_archive
 from storage.chunks.chunk_reader import Chunk
-from storage.copies.copies import BOOK, Book, read_book
+from storage.copies.copies import BOOK, Book
 from storage.copies.copy_list import is_closed
 from storage.copies.read_through import stores_of
 from storage.copies.target import Target
@@ -34,6 +34,7 @@ from storage.names import CHUNK_SUFFIX, MANIFEST, MEDIA, PART_SUFFIX, REVIEW, ch
 from storage.privacy import Pauses, pauses_of
 from storage.recording import Recording, open_recording
 from storage.redact.blanked_films import blank
+from storage.redact.elsewhere import clouds_of, made_before, remove_changed
 from storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET, redactions
 from storage.redact.to_destroy import is_of, plan
 
@@ -243,10 +244,18 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
                 done["places"].append(str(copy))
         except (OSError, StorageError, UnreadableMedia) as error:
             done["open"].append(f"{copy}: {words_of(error)}")
-    clouds = sorted({line.where for line in read_book(path) if "://" in line.where})
-    done["open"] += [f"{where}: delete what lies there by hand" for where in clouds]
+    done["open"] += made_before(path, redaction["utc_ns"])
+    clouds, left = clouds_of(path), done["open"]
+    done["open"] = [*left, *(f"{where}: was not reached yet" for where in clouds)]
     _note(path, done)
     apply(path, done | {"places": [*done["places"], str(path)]}, facts)
+    if clouds:
+        why = {where: remove_changed(path, where) for where in clouds}
+        done["open"] = [*left, *filter(None, why.values())]
+        done["places"] += [where for where in clouds if not why[where]]
+        with edit_manifest(path) as manifest:
+            entry = next(one for one in manifest[KEY] if one["id"] == done["id"])
+            entry |= {"open": done["open"], "places": [*done["places"], str(path)]}
     return done
 
 

@@ -32,6 +32,7 @@ from paused_recording import (
 )  # fmt: skip
 
 from kitchensync.cli import main
+from storage.copies.derived import asked, noting, will_write
 from storage.manifest import edit_manifest, write_json
 from storage.move.archive import archive
 from storage.move.freeing import FreeRule
@@ -378,3 +379,35 @@ def test_raw_copies_for_others_are_refused_until_it_is_destroyed(take: Path, tmp
     redact(take)
     assert run("upload", take, strange)[0] == 0
     assert run("gopro", "join", take / FILM, "--out", joined)[0] == 0
+
+
+def test_the_cloud_holds_nothing_of_it_and_what_was_made_before_is_named(
+    take: Path, made: tuple[Path, Truth], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = f"file://{tmp_path}/own"
+    (take.parent / "lab.toml").write_text(f'stores = ["{own}"]\n')
+    monkeypatch.chdir(tmp_path)
+    assert run("upload", take, own)[0] == 0
+    with noting("kitchensync overlay", pytest.fail):
+        asked(take)
+        will_write(tmp_path / "before.mp4")
+        (tmp_path / "before.mp4").write_bytes(b"pictures")
+    (tmp_path / "own").rename(tmp_path / "away")
+    (tmp_path / "own").write_text("no folder")
+    said = redact(take)
+    assert (said["status"], len(said["open"])) == ("open", 2), "the cloud is away, and there is an older film"
+    (tmp_path / "own").unlink()
+    (tmp_path / "away").rename(tmp_path / "own")
+    assert residue(tmp_path / "own", made[1]) != []
+    said = redact(take)
+    assert residue(tmp_path / "own", made[1]) == []
+    assert [line.partition(": ")[0] for line in said["open"]] == [str(tmp_path / "before.mp4")]
+    Path("before.mp4").unlink()
+    assert redact(take)["status"] == "done"
+    assert run("gopro", "join", take / FILM, "--out", "before.mp4")[0] == 0, "made since, it shows nothing"
+    assert redact(take)["status"] in ("done", "nothing")
+    assert run("upload", take, own)[0] == 0
+    copy = tmp_path / "own" / "take"
+    assert {name: hashed for name, hashed in contents(copy).items() if name != "copies.jsonl"} == {
+        name: held for name, held in contents(take).items() if name not in ("copies.jsonl", "derived.jsonl")
+    }

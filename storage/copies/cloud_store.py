@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib
 import re
@@ -41,6 +42,11 @@ class CloudStore:
             raise CloudRefused(url, "", why(error)) from error
         self._root = str(root).rstrip("/")
 
+    @property
+    def _has_folders(self) -> bool:
+        protocols = self._store.protocol
+        return not WITH_FOLDERS.isdisjoint([protocols] if isinstance(protocols, str) else protocols)
+
     def size_of(self, name: str) -> int | None:
         """Return the size of a file there, None where there is none."""
         self._store.invalidate_cache()
@@ -64,8 +70,7 @@ class CloudStore:
         Raises SourceDiffers where it is not what it must be, CopyDiffers; neither leaves a file in the store.
         """
         place = f"{self._root}/{name}"
-        protocols = self._store.protocol
-        if not WITH_FOLDERS.isdisjoint([protocols] if isinstance(protocols, str) else protocols):
+        if self._has_folders:
             self._store.makedirs(place.rpartition("/")[0], exist_ok=True)
         size, digest = source.stat().st_size, hashlib.sha256()
         target: Any
@@ -82,6 +87,31 @@ class CloudStore:
             raise CopyDiffers(Path(f"{self.url}/{name}"))
         return digest.hexdigest()
 
+    def names_below(self, name: str) -> list[str]:
+        """Return the files below a name, by their path there. Raises CloudRefused."""
+        place = f"{self._root}/{name}"
+        try:
+            found = self._found(place)
+        except Exception as error:
+            raise CloudRefused(self.url, name, why(error)) from error
+        return [str(path).partition(f"{place}/")[2] for path in found]
+
+    def _found(self, place: str) -> list[str]:
+        """Return the files below a place; a store with folders whose own folder is gone is away, not empty."""
+        self._store.invalidate_cache()
+        if self._has_folders and not self._store.isdir(self._root):
+            raise FileNotFoundError(errno.ENOENT, "it is away", self._root)
+        return list(self._store.find(place)) if self._store.exists(place) else []
+
+    def remove(self, name: str) -> None:
+        """Destroy a file, and what a bucket with versions keeps of it. Raises CloudRefused."""
+        place = f"{self._root}/{name}"
+        try:
+            self._store.rm_file(place)
+            self._remove_versions(place)
+        except Exception as error:
+            raise CloudRefused(self.url, name, why(error)) from error
+
     def remove_below(self, name: str) -> tuple[int, int]:
         """Destroy everything below a name; return how many files were there, and how many still are.
 
@@ -89,8 +119,7 @@ class CloudStore:
         """
         place = f"{self._root}/{name}"
         try:
-            self._store.invalidate_cache()
-            found = self._store.find(place) if self._store.exists(place) else []
+            found = self._found(place)
             if found:
                 self._store.rm(place, recursive=True)
             self._store.invalidate_cache()
@@ -100,20 +129,21 @@ class CloudStore:
             raise CloudRefused(self.url, name, why(error)) from error
 
     def _remove_versions(self, place: str) -> None:
-        """Destroy what a bucket with versions keeps of objects that were removed."""
+        """Destroy what a bucket with versions keeps of objects that were removed: of one, or of all below it."""
         if not hasattr(self._store, "call_s3"):
             return
-        bucket, _, prefix = place.partition("/")
-        asked = {"Bucket": bucket, "Prefix": f"{prefix}/"}
+        bucket, _, key = place.partition("/")
+        asked = {"Bucket": bucket, "Prefix": key}
         while True:
             listed = self._store.call_s3("list_object_versions", **asked)
-            held = [*listed.get("Versions", ()), *listed.get("DeleteMarkers", ())]
-            for one in held:
-                self._store.call_s3(
-                    "delete_object", Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"]
-                )
+            for one in (*listed.get("Versions", ()), *listed.get("DeleteMarkers", ())):
+                if one["Key"] == key or one["Key"].startswith(f"{key}/"):
+                    self._store.call_s3(
+                        "delete_object", Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"]
+                    )
             if not listed.get("IsTruncated"):
                 return
+            asked |= {"KeyMarker": listed["NextKeyMarker"], "VersionIdMarker": listed["NextVersionIdMarker"]}
 
 
 def why(error: Exception) -> str:

@@ -1,0 +1,44 @@
+"""What a redaction does about files outside of recording and stores: in the cloud, and what was made before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from storage.copies.cloud_store import CloudStore
+from storage.copies.copies import COPIED, read_book
+from storage.copies.copy_list import files_of, is_as_sent
+from storage.copies.derived import older_than
+from storage.errors import StorageError, words_of
+from storage.manifest import read_manifest
+
+
+def clouds_of(recording: Path) -> list[str]:
+    """Return the cloud stores that the list of copies names."""
+    return sorted({line.where for line in read_book(recording) if "://" in line.where})
+
+
+def remove_changed(recording: Path, url: str) -> str:
+    """Remove from a cloud store what is not what the recording holds now; `upload` sends the new files.
+
+    Return why something may still be there, or nothing.
+    """
+    sent = {line.file: line for line in read_book(recording) if line.where == url and line.kind == COPIED}
+    try:
+        held = {item.relative: item for item in files_of(recording, read_manifest(recording))}
+        store = CloudStore(url)
+        for name in store.names_below(recording.name):
+            if not is_as_sent(held.get(name), sent.get(name), recording):
+                store.remove(f"{recording.name}/{name}")
+    except (OSError, StorageError) as error:
+        return f"{url}: {words_of(error)}"
+    return ""
+
+
+def made_before(recording: Path, utc_ns: int) -> Iterator[str]:
+    """Name what commands wrote of a recording before a time and is still there: it may show what is destroyed."""
+    for place, command in older_than(recording, utc_ns):
+        if command:
+            yield f"{place}: may show it; make it anew with `{command}`, or remove it"
+        else:
+            yield f"{place}: it was sent there before; ask for its deletion"
