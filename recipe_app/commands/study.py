@@ -47,7 +47,7 @@ def study() -> None:
     "--since",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="First day of new sessions: today's, when planned again in the middle.",
+    help="First day of new sessions [default: now; none is planned earlier].",
 )
 @click.option("--ics", type=OutputPath(), help="Calendar file to write.")
 @click.option("--weeks", type=OutputPath(), help="Page to print, a table a week.")
@@ -88,8 +88,8 @@ def plan(
         if place is not None:
             check_output(place, force=force)
     wanted, recipes = read_study(file)
-    if since is not None:
-        wanted = replace(wanted, not_before=datetime.combine(since.date(), time(0), wanted.zone))
+    first = datetime.combine(since.date(), time(0), wanted.zone) if since is not None else _now()
+    wanted = replace(wanted, not_before=max(first, _now()))
     cooked, left_out = cooked_below(data) if data else ([], {})
     locked = read_locked(keep) if keep else []
     said = make_plan(wanted, graphs_of(wanted, recipes), cooked, locked, seed=seed, limit_s=seconds)
@@ -156,7 +156,7 @@ def show_coverage(
     for place in (svg, burn_down):
         if place is not None:
             check_output(place, force=force)
-    wanted, now = read_study(file)[0], datetime.now(UTC)
+    wanted, now = read_study(file)[0], _now()
     cooked, left_out = cooked_below(data)
     coming = progress.to_come(read_plan(planned) if planned else [], cooked, now)
     rows = progress.coverage(wanted, cooked, coming, names).rows
@@ -176,6 +176,10 @@ def show_coverage(
         "left_out": left_out,
     }
     return Answer(said, _show_coverage)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _show_coverage(said: dict[str, Any]) -> None:

@@ -85,9 +85,12 @@ def _no_hour(
     goal: StudyGoal, cooks: list[Cook], kitchens: list[StudyKitchen], plan: StudyPlan, study: Study
 ) -> str:
     """Go through the hours at which somebody and a kitchen are there, and say what takes the last of them."""
+    slots = slots_of(study)
+    if not slots and study.not_before is not None:
+        return f"no hour of the study is left after {study.not_before:%Y-%m-%d %H:%M}; set begin or days anew"
     both = [
         (slot, cook, one)
-        for slot in slots_of(study)
+        for slot in slots
         for cook in cooks
         for one in kitchens
         if slot.is_open(cook) and slot.is_open(one)

@@ -20,6 +20,8 @@ from recipe_app.graphs.formats.graph_files import read_graph
 from storage.manifest import edit_manifest
 from storage.verify.by_life import keep_verdict
 
+NOW = datetime(2027, 1, 8, 12, tzinfo=UTC)
+"""The Friday before the study begins."""
 RECIPES = Path(__file__).resolve().parents[3] / "examples" / "recipes"
 STUDY = """
 goals = [
@@ -48,7 +50,12 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a study file; commands run in it, with relative paths."""
     (tmp_path / "study.toml").write_text(STUDY.format(days=5, recipes=RECIPES))
     monkeypatch.chdir(tmp_path)
+    it_is(NOW, monkeypatch)
     return tmp_path
+
+
+def it_is(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recipe_app.commands.study._now", lambda: now)
 
 
 def plan(*options: str) -> dict[str, Any]:
@@ -141,6 +148,27 @@ def test_locked_sessions_stay_and_two_that_clash_are_refused(lab: Path) -> None:
     assert done.exit_code == 1
     assert "two locked sessions want Basil" in done.stderr
     assert not (lab / "p.json").exists()
+
+
+@pytest.mark.parametrize("since", [[], ["--since", "2027-01-01"], ["--since", "2027-01-14"]])
+def test_nothing_is_planned_in_the_past(lab: Path, monkeypatch: pytest.MonkeyPatch, since: list[str]) -> None:
+    now = datetime(2027, 1, 13, 14, 30, tzinfo=UTC)
+    it_is(now, monkeypatch)
+    first = (
+        max(now, datetime(2027, 1, 13, 23, tzinfo=UTC)) if "2027-01-14" in since else now
+    )  # local midnight
+    sessions = plan(*since)["sessions"]
+    assert sessions
+    assert all(datetime.fromisoformat(one["start"]) >= first for one in sessions)
+
+
+def test_of_a_study_that_is_over_nothing_is_planned_and_the_reason_says_so(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it_is(datetime(2029, 1, 13, 14, 30, tzinfo=UTC), monkeypatch)
+    said = plan()
+    assert said["sessions"] == []
+    assert all("no hour of the study is left" in one["reason"] for one in said["unmet"] if "·" in one["goal"])
 
 
 def recorded(folder: Path, one: dict[str, Any], **more: Any) -> None:
