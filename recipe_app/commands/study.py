@@ -82,6 +82,7 @@ def plan(
     from recipe_app.study.calendar_file import calendar, weeks_page
     from recipe_app.study.make_plan import make_plan
     from recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
+    from recipe_app.study.progress import LATE, not_recorded
     from recipe_app.study.study_file import read_study
 
     for place in (ics, weeks):
@@ -91,8 +92,11 @@ def plan(
     first = datetime.combine(since.date(), time(0), wanted.zone) if since is not None else _now()
     wanted = replace(wanted, not_before=max(first, _now()))
     cooked, left_out = cooked_below(data) if data else ([], {})
-    locked = read_locked(keep) if keep else []
-    said = make_plan(wanted, graphs_of(wanted, recipes), cooked, locked, seed=seed, limit_s=seconds)
+    locked = not_recorded(read_locked(keep), cooked) if keep else []
+    lost = [one for one in locked if data and one.start <= _now() - LATE]
+    kept = [one for one in locked if one not in lost]
+    said = make_plan(wanted, graphs_of(wanted, recipes), cooked, kept, seed=seed, limit_s=seconds)
+    said["notes"] += [f"{one.person}'s session of {one.start.isoformat()} never took place" for one in lost]
     said |= {"left_out": left_out, "study": file.read_text(encoding="utf-8")}
     entries = [PlanEntry.model_validate(one) for one in said["sessions"]]
     text = json.dumps({"schema": "study-plan/1", **said}, indent=1, ensure_ascii=False)

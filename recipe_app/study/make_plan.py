@@ -14,6 +14,7 @@ from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.orders import Order, count_orders, is_valid_order
 from recipe_app.study.already_cooked import CookedRecording
 from recipe_app.study.plan_file import PlanEntry, entries_of, unmet
+from recipe_app.study.progress import not_recorded
 from recipe_app.study.solve import LIMIT_S, NORMAL, plan_study
 from recipe_app.study.wanted import OrdersLeft, Study
 
@@ -30,7 +31,11 @@ def make_plan(
     seed: int = 0,
     limit_s: float = LIMIT_S,
 ) -> dict[str, Any]:
-    """Return goals, sessions (the kept ones among them), what is not met and why, and what else is to be known."""
+    """Return goals, sessions (the kept ones among them), what is not met and why, and what else is to be known.
+
+    A kept session that was recorded counts as that.
+    """
+    kept = not_recorded(kept, cooked)
     used, minutes = _used(cooked, kept), _minutes(study, cooked)
     study = replace(
         study,

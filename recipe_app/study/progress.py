@@ -59,14 +59,18 @@ def to_come(
     plan: Sequence[PlanEntry], cooked: Sequence[CookedRecording], now: datetime
 ) -> list[CookedSession]:
     """Return the sessions of a plan that nobody recorded and whose time is not over."""
+    return [entry.settled for entry in not_recorded(plan, cooked) if entry.start > now - LATE]
+
+
+def not_recorded(plan: Sequence[PlanEntry], cooked: Sequence[CookedRecording]) -> list[PlanEntry]:
+    """Return the entries of a plan of which no recording is there, of the same kind and near their time."""
     there: dict[tuple[str, ...], list[datetime]] = {}
     for one in cooked:
         there.setdefault(_kind(one.session), []).append(one.session.start)
     return [
-        entry.settled
+        entry
         for entry in plan
-        if entry.start > now - LATE
-        and not any(abs(start - entry.start) < LATE for start in there.get(_kind(entry.settled), ()))
+        if not any(abs(start - entry.start) < LATE for start in there.get(_kind(entry.settled), ()))
     ]
 
 

@@ -216,6 +216,34 @@ def test_what_happened_counts_and_what_was_lost_is_planned_anew(lab: Path) -> No
     assert normal[0]["order"] not in orders  # it is used
 
 
+def test_a_locked_session_was_recorded_or_never_took_place_and_counts_once(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = plan()
+    normal = [one for one in first["sessions"] if one["strategy"] == "normal"]
+    held, lost, coming = normal[0], normal[1], normal[-1]
+    locked = [one | {"locked": True} for one in (held, lost, coming)]
+    (lab / "edited.json").write_text(json.dumps(first | {"sessions": locked}))
+    late = datetime.fromisoformat(held["start"]) + timedelta(minutes=50)
+    recorded(lab / "recordings" / "take", held | {"start": late.isoformat()})
+    it_is(datetime.fromisoformat(lost["start"]) + timedelta(hours=13), monkeypatch)
+    again = plan("--keep", "edited.json", "--data", "recordings", "--force")
+    wanted = sum(goal["count"] for goal in again["goals"])
+    missing = sum(one["missing"] for one in again["unmet"])
+    assert again["recorded"] + len(again["sessions"]) + missing == wanted == 9
+    assert [one for one in again["sessions"] if one["locked"]] == [coming | {"locked": True}]
+    assert f"{lost['person']}'s session of {lost['start']} never took place" in again["notes"]
+    same = [
+        one for one in again["sessions"] if (one["recipe"], one["strategy"]) == (lost["recipe"], "normal")
+    ]
+    kinds = Counter((one["recipe"], one["strategy"]) for one in first["sessions"])
+    here = (lost["recipe"], "normal")
+    taken = held["recipe"] == lost["recipe"]
+    assert len(same) == kinds[here] - taken - sum(
+        one["missing"] for one in again["unmet"] if one["goal"].startswith(f"{here[0]} · normal")
+    )
+
+
 def test_coverage_is_what_a_recount_of_the_files_says(lab: Path) -> None:
     sessions = plan()["sessions"]
     data = lab / "recordings"
