@@ -68,6 +68,11 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
         facts = heard | {"name": process, "silent_s": (now_ns - heard["host_ns"]) / 1e9}
         mute |= {process} if facts["silent_s"] > NO_NEWS_S else set()
         yield "process", facts
+        if heard.get("answered_host_ns") and not heard["done"] and process not in mute:
+            silent_s = (heard["host_ns"] - heard["answered_host_ns"]) / 1e9
+            yield "clock", {"name": process.removeprefix("producer "), "silent_s": silent_s}
+    for store in state["stores"]:
+        yield "store", {"name": store["target"], "problem": store["problem"]}
     for one in state["restarts"]:
         yield "restart", {"name": one["process"], "ago_s": (now_ns - one["host_ns"]) / 1e9}
     for stream, facts in state["streams"].items():

@@ -30,6 +30,9 @@ METRICS: dict[str, tuple[str, str]] = {
     "camera_minutes_left": ("gauge", "Minutes of film that a camera's card has room for."),
     "disk_free_bytes": ("gauge", "Free on the disk of the recording."),
     "disk_minutes_left": ("gauge", "Minutes until the disk is full; absent while nothing is used up."),
+    "store_files_left": ("gauge", "Files of the recording that a store does not hold yet."),
+    "store_bytes_left": ("gauge", "Bytes of the recording that a store does not hold yet."),
+    "clock_probes_total": ("counter", "Answers that a device gave to what its clock says."),
     "process_cpu_share": ("gauge", "Share of a core that a process uses."),
     "process_memory_bytes": ("gauge", "Resident memory of a process."),
     "restarts_total": ("counter", "Processes that died and were started again."),
@@ -81,7 +84,12 @@ def _known(one: dict[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
     disk = one.get("disk", {})
     yield "disk_free_bytes", {}, disk.get("free_bytes")
     yield "disk_minutes_left", {}, disk.get("minutes_left")
+    for store in one.get("stores", []):
+        of = {"store": store["target"]}
+        yield "store_files_left", of, store["files"] - store["files_done"]
+        yield "store_bytes_left", of, store["bytes"] - store["bytes_safe"]
     for process, facts in one.get("processes", {}).items():
+        yield "clock_probes_total", {"process": process}, facts.get("probes")
         yield "process_cpu_share", {"process": process}, facts["cpu_share"]
         yield "process_memory_bytes", {"process": process}, facts["memory_bytes"]
 

@@ -56,6 +56,7 @@ class RecordingMonitor:
             elif not is_running(endpoint.parent):
                 self._known.pop(endpoint, None)
                 self._views.pop(endpoint, None)
+                self._rates = {key: rates for key, rates in self._rates.items() if key[0] != endpoint}
                 return None
             last = self._known.get(endpoint)
             name = str(last["recording"]) if last else endpoint.parent.name
@@ -86,6 +87,7 @@ class RecordingMonitor:
                 for camera, facts in state["cameras"].items()
             },
             "disk": state["disk"],
+            "stores": state["stores"],
             "processes": self._processes(state),
             "restarts": len(state["restarts"]),
         }

@@ -25,6 +25,8 @@ NO_NEWS_S = 3.0
 LATELY_S = 10.0
 BEHIND_S = 45.0
 """Packets are sealed some ten seconds after they came; what has waited for longer is behind."""
+CLOCK_SILENT_S = 15.0
+"""A clock is asked once a second."""
 LOW_BATTERY_PERCENT, LOW_CARD_MINUTES = 20, 10.0
 
 TELL = "Please tell the operator."
@@ -187,6 +189,24 @@ RULES: tuple[LiveRule, ...] = (
         f"The computer cannot keep up. {TELL}",
         "the queue server has not answered for {queue_silent_s:.0f} s; packets wait for it",
         "look at the disk: the server syncs its file to it",
+    ),
+    LiveRule(
+        "clock_unanswered",
+        "clock",
+        lambda f: f["silent_s"] > CLOCK_SILENT_S,
+        WARNING,
+        "",
+        "{name}: its clock has not answered for {silent_s:.0f} s",
+        "look at the network and the headset; without answers this stretch is aligned less exactly",
+    ),
+    LiveRule(
+        "store_problem",
+        "store",
+        lambda f: bool(f["problem"]),
+        WARNING,
+        "",
+        "{name}: {problem}",
+        "nothing is lost: it is copied as soon as the store takes it, or by `kitchensync move` later",
     ),
     LiveRule(
         "disk_full",

@@ -40,7 +40,7 @@ def _recording(one: dict[str, Any]) -> list[RenderableType]:
         style = SEVERITY_STYLES[finding["severity"]]
         parts.append(Text(f"{finding['operator']}; {finding['do']}", style=style))
     if "streams" in one:
-        parts += [_streams(one), *_cameras(one), _disk(one), _processes(one)]
+        parts += [_streams(one), *_cameras(one), _disk(one), *_stores(one), *_clocks(one), _processes(one)]
     return [*parts, Text("")]
 
 
@@ -84,6 +84,23 @@ def _disk(one: dict[str, Any]) -> Text:
         return Text("disk: not looked at yet")
     left = "hours" if disk["minutes_left"] is None else f"{disk['minutes_left']:.0f} min"
     return Text(f"disk: {size_words(disk['free_bytes'])} free, {left} left")
+
+
+def _stores(one: dict[str, Any]) -> list[Text]:
+    return [
+        Text(
+            f"{store['target']}: {store['files_done']} of {store['files']} files copied, "
+            f"{size_words(store['bytes'] - store['bytes_safe'])} to go"
+        )
+        for store in one["stores"]
+    ]
+
+
+def _clocks(one: dict[str, Any]) -> list[Text]:
+    probes = {
+        name: facts["probes"] for name, facts in one["processes"].items() if facts["probes"] is not None
+    }
+    return [Text(f"{name}: {count} clock answers", style="dim") for name, count in probes.items()]
 
 
 def _processes(one: dict[str, Any]) -> Text:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
 from sensors.errors import SensorError
 from sensors.hololens.remote import ClockExchange, RemoteControl
-from sensors.host_clock import encode
+from sensors.host_clock import encode, host_ns
 
 PERIOD_S = 1.0
 """From the beginning of one round to that of the next: the clock's bound is proven for one exchange a second."""
@@ -44,6 +44,7 @@ class ClockProbe(threading.Thread):
         self._writer = writer
         self._ending = threading.Event()
         self.probes = 0
+        self.answered_host_ns = 0  # or since when it is asked
 
     def stop(self) -> None:
         """Ask the end."""
@@ -51,6 +52,7 @@ class ClockProbe(threading.Thread):
 
     def run(self) -> None:
         """Probe until stopped."""
+        self.answered_host_ns = host_ns()
         seq = self._writer.next_sequence()
         due_s = time.monotonic()
         while not self._ending.is_set():
@@ -71,6 +73,7 @@ class ClockProbe(threading.Thread):
         packet = QueuedPacket(seq, answer.device_ticks, answer.host_receive_ns, 1, record, 0)
         stored = self._writer.put([packet], self._ending.is_set)
         self.probes += stored
+        self.answered_host_ns = answer.host_receive_ns
         return seq + stored
 
 

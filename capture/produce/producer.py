@@ -161,7 +161,9 @@ class Producer:
 
     def _tell(self, *, done: bool) -> None:
         streams = {recorder.name: self._shown(recorder) for recorder in self.recorders}
-        self._health.send(streams=streams, probes=self.probe.probes if self.probe else 0, done=done)
+        probe = self.probe
+        clock = {"probes": probe.probes, "answered_host_ns": probe.answered_host_ns} if probe else {}
+        self._health.send(streams=streams, done=done, **clock)
 
     def _shown(self, recorder: StreamRecorder) -> dict[str, Any]:
         """Return a stream's state; one that comes is looked at closer, and what changed is noted."""

@@ -239,7 +239,8 @@ class Supervisor:
         """Return what other processes of this user may ask for: facts, not judged."""
         going = "recording" if self.outcome.first_packets else "starting"
         parts = (self.children.pids(), self.server, self.board.states, self.cameras, self.outlook)
-        return told_state(self.plan, *parts) | {
+        stores = self._mover.progress() if self._mover is not None else []
+        return told_state(self.plan, *parts, stores) | {
             "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
             "stop_asked": self._stop_asked,
             "ledger_closed": self._left is not None,

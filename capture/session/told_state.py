@@ -22,8 +22,9 @@ def told_state(
     states: dict[str, Health],
     cameras: list[CameraRecorder],
     outlook: Outlook | None,
+    stores: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return what is recorded and how its processes, cameras and disk are."""
+    """Return what is recorded and how its processes, cameras, disk and stores are."""
     if server is not None and server.process is not None:
         pids = pids | {"queue server": server.process.pid}
     return {
@@ -35,12 +36,14 @@ def told_state(
         "heard": {name: _heard(state) for name, state in states.items()},
         "cameras": {one.device: asdict(one.state) for one in cameras},
         "disk": _disk(outlook),
+        "stores": stores,
     }
 
 
 def _heard(state: dict[str, Any]) -> dict[str, Any]:
-    """Say when a process told last how it is, whether it has ended, and what of clock probes it counts."""
-    return {"host_ns": state["host_ns"], "done": bool(state.get("done")), "probes": state.get("probes")}
+    """Say when a process told last how it is, whether it has ended, its clock probes and when one was answered."""
+    clock = {key: state.get(key) for key in ("probes", "answered_host_ns")}
+    return {"host_ns": state["host_ns"], "done": bool(state.get("done")), **clock}
 
 
 def _disk(seen: Outlook | None) -> dict[str, Any]:

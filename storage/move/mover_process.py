@@ -20,6 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sensors.untrusted_json import BadJson, parse_object
+from storage.disk.self_check import whole_lines
 from storage.move.mover import StoreProgress, run_mover
 from storage.shell.end_signals import ask_at_signals
 
@@ -37,12 +39,30 @@ class MoverProcess:
         for target in targets:
             command += ["--to", str(target)]
         self._command, self._log = command, log
+        self._read, self._said = 0, dict[str, dict[str, Any]]()
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._started_s = time.monotonic()
         with self._log.open("ab") as output:
             return subprocess.Popen(self._command, stdout=output, stderr=output, start_new_session=True)
+
+    def progress(self) -> list[dict[str, Any]]:
+        """Return what it said last of each store, as `StoreProgress`."""
+        lines: list[bytes] = []
+        with (
+            contextlib.suppress(OSError),
+            self._log.open("rb") as file,
+        ):  # the recording's folder may be moved
+            file.seek(self._read)
+            lines = whole_lines(file.read())
+        self._read += sum(map(len, lines))
+        for line in lines:
+            with contextlib.suppress(BadJson):  # what a library wrote there is none of our lines
+                said = parse_object(line)
+                if "target" in said:
+                    self._said[said["target"]] = said
+        return list(self._said.values())
 
     def revive(self) -> int | None:
         """Start it again if it has died, at most every few seconds; return the exit code that it had then."""

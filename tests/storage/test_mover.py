@@ -257,8 +257,9 @@ def test_the_mover_of_a_recorder_ends_when_asked_and_has_the_lowest_priority(fin
     assert os.getpriority(os.PRIO_PROCESS, mover.process.pid) == 19
     mover.stop(timeout_s=20)
     assert mover.process.poll() == 3
-    states = [json.loads(line) for line in (tmp_path / "mover.log").read_text().splitlines()]
-    assert states[-1]["files_done"] >= 3
+    (told,) = mover.progress()
+    assert (told["target"], told["files_done"] >= 3, told["finished"]) == (str(stores[0]), True, False)
+    assert mover.progress() == [told], "nothing new was said"
 
 
 def test_the_command_says_what_it_did_and_fails_with_a_store_that_is_away(finished, stores):

@@ -37,7 +37,8 @@ def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
         "recorded_s": 9,
         "gaps": [],
     }
-    heard = {"host_ns": now_ns - SECOND // 5, "done": False, "probes": 3}
+    told_ns = now_ns - SECOND // 5
+    heard = {"host_ns": told_ns, "done": False, "probes": 3, "answered_host_ns": told_ns - SECOND}
     told: dict[str, Any] = {
         "recording": "take",
         "path": "data/take",
@@ -53,6 +54,7 @@ def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
         "processes": {},
         "queue_silent_s": 0.0,
         "disk": {"level": "ok", "free_bytes": 90 * 10**9, "minutes_left": None},
+        "stores": [],
         "heard": {"producer hololens": heard},
         "streams": {"hololens/pv": stream},
         "cameras": {"gopro": camera},

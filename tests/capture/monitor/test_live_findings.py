@@ -9,7 +9,9 @@ import pytest
 from told_states import SECOND, told_state
 
 from capture.monitor.live_findings import findings_in, health_of
+from capture.monitor.monitor import RecordingMonitor
 from capture.monitor.rules import ALARM, RULES, WARNING
+from sensors.host_clock import host_ns
 
 NOW_NS = 1000 * SECOND
 PV, CAMERA = told_state(NOW_NS)["streams"]["hololens/pv"], told_state(NOW_NS)["cameras"]["gopro"]
@@ -43,6 +45,12 @@ STATES: dict[str, dict[str, Any]] = {
     "process_silent": {"heard": heard(3.5)},
     "process_restarted": {"restarts": [{"process": "drainer 0", "exit": -9, "host_ns": NOW_NS - SECOND}]},
     "queue_silent": {"queue_silent_s": 4.0},
+    "clock_unanswered": {
+        "heard": {
+            "producer hololens": heard(0.2)["producer hololens"] | {"answered_host_ns": NOW_NS - 20 * SECOND}
+        }
+    },
+    "store_problem": {"stores": [{"target": "/mnt/nas", "problem": "is read-only", "finished": False}]},
     "disk_full": {"disk": {"level": "stop", "free_bytes": 10**8, "minutes_left": 0.1}},
     "disk_low": {"disk": {"level": "warn", "free_bytes": 3 * 10**9, "minutes_left": 12.0}},
     "recording_problem": {"befallen": ["the folder is gone: put it back"]},
@@ -127,3 +135,15 @@ def test_the_light_goes_out_when_there_is_no_news_for_three_seconds(told_s_ago, 
     told = state(phase=phase, **changes)
     assert health_of(told, NOW_NS + round(told_s_ago * SECOND), findings_in(told)) == word
     assert health_of(None, NOW_NS, []) == "unknown"
+
+
+def test_rates_of_a_recording_that_ended_are_not_kept(tmp_path, monkeypatch):
+    endpoint = tmp_path / "take" / "control"
+    monitor = RecordingMonitor()
+    monkeypatch.setattr("capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
+    assert monitor.look_at(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]
+    monkeypatch.setattr("capture.monitor.monitor.AGAIN_NS", 0)
+    monkeypatch.setattr("capture.monitor.monitor.ask", lambda *_, **__: None)
+    assert monitor.look_at(endpoint) is None
+    monkeypatch.setattr("capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
+    assert monitor.look_at(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]

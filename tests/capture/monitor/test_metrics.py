@@ -41,7 +41,8 @@ TAKE: dict[str, Any] = {
     "streams": {"hololens/pv": STREAM},
     "cameras": {"gopro": {"battery_percent": 55, "minutes_left": None}},
     "disk": {"free_bytes": 10**12, "minutes_left": None},
-    "processes": {"recorder": {"cpu_share": 0.12, "memory_bytes": 82_000_000}},
+    "stores": [{"target": "/mnt/nas", "files": 12, "files_done": 5, "bytes": 9000, "bytes_safe": 2500}],
+    "processes": {"recorder": {"cpu_share": 0.12, "memory_bytes": 82_000_000, "probes": 7}},
 }
 UNKNOWN = {"recording": "take-2", "health": "unknown", "news_s": None, "findings": []}
 
@@ -78,6 +79,9 @@ def test_every_figure_can_be_read_and_what_nobody_knows_is_absent():
     assert value(found, "camera_minutes_left", recording="take-1", camera="gopro") is None
     assert value(found, "disk_minutes_left", recording="take-1") is None
     assert value(found, "process_memory_bytes", recording="take-1", process="recorder") == 82_000_000
+    assert value(found, "store_files_left", recording="take-1", store="/mnt/nas") == 7
+    assert value(found, "store_bytes_left", recording="take-1", store="/mnt/nas") == 6500
+    assert value(found, "clock_probes_total", recording="take-1", process="recorder") == 7
     finding = {key: FINDING[key] for key in ("rule", "severity", "subject")}
     assert value(found, "finding", recording="take-1", **finding) == 1
     assert {labels for _, labels in found if ("recording", "take-2") in labels} == {
