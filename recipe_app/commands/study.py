@@ -96,7 +96,10 @@ def plan(
     lost = [one for one in locked if data and one.start <= _now() - LATE]
     kept = [one for one in locked if one not in lost]
     said = make_plan(wanted, graphs_of(wanted, recipes), cooked, kept, seed=seed, limit_s=seconds)
-    said["notes"] += [f"{one.person}'s session of {one.start.isoformat()} never took place" for one in lost]
+    said["notes"] += [
+        f"{one.person}'s session of {one.start.isoformat()} was not recorded: it is planned anew"
+        for one in lost
+    ]
     said |= {"left_out": left_out, "study": file.read_text(encoding="utf-8")}
     entries = [PlanEntry.model_validate(one) for one in said["sessions"]]
     text = json.dumps({"schema": "study-plan/1", **said}, indent=1, ensure_ascii=False)
