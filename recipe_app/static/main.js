@@ -75,7 +75,7 @@ async function forget(recordings) {
   await outbox.forget(recordings);
   localStorage.removeItem("second");
   await ask("/api/v1/forgotten", { body: { recordings: recordings.slice(0, 200) } }).catch(() => null); // told again next time
-  if (recordings.includes(place().id)) await go("/t/recipes", { replace: true });
+  if (recordings.includes(place().id)) await go("/t/choose", { replace: true });
 }
 
 function place() {

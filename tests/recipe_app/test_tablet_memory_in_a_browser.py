@@ -59,6 +59,17 @@ def test_a_browser_that_lost_its_memory_and_kept_its_cookie_goes_on(kitchen: Any
     assert page.get_by_text("not accepted").count() == 0
 
 
+def test_who_looks_at_a_recording_that_was_destroyed_comes_to_the_recipes(
+    kitchen: Any, tablet: Tablet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = cooking(kitchen, tablet)
+    monkeypatch.setattr("recipe_app.web.tablet.api_sign_in.to_forget", lambda *_: [recording])
+    tablet.page.reload()
+    tablet.screen("choose")
+    tablet.page.get_by_text("Tea and toast").first.wait_for()
+    assert tablet.page.url == f"{tablet.url}/t/choose"
+
+
 def test_what_came_before_a_receipt_is_not_taken_for_seen(kitchen: Any, tablet: Tablet) -> None:
     """The desk changes an error while this tablet is busy with others: the tablet's own change does not end that."""
     page = tablet.page

@@ -85,6 +85,8 @@ def test_the_key_comes_from_the_variable_that_is_named(play: Callable[[Say], Mod
         (200, json.dumps({"choices": [{"message": {"content": '{"hints": [{"text": "x"}]}'}}]}).encode()),
         (200, json.dumps({"choices": [{"message": {"content": '{"hints": 7}'}}]}).encode()),
         (200, json.dumps({"choices": [{"message": {"content": '["hints"]'}}]}).encode()),
+        (200, message('{"hints": ' + "[" * 30_000 + "]" * 30_000 + "}")),
+        (200, b"[" * 60_000),
         (200, b" " * (MAX_ANSWER_BYTES + 1)),
         (200, b"\xff\xfe"),
     ],
