@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.model import Graph
@@ -37,7 +37,7 @@ class PlanEntry(BaseModel):
     part: str = ""
     person: str
     kitchen: str
-    start: datetime
+    start: AwareDatetime
     minutes: Annotated[int, Field(ge=1, le=600)]
     order: tuple[int, ...] = ()
     category: str = ""
@@ -70,8 +70,6 @@ def read_locked(path: Path) -> list[PlanEntry]:
     """Read the locked entries of a plan file. Raises BadStudy, also where two of them cannot both be."""
     entries = [one for one in read_plan(path) if one.locked]
     for one, other in combinations(entries, 2):
-        if one.start.tzinfo is None or other.start.tzinfo is None:
-            raise BadStudy(path.name, "sessions: start: has no zone, such as +01:00 at its end")
         first, second = sorted((one, other), key=lambda entry: entry.start)
         if second.start < first.start + timedelta(minutes=first.minutes) and (
             one.person == other.person or one.kitchen == other.kitchen

@@ -195,7 +195,9 @@ def test_coverage_counts_the_folders_and_each_cell_leads_to_them(kitchen: Any) -
     assert "tea and toast · normal" in desk.get("/desk/plan.html").text
 
 
-@pytest.mark.parametrize("wrong", [{"minutes": 0}, {"start": "soon"}, {"more": 1}])
+@pytest.mark.parametrize(
+    "wrong", [{"minutes": 0}, {"start": "soon"}, {"start": "2026-09-21T10:00:00"}, {"more": 1}]
+)
 def test_what_is_no_plan_is_refused_in_words(kitchen: Any, wrong: dict[str, Any]) -> None:
     body = {"schema": "study-plan/1", "sessions": [entry(kitchen, 1) | wrong]}
     answer = kitchen.desk("operator").post("/api/v1/desk/plan", json=body)

@@ -216,6 +216,22 @@ def test_what_happened_counts_and_what_was_lost_is_planned_anew(lab: Path) -> No
     assert normal[0]["order"] not in orders  # it is used
 
 
+@pytest.mark.parametrize("command", ["plan", "coverage"])
+def test_a_session_without_a_time_zone_is_one_line_of_refusal(lab: Path, command: str) -> None:
+    first = plan()
+    naive = first["sessions"][0] | {"locked": True, "start": "2027-01-12T10:00:00"}
+    (lab / "edited.json").write_text(json.dumps(first | {"sessions": [naive]}))
+    (lab / "recordings").mkdir()
+    options = {
+        "plan": ["--out", "p.json", "--keep", "edited.json"],
+        "coverage": ["--data", "recordings", "--plan", "edited.json"],
+    }
+    done = CliRunner().invoke(main, ["study", command, "study.toml", *options[command]])
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert "edited.json: sessions: start: " in done.stderr
+    assert not (lab / "p.json").exists()
+
+
 def test_a_locked_session_was_recorded_or_never_took_place_and_counts_once(
     lab: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
