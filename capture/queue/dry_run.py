@@ -19,8 +19,6 @@ STREAMS = ("try/one", "try/two")
 PACKETS = 3
 LEAST_BYTES = 128 << 20
 """What drainers hold back and what is on its way fit in."""
-READY_S = 5.0
-"""So long a server may take to answer at all."""
 EVICTS = "allkeys"
 ONE_SERVER = "name one server that is no cluster, on this computer for choice"
 
@@ -28,7 +26,7 @@ ONE_SERVER = "name one server that is no cluster, on this computer for choice"
 def check_server(url: str) -> None:
     """Do everything once that a recording asks of a server. Raises QueueUnavailable; nothing is left there."""
     with queue.connect(url) as client:
-        queue.wait_until_ready(client, url, limit_s=READY_S)
+        queue.wait_until_ready(client, url, limit_s=queue.RUNNING_READY_S)
         try:
             _check_kind(client, url)
             _try_streams(client, url)

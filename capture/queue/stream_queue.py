@@ -17,6 +17,7 @@ from storage.names import files_key
 
 __all__ = [
     "OUTCOME_UNKNOWN",
+    "RUNNING_READY_S",
     "QueuePipe",
     "QueueReader",
     "QueueWriter",
@@ -29,6 +30,8 @@ __all__ = [
     "wait_until_ready",
 ]
 
+RUNNING_READY_S = 5.0
+"""So long a server that somebody else started may take to answer at all."""
 LOADING_S = 120.0
 """A server that was killed reads its append-only file before it answers."""
 

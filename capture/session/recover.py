@@ -23,8 +23,6 @@ from storage.errors import ManifestLost, NotARecording
 from storage.manifest import Manifest, read_manifest
 from storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK, holds_recorded_files
 
-READY_S = 5.0
-"""So long a queue server of yours may take to answer at all."""
 ORPHANS_END_S = 15.0
 """Processes of a killed supervisor end by themselves within some seconds."""
 
@@ -122,7 +120,7 @@ def _serving(plan: Plan, server: QueueServer | None) -> Iterator[None]:
             server.start()
         else:
             with queue.connect(plan.queue_url) as client:
-                queue.wait_until_ready(client, plan.queue_url, limit_s=READY_S)
+                queue.wait_until_ready(client, plan.queue_url, limit_s=queue.RUNNING_READY_S)
         yield
     finally:
         if server is not None:

@@ -14,7 +14,6 @@ from processes import kitchensync, one_line
 from waiting import until
 
 from capture.errors import QueueUnavailable
-from capture.queue import dry_run
 from capture.queue import stream_queue as queue
 from capture.queue.dry_run import check_server
 from capture.queue.server import queue_binary
@@ -120,6 +119,6 @@ def test_a_user_who_may_not_do_all_is_refused(rule, tmp_path, loopback_host):
 
 
 def test_a_password_is_not_shown(loopback_host, monkeypatch):
-    monkeypatch.setattr(dry_run, "READY_S", 0.1)
+    monkeypatch.setattr(queue, "RUNNING_READY_S", 0.1)
     line = refused(f"redis://cook:secret@{loopback_host}:9")
     assert "secret" not in line

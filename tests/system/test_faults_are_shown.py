@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 import pytest
 from processes import COMMAND, kitchensync, running, wait_until_all_stream
+from waiting import until
 
 from capture.monitor.metrics import metrics_text
 from capture.monitor.monitor import RecordingMonitor
@@ -42,10 +43,12 @@ HELD_NS = 10**9
 
 def printed(words: str, *command: str) -> str:
     """What a command prints, once the words are in it: a recorder that is busy may not answer at first."""
-    end_s = time.monotonic() + WAIT_S
-    while words not in (said := kitchensync(*command).stdout):
-        assert time.monotonic() < end_s, said
-    return said
+
+    def said() -> str:
+        text = kitchensync(*command).stdout
+        return text if words in text else ""
+
+    return until(said, f"{words!r} from {command}", limit_s=WAIT_S)
 
 
 class Seen:

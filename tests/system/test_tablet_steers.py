@@ -14,6 +14,7 @@ import httpx
 import pytest
 from browser import LANDSCAPE, PATIENCE_MS, Tablet, chromium
 from processes import COMMAND, kitchensync, running
+from waiting import until
 
 from capture.monitor.live_findings import findings_in
 from capture.monitor.rules import ALARM
@@ -101,10 +102,7 @@ class Person:
 
 def wait_for_end(folder: Path) -> dict:
     """Wait until a recording is complete and its films are here; return its manifest."""
-    end_s = time.monotonic() + 150
-    while is_running(runtime_folder(folder)):
-        assert time.monotonic() < end_s
-        time.sleep(0.2)
+    until(lambda: not is_running(runtime_folder(folder)), f"the end of {folder.name}", limit_s=150)
     manifest: dict = json.loads((folder / "recording.json").read_text())
     assert manifest["state"] != "recording"
     return manifest
@@ -211,21 +209,18 @@ def test_a_headset_that_is_not_there_is_a_refusal_in_words_and_leaves_nothing(
 
 def first_fault_ns(folder: Path) -> int:
     """Ask the recorder, without the app, until it calls something a fault; return when it first did."""
-    end_s = time.monotonic() + 60
-    while time.monotonic() < end_s:
+
+    def alarms() -> bool:
         state = ask(runtime_folder(folder) / "control", "state")
-        if state is not None and any(one.severity == ALARM for one in findings_in(state)):
-            return time.monotonic_ns()
-        time.sleep(0.05)
-    pytest.fail("the recorder does not call it a fault")
+        return state is not None and any(one.severity == ALARM for one in findings_in(state))
+
+    until(alarms, "the recorder calls it a fault")
+    return time.monotonic_ns()
 
 
 def ended(runtime: Path) -> None:
     """Wait until every recorder has gone: it looks for the films of a camera that is away."""
-    end_s = time.monotonic() + 150
-    while list(runtime.glob("kitchensync/*")):
-        assert time.monotonic() < end_s, "a recorder does not end"
-        time.sleep(0.2)
+    until(lambda: not list(runtime.glob("kitchensync/*")), "the end of the recorder", limit_s=150)
 
 
 def through_the_checklist(page) -> None:
@@ -237,11 +232,11 @@ def through_the_checklist(page) -> None:
 
 def the_other(data: Path, known: Path) -> Path:
     """Wait for the folder of another recording."""
-    end_s = time.monotonic() + 90
-    while not (found := [path.parent for path in data.glob("*/recording.json") if path.parent != known]):
-        assert time.monotonic() < end_s, "nothing is recorded"
-        time.sleep(0.2)
-    return found[0]
+
+    def others() -> list[Path]:
+        return [path.parent for path in data.glob("*/recording.json") if path.parent != known]
+
+    return until(others, "another recording", limit_s=90)[0]
 
 
 def test_both_devices_die_and_the_operator_ends_it_and_begins_again(kitchen, runtime, tmp_path):
