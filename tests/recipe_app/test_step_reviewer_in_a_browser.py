@@ -59,12 +59,17 @@ def keys(desk: Desk, *pressed: str) -> None:
 def picture_on_the_screen(desk: Desk, frame: int) -> np.ndarray:
     """Seek to a picture; return what the browser shows, (height, width) green."""
     desk.page.evaluate(
-        """(frame) => {
+        """(frame) => new Promise((resolve) => {
             const { film } = document.getElementById("reviewer");
+            const drawn = (_, { mediaTime }) => {
+                if (film.at(mediaTime) === frame) resolve();
+                else film.video.requestVideoFrameCallback(drawn);
+            };
             film.loop = null;
             film.video.pause();
+            film.video.requestVideoFrameCallback(drawn);
             film.go(frame);
-        }""",
+        })""",
         frame,
     )
     desk.page.wait_for_function(
