@@ -133,7 +133,7 @@ def test_what_a_closed_recording_left_on_a_server_of_yours_is_taken_off_it(data,
 
 
 def test_a_server_of_yours_that_is_gone_is_named_without_its_password(data, monkeypatch):
-    monkeypatch.setattr(recover_module.queue, "RUNNING_READY_S", 0.1)
+    monkeypatch.setattr(queue, "RUNNING_READY_S", 0.1)
     plan_file = data / WORK / "take" / "plan.json"
     replace(load_plan(plan_file), queue_url="redis://cook:secret@127.0.0.1:1/0").save(plan_file)
     (line,) = recover_all(data).left
