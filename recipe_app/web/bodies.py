@@ -79,7 +79,7 @@ class Choose(Strict):
 
 
 class StudyPlanFile(Strict):
-    """A plan as `kitchensync study plan` wrote it."""
+    """A plan as `kitchensync study plan` wrote it, and the number of the one that it is to replace."""
 
     schema_: Annotated[Literal["study-plan/1"], Field(alias="schema")]
     sessions: Annotated[list[dict[str, Any]], Field(max_length=20_000)]
@@ -90,6 +90,7 @@ class StudyPlanFile(Strict):
     proven: bool = False
     recorded: int = 0
     left_out: dict[str, str] = {}  # noqa: RUF012
+    seen: Annotated[int, Field(ge=0, le=2**53)] | None = None
 
 
 class EditedStudy(Strict):

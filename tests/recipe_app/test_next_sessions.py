@@ -50,6 +50,26 @@ def begin(tablet: Any, kitchen: Any, session: str, op_id: str = "") -> Any:
     return tablet.post("/api/v1/recordings", json=body)
 
 
+def test_two_who_take_in_a_plan_at_once_and_the_second_hears_what_changed(kitchen: Any) -> None:
+    first, second = kitchen.desk("operator"), kitchen.desk("admin")
+    take_in(kitchen, entry(kitchen, 1))
+    seen, _ = next_sessions.kept_plan(kitchen.tools.records)
+    bodies = [
+        {"schema": "study-plan/1", "sessions": [entry(kitchen, hours)], "seen": seen} for hours in (2, 3)
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        sent = [
+            pool.submit(desk.post, "/api/v1/desk/plan", json=body)
+            for desk, body in zip((first, second), bodies, strict=True)
+        ]
+        answers = [one.result() for one in sent]
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    won = next(number for number, answer in enumerate(answers) if answer.status_code == 200)
+    assert "sessions: 1 new, 1 gone" in answers[1 - won].json()["error"]
+    (stands,) = next_sessions.sessions_of(kitchen.tools.records)
+    assert stands.entry.start == datetime.fromisoformat(bodies[won]["sessions"][0]["start"])
+
+
 def test_a_persons_next_sessions_are_theirs_near_and_not_begun(kitchen: Any) -> None:
     tablet = kitchen.tablet
     entries = [entry(kitchen, 5), entry(kitchen, 1), entry(kitchen, -20), entry(kitchen, 2, person="Clove")]
@@ -156,6 +176,8 @@ def test_a_study_is_planned_at_the_desk_from_what_was_recorded(kitchen: Any) -> 
     refused = save(desk, STUDY.replace("count = 2", "count = 4"), number)  # seen before the other's
     assert refused.status_code == 409
     assert "somebody else changed the plan" in refused.json()["error"]
+    changed = ('- goals = [{ recipe = "tea_and_toast", strategy = "normal", count = 2 }]', "count = 3 }]")
+    assert all(line in refused.json()["error"] for line in (*changed, "sessions: 1 new, 0 gone"))
     last, kept = next_sessions.kept_plan(kitchen.tools.records)
     assert "count = 3" in kept["study"]
     first = next_sessions.sessions_of(kitchen.tools.records)[0]

@@ -75,7 +75,7 @@ async function send(form) {
   }
   if (form.id === "study-plan") {
     const [file] = at("planned").files;
-    body = JSON.parse(await plain(file, "UTF-8"));
+    body = { ...JSON.parse(await plain(file, "UTF-8")), ...body };
   }
   if (form.id === "written") {
     const { title, form: kind, words } = body;

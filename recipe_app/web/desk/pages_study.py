@@ -50,9 +50,9 @@ def plan(request: Request, tools: Tools, visitor: Asking) -> Response:
 
 
 def take_plan(tools: Tools, visitor: Asking, body: StudyPlanFile) -> dict[str, Any]:
-    """Take in a study's plan: tablets offer everybody their next session."""
-    said = body.model_dump()
-    return {"sessions": next_sessions.keep_plan(tools.records, said, seen=None, actor=visitor.actor)}
+    """Take in a study's plan: tablets offer everybody their next session; refused as `edit_study` is."""
+    said = body.model_dump(exclude={"seen"})
+    return {"sessions": next_sessions.keep_plan(tools.records, said, seen=body.seen, actor=visitor.actor)}
 
 
 def edit_study(tools: Tools, visitor: Asking, body: EditedStudy) -> dict[str, Any]:
