@@ -48,6 +48,11 @@ class Round:
     is_complete: bool
     "Whether there are answers enough, and nobody is still at work: everybody sees everything."
 
+    def told(self, actor: str) -> dict[str, Any]:
+        """Return what every page says: whether somebody may answer, who does, and whether all is shown."""
+        is_asked = not self.is_assigned or actor in self.people
+        return {"asked": is_asked, "people": list(self.people), "complete": self.is_complete}
+
     def is_asked_still(self, actor: str) -> bool:
         """Whether somebody was asked and has not submitted."""
         return self.is_assigned and actor in self.people and not self.people[actor].is_submitted

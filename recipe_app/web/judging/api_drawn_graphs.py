@@ -68,9 +68,7 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
         "evidence": [told(one) for one in evidence_of(graph_with(graph, mine), states)],
         "contradicted": [told(one) for one in evidence_of(graph, states) if one.is_challenged],
         "films": [[name, row["created_utc_ns"]] for name, row in rows.items() if row["folder"]],
-        "asked": not here.is_assigned or visitor.actor in here.people,
-        "people": list(here.people),
-        "complete": here.is_complete,
+        **here.told(visitor.actor),
     }
     if not here.is_complete:
         return said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from fastapi import Request
@@ -27,9 +26,8 @@ from recipe_app.review.marks import STEPS
 from recipe_app.review.rounds import round_of
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.judging.api_films import Nobody, film_folder
-from recipe_app.web.judging.people_asked import Asked, ask_people, who_may
-from storage.annotation_folder import add_judged
+from recipe_app.web.judging.api_films import Nobody
+from recipe_app.web.judging.people_asked import Asked, ask_people, keep_judged, who_may
 
 
 class Judged(Strict):
@@ -56,9 +54,8 @@ def errors(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
         "questions": {question: list(answers) for question, answers in ERRORS.questions.items()},
         "mine": mine,
         "left": open_of(mine, items, ERRORS),
-        "asked": not here.is_assigned or visitor.actor in here.people,
+        **here.told(visitor.actor),
         "people": {person: work.is_submitted for person, work in here.people.items()},
-        "complete": here.is_complete,
     }
     if not here.is_complete:
         return said
@@ -112,12 +109,10 @@ def accept_errors(tools: Tools, visitor: Asking, recording: str, body: Nobody) -
         raise NotNow("{count} answers differ and were not ruled on yet", count=len(disputed))
     content = {
         "source": "reviewer",
-        "author": visitor.person["pseudonym"] if visitor.person else "",
-        "kept_utc_ns": time.time_ns(),
         "errors": [item | {"judged": final[name]} for name, item in items.items()],
         "answers": list(people.values()),
     }
-    return {"version": add_judged(film_folder(tools, recording), "errors", content), "errors": len(items)}
+    return {"version": keep_judged(tools, visitor, recording, "errors", content), "errors": len(items)}
 
 
 def _open(

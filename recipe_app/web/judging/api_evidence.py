@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,8 +46,7 @@ from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.door.request_bodies import RequestBody
 from recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
-from recipe_app.web.judging.people_asked import Asked, ask_people, who_may
-from storage.annotation_folder import add_judged
+from recipe_app.web.judging.people_asked import Asked, ask_people, keep_judged, who_may
 from storage.permission import Purpose
 
 Ops = list[dict[str, Any]]
@@ -82,9 +80,7 @@ def evidence(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
         "marks": mine,
         "answers": answers_given(ops, visitor.actor, items),
         "submitted": visitor.actor in here.people and here.people[visitor.actor].is_submitted,
-        "asked": not here.is_assigned or visitor.actor in here.people,
-        "people": list(here.people),
-        "complete": here.is_complete,
+        **here.told(visitor.actor),
     }
     if not here.is_complete:
         return said
@@ -184,20 +180,15 @@ def rule_evidence(tools: Tools, visitor: Asking, recording: str, body: EvidenceR
 
 def accept_evidence(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
     """Keep the questions with their evidence as a version in the recording's folder."""
-    folder, facts, ops = (
-        film_folder(tools, recording),
-        film_facts(tools, recording),
-        tools.records.ops(recording),
-    )
+    facts, ops = film_facts(tools, recording), tools.records.ops(recording)
     here = round_of(ops, EVIDENCE)
     here.require_complete()
     found = _standing(recording, ops, here)
     if left := sum(how.state == "to_rule" for _, _, how in found):
         raise NotNow("{count} answers differ and were not ruled on yet", count=left)
     rows = [record_of(item, passes, how, Fraction(*facts["fps"])) for item, passes, how in found]
-    by = visitor.person["pseudonym"] if visitor.person else ""
-    content = {"author": by, "kept_utc_ns": time.time_ns(), "questions": rows}
-    return {"version": add_judged(folder, "evidence", content), "questions": len(rows)}
+    version = keep_judged(tools, visitor, recording, "evidence", {"questions": rows})
+    return {"version": version, "questions": len(rows)}
 
 
 def _items(ops: Ops) -> list[Item]:

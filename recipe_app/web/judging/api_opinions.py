@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any, Literal
 
 from fastapi import Request
@@ -38,8 +37,7 @@ from recipe_app.review.rounds import Round, round_of
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.judging.api_films import Nobody, film_folder
-from recipe_app.web.judging.people_asked import Asked, ask_people, who_may
-from storage.annotation_folder import add_judged
+from recipe_app.web.judging.people_asked import Asked, ask_people, keep_judged, who_may
 from storage.permission import Purpose
 
 Kind = Literal["decisions", "ratings"]
@@ -78,9 +76,7 @@ def opinions(tools: Tools, visitor: Asking, recording: str, kind: Kind) -> dict[
         "questions": form.questions,
         "mine": mine,
         "left": open_of(mine, [item["item"] for item in items], form),
-        "asked": not here.is_assigned or visitor.actor in here.people,
-        "people": list(here.people),
-        "complete": here.is_complete,
+        **here.told(visitor.actor),
     }
     if here.is_complete:
         said["figures"] = figures(_people(ops, here, form), items, form)
@@ -145,18 +141,16 @@ def accept_opinions(
     tools: Tools, visitor: Asking, recording: str, kind: Kind, body: Nobody
 ) -> dict[str, Any]:
     """Keep what everybody answered, and the figures, as a version in the recording's folder."""
-    folder, ops, form = film_folder(tools, recording), tools.records.ops(recording), OPINIONS[kind]
+    ops, form = tools.records.ops(recording), OPINIONS[kind]
     items, here = _items(ops, kind), round_of(ops, form.review)
     here.require_complete()
     people = _people(ops, here, form)
     content = {
-        "author": visitor.person["pseudonym"] if visitor.person else "",
-        "kept_utc_ns": time.time_ns(),
         "items": items,
         "answers": list(people.values()),
         "figures": figures(people, items, form),
     }
-    return {"version": add_judged(folder, kind, content), "items": len(items)}
+    return {"version": keep_judged(tools, visitor, recording, kind, content), "items": len(items)}
 
 
 def _shown(item: Item) -> Item:

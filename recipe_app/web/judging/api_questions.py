@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any, cast
 
 from fastapi import Request
@@ -34,8 +33,7 @@ from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.door.request_bodies import RequestBody
 from recipe_app.web.judging.api_films import Nobody, film_folder
-from recipe_app.web.judging.people_asked import Asked, ask_people, who_may
-from storage.annotation_folder import add_judged
+from recipe_app.web.judging.people_asked import Asked, ask_people, keep_judged, who_may
 from storage.permission import Purpose
 
 Ops = list[dict[str, Any]]
@@ -76,9 +74,7 @@ def questions(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
         "items": [{key: value for key, value in item.items() if key != "example"} for item in items],
         "mine": {name: one.model_dump() for name, one in mine.items()},
         "left": sum(item["item"] not in mine for item in items),
-        "asked": not here.is_assigned or visitor.actor in here.people,
-        "people": list(here.people),
-        "complete": here.is_complete,
+        **here.told(visitor.actor),
     }
     if not here.is_complete:
         return said
@@ -154,7 +150,7 @@ def rule_question(tools: Tools, visitor: Asking, recording: str, body: JudgedQue
 
 def accept_questions(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
     """Keep the verified questions as a version in the recording's folder."""
-    folder, ops = film_folder(tools, recording), tools.records.ops(recording)
+    ops = tools.records.ops(recording)
     items, here = _items(ops), round_of(ops, QUESTIONS)
     here.require_complete()
     judged, ruled = _judged(ops, here, items), verdicts_of(ops, RULED)
@@ -165,9 +161,8 @@ def accept_questions(tools: Tools, visitor: Asking, recording: str, body: Nobody
         if decided.state == "to_rule":
             raise NotNow("{count} answers differ and were not ruled on yet", count=1)
         rows.append(record_of(item, words, decided, _form(ops)))
-    by = visitor.person["pseudonym"] if visitor.person else ""
-    content = {"author": by, "kept_utc_ns": time.time_ns(), "questions": rows}
-    return {"version": add_judged(folder, "questions", content), "questions": len(rows)}
+    version = keep_judged(tools, visitor, recording, "questions", {"questions": rows})
+    return {"version": version, "questions": len(rows)}
 
 
 def _asked(ops: Ops) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Who is asked to review something: who may be, and that some people are."""
+"""Who is asked to review something: who may be, that some people are, and what is kept of what they said."""
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -14,6 +15,8 @@ from recipe_app.people.roles import HOLDERS, Access
 from recipe_app.review.rounds import ASSIGNED, Review, round_of
 from recipe_app.store import tables
 from recipe_app.store.app_records import roles_of
+from recipe_app.web.judging.api_films import film_folder
+from storage.annotation_folder import add_judged
 
 MOST_PEOPLE = 20
 
@@ -48,6 +51,15 @@ def ask_people(
     said = {"what": review.what, "people": asked.each}
     tools.records.note(ASSIGNED, subject, said, actor=visitor.actor)
     return said
+
+
+def keep_judged(
+    tools: Collaborators, visitor: Visitor, recording: str, kind: str, said: dict[str, Any]
+) -> int:
+    """Keep what people judged, and who accepted it, as a version in the recording's folder; return its number."""
+    by = visitor.person["pseudonym"] if visitor.person else ""
+    content = {"author": by, "kept_utc_ns": time.time_ns(), **said}
+    return add_judged(film_folder(tools, recording), kind, content)
 
 
 def _holds(row: Any, access: Access) -> bool:
