@@ -177,7 +177,7 @@ def show_coverage(
     said = {
         "by": names,
         "rows": [
-            dict(zip(names, row, strict=True)) | {stage: getattr(counts, stage) for stage in progress.STAGES}
+            dict(zip(names, row, strict=True)) | {stage: getattr(counts, stage) for stage in progress.COLUMNS}
             for row, counts in rows.items()
         ],
         "left_out": left_out,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, timedelta
 from html import escape
 
@@ -31,14 +32,12 @@ class CoverageCounts:
     annotated: int = 0
     consented: int = 0
     releasable: int = 0
-
-    @property
-    def missing(self) -> int:
-        """How many are neither recorded nor planned."""
-        return max(0, self.wanted - self.recorded - self.planned)
+    missing: int = 0
+    "How many are neither recorded nor planned, in whatever row."
 
 
-STAGES = tuple(one.name for one in fields(CoverageCounts))
+COLUMNS = tuple(one.name for one in fields(CoverageCounts))
+STAGES = COLUMNS[:-1]
 
 
 @dataclass(frozen=True)
@@ -81,19 +80,23 @@ def _kind(session: CookedSession) -> tuple[str, ...]:
 def coverage(
     study: Study, cooked: Sequence[CookedRecording], planned: Sequence[CookedSession], by: Sequence[str]
 ) -> StudyCoverage:
-    """Count recordings and planned sessions by some dimensions.
+    """Count recordings and planned sessions by some dimensions, each in the row of its own kitchen and person.
 
-    A goal that names no kitchen, person or part is wanted in the row of an empty name, and what serves it stands
-    there; a recording more than is wanted stands with the first goal that it would serve.
+    A goal that names no kitchen, person or part is wanted, and missing, in the row of an empty name. The part is that
+    of the goal that a session serves, or would serve if more were wanted.
     """
     found = StudyCoverage(tuple(by))
-    for wanted in study.goals:
-        found.rows.setdefault(_row(wanted, by), CoverageCounts()).wanted += wanted.count
     sessions = [*(one.session for one in cooked), *planned]
+    goals = study.served(sessions)
+    served = Counter(goals)
+    for wanted in study.goals:
+        counts = found.rows.setdefault(_row(wanted, by), CoverageCounts())
+        counts.wanted += wanted.count
+        counts.missing += wanted.count - served[wanted]
     rows = []
-    for session, served in zip(sessions, study.served(sessions), strict=True):
-        goal = served or next((one for one in study.goals if study.counts_for(one, session)), None)
-        rows.append(_row(goal or session, by))
+    for session, serves in zip(sessions, goals, strict=True):
+        goal = serves or next((one for one in study.goals if study.counts_for(one, session)), None)
+        rows.append(_row(replace(session, part=goal.part) if goal is not None else session, by))
     for row, one in zip(rows, cooked, strict=False):
         counts = found.rows.setdefault(row, CoverageCounts())
         found.recordings.setdefault(row, []).append(one)
@@ -172,9 +175,9 @@ def as_csv(rows: Mapping[Row, CoverageCounts], by: Sequence[str]) -> str:
     """Return the counts as a table with a header."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*by, *STAGES])
+    writer.writerow([*by, *COLUMNS])
     for row, counts in rows.items():
-        writer.writerow([*row, *(getattr(counts, stage) for stage in STAGES)])
+        writer.writerow([*row, *(getattr(counts, stage) for stage in COLUMNS)])
     return out.getvalue()
 
 

@@ -211,7 +211,8 @@ def test_coverage_counts_the_folders_and_each_cell_leads_to_them(kitchen: Any) -
     assert "take-1" in desk.get(link).text
     rows = desk.get("/desk/coverage.csv?by=recipe&by=person").text.splitlines()
     assert rows[0].startswith("recipe,person,wanted,planned,recorded")
-    assert rows[1].startswith("tea_and_toast,,2,2,1")
+    assert rows[1].startswith("tea_and_toast,,2,0,0")  # wanted of anybody
+    assert rows[2].startswith("tea_and_toast,Basil,0,2,1")
     assert "<svg" in desk.get("/desk/coverage.svg").text
     assert "BEGIN:VEVENT" in desk.get("/desk/plan.ics").text
     assert "tea and toast · normal" in desk.get("/desk/plan.html").text

@@ -311,6 +311,33 @@ def test_coverage_is_what_a_recount_of_the_files_says(lab: Path) -> None:
     assert "releasable" in plain.splitlines()[0]
 
 
+@pytest.mark.parametrize("by", ["kitchen", "person", "person,recipe,kitchen"])
+def test_each_kitchen_and_person_has_a_row_where_no_goal_names_one(lab: Path, by: str) -> None:
+    text = (lab / "study.toml").read_text()
+    (lab / "study.toml").write_text(f'{text}[kitchens.south]\nhours = ["mon-fri 08:00-18:00"]\n')
+    sessions = plan()["sessions"]
+    taken = {"north": sessions[::2], "south": sessions[1::2]}
+    for kitchen, held in taken.items():
+        for number, one in enumerate(held[:-1]):
+            recorded(lab / "recordings" / f"{kitchen}{number}", one | {"kitchen": kitchen})
+    done = CliRunner().invoke(
+        main, ["study", "coverage", "study.toml", "--data", "recordings", "--by", by, "--json"]
+    )
+    rows = {tuple(row[name] for name in by.split(",")): row for row in json.loads(done.stdout)["rows"]}
+    again: Counter[tuple[str, ...]] = Counter()
+    for path in (lab / "recordings").glob("*/recording.json"):
+        manifest = json.loads(path.read_text())
+        said = {
+            "kitchen": manifest["place"],
+            "person": manifest["pseudonym"],
+            "recipe": manifest["recipe"]["name"],
+        }
+        again[tuple(said[name] for name in by.split(","))] += 1
+    assert {key: row["recorded"] for key, row in rows.items() if row["recorded"]} == again
+    assert sum(row["wanted"] for row in rows.values()) == 9
+    assert sum(row["missing"] for row in rows.values()) == 2
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
