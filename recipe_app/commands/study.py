@@ -79,6 +79,7 @@ def plan(
       kitchensync study plan study.toml --out plan.json --ics plan.ics --weeks plan.html
     """
     from recipe_app.study.already_cooked import cooked_below
+    from recipe_app.study.as_cooked import as_cooked
     from recipe_app.study.calendar_file import calendar, weeks_page
     from recipe_app.study.make_plan import make_plan
     from recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
@@ -91,7 +92,8 @@ def plan(
     wanted, recipes = read_study(file)
     first = datetime.combine(since.date(), time(0), wanted.zone) if since is not None else _now()
     wanted = replace(wanted, not_before=max(first, _now()))
-    cooked, left_out = cooked_below(data) if data else ([], {})
+    counted, left_out = cooked_below(data) if data else ([], {})
+    cooked = as_cooked(data, counted) if data else []
     locked = not_recorded(read_locked(keep), cooked) if keep else []
     lost = [one for one in locked if data and one.start <= _now() - LATE]
     kept = [one for one in locked if one not in lost]

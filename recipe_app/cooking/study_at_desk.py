@@ -14,6 +14,7 @@ from recipe_app.exchange.stated_facts import PERSON, RECIPE, latest
 from recipe_app.graphs.model import Graph
 from recipe_app.store import tables
 from recipe_app.study.already_cooked import CookedRecording, cooked_below
+from recipe_app.study.as_cooked import as_cooked
 from recipe_app.study.make_plan import make_plan
 from recipe_app.study.plan_file import PlanEntry
 from recipe_app.study.progress import to_come
@@ -51,7 +52,8 @@ def zone_of(tools: Collaborators) -> ZoneInfo:
 def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str], seed: int = 0) -> dict[str, Any]:
     """Plan a study from now on: what is recorded counts, what is locked or under way stays. Raises BadStudy."""
     study = parse_study(text, _names(tools))
-    cooked, left_out = cooked_below(tools.folders.data)
+    counted, left_out = cooked_below(tools.folders.data)
+    cooked = as_cooked(tools.folders.data, counted)
     active = tables.person.c.active
     there = {row["pseudonym"]: row["id"] for row in tools.records.rows(tables.person, active, limit=1 << 20)}
     cooks = [_avoiding(cook, tools, there) for cook in study.cooks if cook.name in there]

@@ -53,7 +53,7 @@ class OwnRecording:
         if manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
         recording = Recording(path)
-        state = reduce_log(_operations(path))
+        state = reduce_log(filed_operations(path))
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
         if state["withdrawn"] is not None:  # the manifest may not say so yet
@@ -159,8 +159,11 @@ class OwnRecording:
         return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}
 
 
-def _operations(recording: Path) -> Iterator[dict[str, Any]]:
-    """Return the tablet's operations again, in the order in which they were filed; later ones knew the earlier."""
+def filed_operations(recording: Path) -> Iterator[dict[str, Any]]:
+    """Return the tablet's operations again, in the order in which they were filed; later ones knew the earlier.
+
+    Raises BadEventLog.
+    """
     filed = [event for writer in WRITERS for event in events_of(recording, writer)]
     for number, event in enumerate(filed):
         kind, body = event["kind"], event["body"]

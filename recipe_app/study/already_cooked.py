@@ -19,7 +19,7 @@ NEEDED = ("recipe", "strategy", "display", "person", "place", "started")
 
 @dataclass(frozen=True, slots=True)
 class CookedRecording:
-    """A recording that counts, the order that its recipe was given in, and the stages that it reached."""
+    """A recording that counts, the order of its steps as it was shown, and the stages that it reached."""
 
     session: CookedSession
     order: tuple[int, ...]

@@ -17,6 +17,7 @@ from small_takes import write_manifest
 
 from kitchensync.cli import main
 from recipe_app.graphs.formats.graph_files import read_graph
+from storage.events import EventLog
 from storage.manifest import edit_manifest
 from storage.verify.by_life import keep_verdict
 
@@ -253,6 +254,33 @@ def test_a_locked_session_was_recorded_or_never_took_place_and_counts_once(
     )
     missing = sum(one["missing"] for one in again["unmet"])
     assert again["recorded"] + len(again["sessions"]) + missing == len(first["sessions"])
+
+
+def logged(folder: Path, recipe: str, shown: list[int], cooked: list[int]) -> None:
+    """What a tablet filed of a recording: which order was shown, and in which one the steps were touched."""
+    graph = read_graph(RECIPES / f"{recipe}.json")
+    steps = {str(step.node): {"label": step.text, "text": step.text} for step in graph.steps}
+    frozen = {"name": recipe, "title": recipe, "order": shown, "steps": steps, "planned": [], "edges": []}
+    frozen |= {"strategy": "normal", "display": "steps", "seed": 1}
+    log = EventLog(folder, "tablet")
+    log.append("recipe", host_ns=0, uncertainty_ns=0, body=frozen, op_id="op0")
+    for number, node in enumerate(cooked, start=1):
+        body = {"node": node, "device": "t"}
+        log.append("done", host_ns=number * 10**9, uncertainty_ns=0, body=body, op_id=f"op{number}")
+
+
+def test_the_order_that_was_cooked_is_used_up_whatever_was_shown(lab: Path) -> None:
+    held = next(one for one in plan()["sessions"] if one["strategy"] == "normal")
+    recorded(lab / "recordings" / "take", held)
+    again = plan("--data", "recordings", "--force")["sessions"]
+    same = [one["order"] for one in again if (one["recipe"], one["strategy"]) == (held["recipe"], "normal")]
+    logged(lab / "recordings" / "take", held["recipe"], held["order"], cooked=same[0])
+    later = plan("--data", "recordings", "--force")["sessions"]
+    assert same[0] != held["order"]
+    assert len([one for one in later if one["recipe"] == held["recipe"]]) == len(
+        [one for one in again if one["recipe"] == held["recipe"]]
+    )
+    assert same[0] not in [one["order"] for one in later if one["recipe"] == held["recipe"]]
 
 
 def test_coverage_is_what_a_recount_of_the_files_says(lab: Path) -> None:

@@ -1,0 +1,44 @@
+"""In which order the steps of recordings were cooked, whatever was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from recipe_app.operations.reduce import State, reduce_log
+from recipe_app.releases.own import filed_operations
+from recipe_app.study.already_cooked import CookedRecording
+from storage.annotation_folder import accepted_steps
+from storage.errors import BadAnnotations, BadEventLog, pass_on_trouble
+
+
+def as_cooked(root: Path, cooked: Iterable[CookedRecording]) -> list[CookedRecording]:
+    """Return recordings below a folder with the order that was cooked instead of the one that was shown.
+
+    Steps count by when they were done first: as accepted, else as touched. Where none was touched the order that was
+    shown stays; where the log is damaged nobody knows it.
+    """
+    return [_as_cooked(root / one.path, one) for one in cooked]
+
+
+def _as_cooked(path: Path, one: CookedRecording) -> CookedRecording:
+    try:
+        state = reduce_log(filed_operations(path))
+        if state["recording"] is None:
+            return one
+        return replace(one, order=_order(path, state) or one.order)
+    except (BadEventLog, BadAnnotations) as error:
+        pass_on_trouble(error)
+        return replace(one, order=())
+
+
+def _order(path: Path, state: State) -> tuple[int, ...]:
+    accepted = accepted_steps(path)
+    if accepted is not None:
+        done = {one.node: accepted.spans_s(one.node)[0][1] for one in accepted.steps}
+    else:
+        runs = {int(node): step["runs"] for node, step in state["steps"].items()}
+        ends = {node: [run["end"] for run in of if run["end"] is not None] for node, of in runs.items()}
+        done = {node: min(of) for node, of in ends.items() if of}
+    return tuple(sorted(done, key=done.__getitem__))
