@@ -26,6 +26,8 @@ class CookedRecording:
     path: str
     stages: tuple[str, ...]
     seconds: float | None = None
+    categories: tuple[int, ...] = ()
+    "Numbers of the kinds of errors that were planned, where `as_cooked` found them."
 
 
 def cooked_below(root: Path) -> tuple[list[CookedRecording], dict[str, str]]:

@@ -1,4 +1,4 @@
-"""In which order the steps of recordings were cooked, whatever was shown."""
+"""In which order the steps of recordings were cooked, whatever was shown, and which kinds of errors were planned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def as_cooked(root: Path, cooked: Iterable[CookedRecording]) -> list[CookedRecor
     """Return recordings below a folder with the order that was cooked instead of the one that was shown.
 
     Steps count by when they were done first: as accepted, else as touched. Where none was touched the order that was
-    shown stays; where the log is damaged nobody knows it.
+    shown stays; where the log is damaged nobody knows it. `categories` are the kinds of errors that were planned.
     """
     return [_as_cooked(root / one.path, one) for one in cooked]
 
@@ -27,7 +27,7 @@ def _as_cooked(path: Path, one: CookedRecording) -> CookedRecording:
         state = reduce_log(filed_operations(path))
         if state["recording"] is None:
             return one
-        return replace(one, order=_order(path, state) or one.order)
+        return replace(one, order=_order(path, state) or one.order, categories=_planned(state))
     except (BadEventLog, BadAnnotations) as error:
         pass_on_trouble(error)
         return replace(one, order=())
@@ -42,3 +42,8 @@ def _order(path: Path, state: State) -> tuple[int, ...]:
         ends = {node: [run["end"] for run in of if run["end"] is not None] for node, of in runs.items()}
         done = {node: min(of) for node, of in ends.items() if of}
     return tuple(sorted(done, key=done.__getitem__))
+
+
+def _planned(state: State) -> tuple[int, ...]:
+    errors = [one for one in state["errors"].values() if one["planned"] and not one["removed"]]
+    return tuple(sorted({number for one in errors for number in one["categories"]}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, time, timedelta
@@ -13,7 +13,7 @@ from recipe_app.errors import TooManyStates
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.orders import Order, count_orders, is_valid_order
 from recipe_app.study.already_cooked import CookedRecording
-from recipe_app.study.plan_file import PlanEntry, entries_of, unmet
+from recipe_app.study.plan_file import CATEGORIES, PLANNED, PlanEntry, entries_of, rarest, unmet
 from recipe_app.study.progress import not_recorded
 from recipe_app.study.solve import LIMIT_S, NORMAL, plan_study
 from recipe_app.study.wanted import OrdersLeft, Study
@@ -44,12 +44,13 @@ def make_plan(
         orders=_orders(graphs, used),
     )
     made = plan_study(study, limit_s=limit_s)
-    new = entries_of(made, study, graphs, used, seed=seed)
+    known = _kinds(cooked, kept)
+    new = entries_of(made, study, graphs, used, _counted(known), seed=seed)
     entries = sorted([*kept, *new], key=lambda one: (one.start, one.kitchen))
     return {
         "goals": [asdict(goal) for goal in study.goals],
         "sessions": [one.model_dump(mode="json") for one in entries],
-        "unmet": unmet(made, study, entries),
+        "unmet": unmet(made, study, [*known, *(one.category for one in entries)]),
         "proven": made.is_proven,
         "recorded": len(cooked),
         "notes": [*_changed_clocks(study), *_changed_recipes(graphs, kept), *_lengths(minutes)],
@@ -79,6 +80,21 @@ def _used(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> dict[
         if entry.strategy == NORMAL and entry.order:
             used[entry.recipe].append(entry.order)
     return used
+
+
+def _kinds(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> list[str]:
+    """Return the kinds of errors that sessions were for, or will be; an empty name where nobody knows."""
+    names = [CATEGORIES[number] for one in cooked for number in one.categories if number < len(CATEGORIES)]
+    unknown = [one for one in cooked if one.session.strategy == PLANNED and not one.categories]
+    return [*names, *(one.category for one in kept if one.category), *("" for _ in unknown)]
+
+
+def _counted(kinds: Sequence[str]) -> Counter[str]:
+    """Count kinds; a session of which nobody knows had the next one in turn."""
+    found = Counter(kind for kind in kinds if kind)
+    for _ in range(kinds.count("")):
+        found[rarest(found)] += 1
+    return found
 
 
 def _orders(graphs: Mapping[str, Graph], used: Mapping[str, Sequence[Order]]) -> dict[str, OrdersLeft]:

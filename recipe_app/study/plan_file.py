@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
@@ -86,10 +87,14 @@ def entries_of(
     study: Study,
     graphs: Mapping[str, Graph],
     used: Mapping[str, Sequence[Order]],
+    kinds: Counter[str],
     *,
     seed: int,
 ) -> list[PlanEntry]:
-    """Return a plan's entries: those without errors with new valid orders, those with errors with their kind."""
+    """Return a plan's entries: those without errors with new valid orders, those with errors with their kind.
+
+    That is the kind that the fewest sessions were for, by `kinds`, which counts on.
+    """
     wanted = [one.goal.recipe for one in plan.sessions if one.goal.strategy == NORMAL]
     drawn = {
         recipe: iter(
@@ -102,11 +107,11 @@ def entries_of(
         )
         for recipe in dict.fromkeys(wanted)
     }
-    entries, kinds = [], 0
+    entries = []
     for one in plan.sessions:
         goal = one.goal
-        category = CATEGORIES[kinds % len(CATEGORIES)] if goal.strategy == PLANNED else ""
-        kinds += goal.strategy == PLANNED
+        category = rarest(kinds) if goal.strategy == PLANNED else ""
+        kinds[category] += 1
         entries.append(
             PlanEntry(
                 recipe=goal.recipe,
@@ -125,13 +130,18 @@ def entries_of(
     return entries
 
 
-def unmet(plan: StudyPlan, study: Study, entries: Sequence[PlanEntry]) -> list[dict[str, Any]]:
-    """Return what is not met, with how many are missing and the reason."""
+def rarest(kinds: Mapping[str, int]) -> str:
+    """Return the kind of error that the fewest sessions were for, the first of several."""
+    return min(CATEGORIES, key=lambda name: kinds.get(name, 0))
+
+
+def unmet(plan: StudyPlan, study: Study, kinds_seen: Iterable[str]) -> list[dict[str, Any]]:
+    """Return what is not met, with how many are missing and the reason; `kinds_seen` are kinds of errors."""
     found = [
         {"goal": goal.name, "missing": count, "reason": why_missing(goal, plan, study)}
         for goal, count in plan.missing.items()
     ]
-    kinds = len({entry.category for entry in entries} - {""})
+    kinds = len(set(kinds_seen) - {""})
     if kinds < study.rules.categories:
         reason = "a session with planned errors is for one kind first, and there are too few of them"
         lack = study.rules.categories - kinds

@@ -256,8 +256,10 @@ def test_a_locked_session_was_recorded_or_never_took_place_and_counts_once(
     assert again["recorded"] + len(again["sessions"]) + missing == len(first["sessions"])
 
 
-def logged(folder: Path, recipe: str, shown: list[int], cooked: list[int]) -> None:
-    """What a tablet filed of a recording: which order was shown, and in which one the steps were touched."""
+def logged(
+    folder: Path, recipe: str, shown: list[int], cooked: list[int], planned: tuple[int, ...] = ()
+) -> None:
+    """What a tablet filed: the order shown, the one in which steps were touched, kinds of errors planned."""
     graph = read_graph(RECIPES / f"{recipe}.json")
     steps = {str(step.node): {"label": step.text, "text": step.text} for step in graph.steps}
     frozen = {"name": recipe, "title": recipe, "order": shown, "steps": steps, "planned": [], "edges": []}
@@ -267,6 +269,27 @@ def logged(folder: Path, recipe: str, shown: list[int], cooked: list[int]) -> No
     for number, node in enumerate(cooked, start=1):
         body = {"node": node, "device": "t"}
         log.append("done", host_ns=number * 10**9, uncertainty_ns=0, body=body, op_id=f"op{number}")
+    if planned:
+        error = {"error_id": "e", "device": "t", "fields": {"node": shown[0], "categories": list(planned)}}
+        log.append("plan_error", host_ns=10**8, uncertainty_ns=0, body=error, op_id="ope")
+
+
+@pytest.mark.parametrize("planned", [(), (4,), (1, 6)])
+def test_kinds_of_errors_go_on_where_the_recordings_are(lab: Path, planned: tuple[int, ...]) -> None:
+    names = ("Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step")
+    first = plan()["sessions"]
+    induced = [one for one in first if one["strategy"] == "induced"]
+    assert [one["category"] for one in induced] == list(names[:4])
+    take = lab / "recordings" / "take"
+    recorded(take, induced[0])
+    order = next(one["order"] for one in first if one["recipe"] == induced[0]["recipe"] and one["order"])
+    logged(take, induced[0]["recipe"], order, [], planned)
+    again = plan("--data", "recordings", "--force")
+    done = [names[number] for number in planned] or ["Preparation"]
+    coming = [one["category"] for one in again["sessions"] if one["strategy"] == "induced"]
+    assert coming == [name for name in names if name not in done][:3]
+    seen = {*coming, *(names[number] for number in planned)}
+    assert bool(again["unmet"]) == (len(seen) < 4)  # so many are wanted; of an unknown one nobody can say
 
 
 def test_the_order_that_was_cooked_is_used_up_whatever_was_shown(lab: Path) -> None:
