@@ -47,12 +47,6 @@ class Lab(BaseModel):
         description="Hours in which a participant can take a withdrawal on the tablet back; then it is carried out.",
     )
 
-    screen_clock: Literal["ends", "minute", "off"] = Field(
-        default="ends",
-        description="When the tablet shows the screen clock to a recording's cameras: at its ends, also each minute "
-        "(only where the steps are shown one by one), or never.",
-    )
-
     site: str = Field(
         default="",
         max_length=80,

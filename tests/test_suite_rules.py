@@ -26,9 +26,6 @@ EXCEPTIONS = {
     "recipe_app/test_errors_in_a_browser.py": {
         "test_an_error_is_of_the_step_that_was_touched_and_the_review_changes_all_of_it": FOR_A_WHILE,
     },
-    "recipe_app/test_screen_clock_in_a_browser.py": {
-        "test_a_touch_goes_through_and_ends_the_clock": NOTHING_HAPPENS,
-    },
     "recipe_app/test_tablet_in_a_browser.py": {
         "test_the_whole_way_through_four_stages": FOR_A_WHILE,
         "test_a_late_answer_that_nobody_is_signed_in_is_heeded": NOTHING_HAPPENS,

@@ -113,13 +113,6 @@ class _StartUtc(click.ParamType):
     show_default=True,
     help="board: the cook shows a calibration board, optics and mount known, far depth that of the room.",
 )
-@click.option(
-    "--screen-clock",
-    metavar="SECONDS",
-    type=click.FloatRange(min=3),
-    default=None,
-    help="Put a tablet on the counter that shows its screen clock so often.",
-)
 @click.option("--frame-counter", is_flag=True, help="Draw into each camera picture which one it is.")
 @click.option(
     "--fault",

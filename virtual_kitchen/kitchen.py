@@ -19,7 +19,6 @@ from virtual_kitchen.world.clocks import CameraCrystal, TickCounter, camera_cloc
 from virtual_kitchen.world.host_clock import ComputerClock
 from virtual_kitchen.world.motion import HeadMotion
 from virtual_kitchen.world.scene import Scene
-from virtual_kitchen.world.screen import Screen
 
 NS_PER_S = 1_000_000_000
 
@@ -36,7 +35,6 @@ class Kitchen:
     world0_host_ns: int | None = None
     show: BoardShow | None = None
     """A calibration board, where a cook shows one instead of cooking."""
-    screen: Screen | None = None
     """The tablet's glass, where it shows its clock to the cameras."""
     gopro_size: tuple[int, int] = (640, 360)
     """Width and height of what cameras film."""

@@ -33,7 +33,6 @@ from virtual_kitchen.world.boards import BoardShow
 from virtual_kitchen.world.frame_counter import ABOUT
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.replay import Replay, read_replay
-from virtual_kitchen.world.screen import Screen
 
 ALONE_S = 10.0
 """So long nobody may have been connected: a busy computer takes its time between two things."""
@@ -82,7 +81,6 @@ class Options:
     "The replayed film is of a recording of people: what is made of it is no virtual kitchen's."
     scene: str = COOKING
     frame_counter: bool = False
-    screen_clock: float | None = None
     faults: FaultPlan = field(default_factory=FaultPlan)
 
 
@@ -139,16 +137,11 @@ def _check(options: Options) -> None:
     """Raise `KitchenError` for what does not go together."""
     repeats = options.rings or options.ring_store is not None or options.speed == 0
     is_filmed = options.replay is None or not options.replay.upper().endswith(".MP4")
-    own_pictures = {
-        "--frame-counter": options.frame_counter,
-        "--screen-clock": options.screen_clock is not None,
-    }
-    for name, is_asked in own_pictures.items():
-        if is_asked and (repeats or options.scene == BOARD or not is_filmed):
-            raise KitchenError(
-                f"{name} needs a picture of its own for every frame: leave --rings, --ring-store, --speed 0, "
-                "--scene board and a replayed film away"
-            )
+    if options.frame_counter and (repeats or options.scene == BOARD or not is_filmed):
+        raise KitchenError(
+            "--frame-counter needs a picture of its own for every frame: leave --rings, --ring-store, --speed 0, "
+            "--scene board and a replayed film away"
+        )
     if options.scene == COOKING:
         return
     for name, is_asked in (
@@ -188,9 +181,6 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
     if options.frame_counter:
         kitchen.frame_counter = True
         kitchen.truth.notes["frame_counter"] = ABOUT
-    if options.screen_clock is not None:
-        kitchen.screen = Screen(options.seed, options.screen_clock)
-        kitchen.truth.notes["screen_clock"] = kitchen.screen.truth()
     if options.scene == BOARD:
         kitchen.show = _shown_board(options.seed)
         kitchen.truth.notes["calibration"] = kitchen.show.truth()

@@ -195,13 +195,6 @@ class Awake(Strict):
     held: bool
 
 
-class ScreenClock(Strict):
-    """The screen clock was shown: its random number, and the rate at which the glass was refreshed."""
-
-    number: Annotated[int, Field(ge=1, le=4095)]
-    refresh_hz: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)]
-
-
 class End(Strict):
     """Cooking ended; `rest` says why steps were not begun, nothing where none was left."""
 
@@ -236,7 +229,6 @@ KINDS: dict[str, type[Strict]] = {
     "mark": Text,
     "timer": Timer,
     "awake": Awake,
-    "screen_clock": ScreenClock,
     "end": End,
     "add_error": NewError,
     "note": Text,
@@ -268,7 +260,6 @@ Kind = Literal[
     "mark",
     "timer",
     "awake",
-    "screen_clock",
     "end",
     "add_error",
     "note",

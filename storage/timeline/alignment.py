@@ -14,7 +14,6 @@ from storage.timeline.alignment_evidence import (
     ClockEvidence,
     GyroEvidence,
     GyroReport,
-    ScreenEvidence,
     SoundEvidence,
 )
 from storage.timeline.clock_map import ClockMap
@@ -27,7 +26,7 @@ NOT_ALIGNED: Final = "not_aligned"
 UNREADABLE: Final = "unreadable"
 
 MEASURED = "measured"
-"""Source of an error part that `sync-camera` or the screen clock measured; `default` is assumed."""
+"""Source of an error part that `sync-camera` measured; `default` is assumed."""
 
 Said = Mapping[str, Any]
 Triple = tuple[float | None, ...]
@@ -132,7 +131,6 @@ class Alignment:
     gyro: GyroEvidence | None = None
     sound: SoundEvidence | None = None
     clocks: ClockEvidence | None = None
-    screen: ScreenEvidence | None = None
     headset_gyro: GyroReport | None = None
     camera_gyro: Said | None = None
     thresholds: Said = field(default_factory=dict)
@@ -184,7 +182,6 @@ class Alignment:
                 "gyro": _object(self.gyro),
                 "audio": _object(self.sound),
                 "timestamps": _object(self.clocks),
-                **({"screen": self.screen.as_object()} if self.screen is not None else {}),
             },
             "streams": self._streams(),
             "thresholds": dict(self.thresholds),
@@ -231,7 +228,6 @@ class Alignment:
             gyro=_read(GyroEvidence, evidence.get("gyro")),
             sound=_read(SoundEvidence, evidence.get("audio")),
             clocks=_read(ClockEvidence, evidence.get("timestamps")),
-            screen=_read(ScreenEvidence, evidence.get("screen")),
             headset_gyro=_read(GyroReport, streams.get("hl2_gyro")),
             camera_gyro=streams.get("gopro_gyro"),
             thresholds=dict(said.get("thresholds") or {}),
@@ -253,9 +249,7 @@ def _object(part: Any) -> dict[str, Any] | None:
     return None if part is None else part.as_object()
 
 
-Part = TypeVar(
-    "Part", AlignmentErrors, GyroEvidence, SoundEvidence, ClockEvidence, GyroReport, ScreenEvidence
-)
+Part = TypeVar("Part", AlignmentErrors, GyroEvidence, SoundEvidence, ClockEvidence, GyroReport)
 
 
 def _read(kind: type[Part], said: Said | None) -> Part | None:

@@ -102,25 +102,6 @@ class SoundEvidence(Figures):
 
 
 @dataclass(frozen=True)
-class ScreenEvidence(Figures):
-    """What pictures of the tablet's screen clock said: they were taken so much later than the map puts their stamps.
-
-    `shown` counts the showings of the log; `slates` are those that both cameras saw, each with its own figures.
-    """
-
-    shown: int = 0
-    slates: list[dict[str, Any]] = field(default_factory=list)
-    late_ms: float | None = None
-    sigma_ms: float | None = None
-    bound95_ms: float | None = None
-
-    @classmethod
-    def from_object(cls, said: Said) -> ScreenEvidence:
-        """Read it back."""
-        return cls(**cls.known(said))
-
-
-@dataclass(frozen=True)
 class ClockStatement(Figures):
     """What one clock said of the film's start: so many seconds after the epoch."""
 

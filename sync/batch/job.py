@@ -23,7 +23,6 @@ from sync.answers import plain
 from sync.recording.cameras import CameraFile, CameraTake
 from sync.recording.compare import Compared, compare
 from sync.recording.latency_store import stored_latency
-from sync.recording.screen_clock import differs, measure_screen
 from sync.recording.session import Headset, Session, open_session
 from sync.result.new_set import new_set
 from sync.result.result import (
@@ -157,16 +156,10 @@ def _write(session: Session, answer: Alignment, plots: dict[str, Any]) -> None:
 
 
 def _with_picture_latency(session: Session, file: CameraFile, answer: Alignment) -> Alignment:
-    """Use what `sync-camera` or the tablet's screen clock measured, whichever knows it better."""
+    """Use what `sync-camera` measured."""
     if file.source not in session.maps:
         return answer
     measured = stored_latency(session.recording.path, file.path)
-    screen = measure_screen(session, file, session.maps[file.source], session.rides_with[file.source])
-    if screen is not None:
-        warned = [text for text in (differs(screen, measured),) if text]
-        answer = replace(answer, screen=screen, warnings=(*answer.warnings, *warned))
-        if screen.late_ms is not None and (measured is None or screen.sigma_ms < measured["sigma_ms"]):
-            measured = {"latency_ms": screen.late_ms, "sigma_ms": screen.sigma_ms}
     if measured is None:
         return answer
     session.picture_late_s[file.source] = float(measured["latency_ms"]) / 1e3

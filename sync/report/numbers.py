@@ -34,20 +34,7 @@ def numbers(alignment: Alignment, first_picture: str = "") -> list[tuple[str, st
         rows += _company(alignment)
         rows += _drift(alignment)
         rows += _bounds(alignment)
-    rows += _screen(alignment)
     return rows + _evidence(alignment) + _headset_gyro(alignment) + _sound(alignment) + _clocks(alignment)
-
-
-def _screen(alignment: Alignment) -> list[tuple[str, str]]:
-    """What pictures of the tablet's screen clock said."""
-    screen = alignment.screen
-    if screen is None:
-        return []
-    seen = f"{len(screen.slates)} of {screen.shown} showings seen by both cameras"
-    if screen.late_ms is None or screen.bound95_ms is None:
-        return [("Screen clock of the tablet", seen)]
-    bound = f"± {screen.bound95_ms:.1f} ms (95 %)"
-    return [("Screen clock, picture to picture", f"{screen.late_ms:+.2f} {bound}; {seen}")]
 
 
 def _company(alignment: Alignment) -> list[tuple[str, str]]:

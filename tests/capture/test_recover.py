@@ -14,7 +14,6 @@ from capture.plan import HeadsetPlan, Plan, load_plan
 from capture.queue import stream_queue as queue
 from capture.queue.server import QueueServer
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from capture.session import recover as recover_module
 from capture.session.recover import orphan_in, recover, recover_all, work_folders
 from storage.manifest import edit_manifest, read_manifest, write_json
 from storage.names import LOGS, MANIFEST, WORK

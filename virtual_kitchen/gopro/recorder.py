@@ -20,9 +20,7 @@ from virtual_kitchen.gopro.encoders import (
 )
 from virtual_kitchen.gopro.models import FileIds, chapter_path
 from virtual_kitchen.gopro.sensors import (
-    EXPOSURE_S,
     FRAMES_PER_PAYLOAD,
-    READ_OUT_MS,
     CameraMount,
     Instruments,
     TelemetryWriter,
@@ -31,10 +29,7 @@ from virtual_kitchen.gopro.sensors import (
 )
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.frame_counter import draw_i420
-from virtual_kitchen.world.screen import Shutter
 from virtual_kitchen.world.sound import kitchen_sound
-
-SHUTTER = Shutter(EXPOSURE_S, READ_OUT_MS / 1e3)
 
 
 class KitchenView:
@@ -42,7 +37,7 @@ class KitchenView:
 
     def __init__(self, kitchen: Kitchen) -> None:
         self.size = kitchen.gopro_size
-        self._scene, self._motion, self._screen = kitchen.scene, kitchen.motion, kitchen.screen
+        self._scene, self._motion = kitchen.scene, kitchen.motion
         self._has_counter = kitchen.frame_counter
         self._mount = CameraMount.of_seed(kitchen.seed)
         self._encoder = VideoEncoder(*self.size)
@@ -57,9 +52,6 @@ class KitchenView:
         width, height = self.size
         focal_px = self._mount.focal_per_width * width
         picture = self._scene.render_i420(self._views[in_payload], width, height, focal_px)
-        if self._screen is not None:
-            at_s = float(world_s[in_payload])
-            self._screen.draw(picture, self._views[in_payload], focal_px, at_s, SHUTTER)
         if self._has_counter:
             draw_i420(picture, number, height)
         yield from self._encoder.encode(number, picture)

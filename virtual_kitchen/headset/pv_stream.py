@@ -20,13 +20,11 @@ from virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
 from virtual_kitchen.world import frame_counter
 from virtual_kitchen.world.boards import CAMERA_AXES, BoardPictures, Eye
 from virtual_kitchen.world.optics import Optics
-from virtual_kitchen.world.screen import Shutter
 from virtual_kitchen.world.seeds import generator
 
 OPEN_FLAG, CLOSE_FLAG = 4, 8
 MRC_BYTES = 27
 LATENCY_S = 0.045  # from exposure to the network
-READ_OUT_S = 0.008
 LONGEST_WAIT_FOR_KEY_S = 2.0
 _SIZES = (
     (1952, 1100), (1920, 1080), (1504, 846), (1280, 720), (1128, 636),
@@ -98,11 +96,7 @@ class PvFeed(Feed):
         size, show = self._wanted.format, self._headset.kitchen.show
         if show is None:
             view = self._headset.motion.orientation(np.array([at_s]))[0]
-            picture = self._headset.kitchen.scene.render_i420(view, size.width, size.height, self._focal_px)
-            if (screen := self._headset.kitchen.screen) is not None:
-                shutter = Shutter(self._headset.camera.exposure_us / 1e6, READ_OUT_S)
-                screen.draw(picture, view, self._focal_px, at_s, shutter)
-            return picture
+            return self._headset.kitchen.scene.render_i420(view, size.width, size.height, self._focal_px)
         focal_px = self._focal_px * self._breathing
         if self._board is None or focal_px != self._board_focal_px:
             self._board = BoardPictures(show, eye(size, focal_px))

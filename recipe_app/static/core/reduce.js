@@ -25,7 +25,7 @@ export function reduceLog(ops) {
 
 const empty = () => ({
   recording: null, instructed: null, phase: PHASES[0], steps: {}, errors: {}, consent: null, checklist: {}, checked: null, capture: null,
-  marks: [], notes: [], voices: [], timers: {}, hints: {}, awake: null, screen_clock: null, rest: null,
+  marks: [], notes: [], voices: [], timers: {}, hints: {}, awake: null, rest: null,
   holder: null, pauses: [], withdrawn: null, last: [], redo: [], count: 0,
 });
 
@@ -144,7 +144,6 @@ const HANDLERS = {
   timer: (state, { body, host_ns }) => { state.timers[body.node] = { seconds: body.seconds, action: body.action, at: host_ns }; },
   hint: (state, { body }) => { state.hints[body.use] = (state.hints[body.use] ?? 0) + 1; },
   awake: put("awake"),
-  screen_clock: put("screen_clock"),
   end,
   finish: phase("done"),
   claim: (state, op) => { state.holder = op.device; },

@@ -14,7 +14,6 @@ import { Cover } from "/static/views/cover.js";
 import { app, go } from "/static/main.js";
 import { Alarm } from "/static/views/alarm.js";
 import { myData } from "/static/views/my_data.js";
-import { ScreenClock } from "/static/views/screen_clock.js";
 import { Timers } from "/static/views/timers.js";
 import { categoryName, open as goTo, sheet, stopDevices } from "/static/views/frame.js";
 
@@ -175,7 +174,6 @@ export function open(recording) {
 
   async function leave(touch, { actions = [], rest } = {}) {
     if (recording.state.phase === "follow" || begun().length || rest) await recording.act(touch, ...actions, { kind: "end", body: rest ? { rest } : {} });
-    await screenClock.end();
     await stopDevices(recording);
     await goTo(recording, "review");
   }
@@ -194,7 +192,6 @@ export function open(recording) {
   const main = h("main", { class: "steps" });
   const foot = h("footer", { class: "buttons" });
   const alarm = new Alarm();
-  const screenClock = new ScreenClock(recording);
   const cover = new Cover(recording, (touch) => act(touch, { kind: "resume" }));
   root.replaceChildren(top, strip, main, foot, cover.element);
 
@@ -318,7 +315,6 @@ export function open(recording) {
       const answer = await ask(`/api/v1/health/${recording.id}`, { timeout: 2500 });
       health = { ...answer, at: performance.now() };
       alarm.hear(answer);
-      if (!cover.isUp && !document.querySelector("dialog[open]")) screenClock.hear(answer);
       if (await recording.refresh()) draw();
       if (recording.state.holder !== app.me?.device?.id) await go(location.pathname, { replace: true }); // another tablet took over
     } catch {

@@ -233,7 +233,6 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         "places": tools.folders.places(body["folder"]),
         "devices": _names_of_tablets(tools, device["kitchen"]),
         "pause": tools.folders.pause,
-        "screen_clock": tools.folders.lab.screen_clock,
         "grace_hours": tools.folders.lab.grace_hours,
         "categories": [category.number for category in CATEGORIES],
         "checklist": {

@@ -1,1 +1,0 @@
-"""The tablet's screen clock in camera pictures: found, read, and put on the cameras' times; pure."""
