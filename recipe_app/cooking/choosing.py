@@ -7,9 +7,8 @@ the strategy is here and never changes; a disordered script puts its stated erro
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from types import MappingProxyType
 from typing import Any
 
 from recipe_app.errors import NoSuchScript, NotNow
@@ -21,7 +20,6 @@ from recipe_app.graphs.model import Graph, Step
 from recipe_app.graphs.order.orders import draw_orders, is_valid_order
 from recipe_app.graphs.text.safety import must_stay
 from recipe_app.graphs.text.spans import timers
-from recipe_app.hints.kept_hints import KeptHint
 from recipe_app.operations.kinds import MOST_LETTERS
 from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Recipe
@@ -133,31 +131,24 @@ def _planned(graph: Graph, script: Script, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def help_for(
-    graph: Graph, *, seed: int, taken: Mapping[int, Sequence[KeptHint]] = MappingProxyType({})
-) -> dict[str, Any]:
+def help_for(graph: Graph, *, seed: int) -> dict[str, Any]:
     """Return what the tablet needs beside the frozen recipe: hints and timers by step, a balanced proposal.
 
-    `taken` are hints of a model that a person took: they say who proposed them. Hints are in the recipe's own
-    language, whichever is shown: what is planned with one says so.
+    Hints are in the recipe's own language, whichever is shown: what is planned with one says so.
     """
     safe = {step.node for step in graph.steps if must_stay(step.text)}
     return {
         "language": graph.language,
-        "hints": {str(step.node): _hints(graph, step, taken.get(step.node, ())) for step in graph.steps},
+        "hints": {str(step.node): _hints(graph, step) for step in graph.steps},
         "timers": {str(step.node): [asdict(timer) for timer in timers(step.text)] for step in graph.steps},
         "protected": sorted(safe),
         "suggested": _suggested(graph, seed, safe),
     }
 
 
-def _hints(graph: Graph, step: Step, taken: Sequence[KeptHint]) -> list[dict[str, Any]]:
+def _hints(graph: Graph, step: Step) -> list[dict[str, Any]]:
     rules = (*step_hints(step, texts_after(graph, step.node)), *graph_hints(graph, step.node))
-    known = {hint.text for hint in rules if hint.text}
-    proposed = [one for one in taken if one.hint.text not in known]
-    hints = [_hint(hint) for hint in rules]
-    hints += [_hint(one.hint) | {"source": one.id, "model": one.model} for one in proposed]
-    return [hint for hint in hints if _fits(hint)]
+    return [hint for hint in map(_hint, rules) if _fits(hint)]
 
 
 def _fits(hint: dict[str, Any]) -> bool:

@@ -14,7 +14,6 @@ from recipe_app.exchange.folders import Folders
 from recipe_app.exchange.intake import Intake
 from recipe_app.films.film_jobs import FilmJobs
 from recipe_app.films.picture_process import LivePictures
-from recipe_app.hints.hint_batches import HintBatches
 from recipe_app.people.accounts import Accounts
 from recipe_app.people.attempts import Bucket
 from recipe_app.people.quotas import Quotas
@@ -40,8 +39,6 @@ class Collaborators:
     "Who makes small films for the browser."
     pictures: LivePictures = field(default_factory=LivePictures)
     "Who keeps the newest pictures of what is being recorded."
-    hints: HintBatches = field(default_factory=HintBatches)
-    "Who asks a model for hints."
     batches: DeskBatches = field(default_factory=partial(DeskBatches, lambda: False))
     "Who does what the desk asks for with many recordings."
     cards: DeskBatches = field(default_factory=partial(DeskBatches, lambda: False))

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recipe_app.graphs.mistakes.hint_rules import TEXT_RULES
-from recipe_app.graphs.mistakes.hints import Hint, accepted, texts_after, why_refused
+from recipe_app.graphs.mistakes.hints import Hint, accepted, texts_after
 from recipe_app.graphs.model import Graph, Step
 from sensors.untrusted_json import BadJson, parse_json
 from storage.shell.endpoint import (
@@ -59,16 +57,6 @@ def server_of(environment: Mapping[str, str], *, tries: int = 1) -> Endpoint | N
     return endpoint_of("hints", environment, tries=tries)
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What a model proposed for one step: what passed the gate, and why the rest did not."""
-
-    hints: list[Hint]
-    refused: dict[str, int]
-    log: Path | None = None
-    "Where is noted what was sent; None where it stayed on this computer."
-
-
 class HintTrouble(Exception):
     """A server gave no hints that can be read."""
 
@@ -84,16 +72,21 @@ def model_hints(
     if server is None:
         return [], f"no model asked: set {URL} and {MODEL}; the rules answered alone"
     try:
-        found = ask_model(server, graph, step, environment)
+        found, log = _asked(server, graph, step, environment)
     except HintTrouble as trouble:
         return [], f"{trouble}; the rules answered alone"
-    sent = f"recipe text was sent to {server.host}; how much is noted in {found.log}" if found.log else ""
-    return found.hints, sent
+    sent = f"recipe text was sent to {server.host}; how much is noted in {log}" if log else ""
+    return found, sent
 
 
-def ask_model(server: Endpoint, graph: Graph, step: Step, environment: Mapping[str, str]) -> Answered:
-    """Ask for hints of one step; every one has passed the gate. Raises HintTrouble."""
-    body = request_body(server, graph, step)
+def _asked(
+    server: Endpoint, graph: Graph, step: Step, environment: Mapping[str, str]
+) -> tuple[list[Hint], Path | None]:
+    """Return hints of one step that have passed the gate, and where is noted what was sent. Raises HintTrouble.
+
+    The place is None where it stayed on this computer.
+    """
+    body = _request_body(server, graph, step)
     origin = f"{server.model} {hashlib.sha256(_prompt(graph, step).encode()).hexdigest()[:12]}"
     try:
         text, log = chat(server, body, "recipe text", environment)
@@ -106,13 +99,10 @@ def ask_model(server: Endpoint, graph: Graph, step: Step, environment: Mapping[s
         raise HintTrouble(f"{told}{error}") from error
     except (BadJson, ValueError, KeyError, TypeError, IndexError) as error:
         raise HintTrouble(f"the model's answer could not be read ({type(error).__name__})") from error
-    later = texts_after(graph, step.node)
-    reasons = [why_refused(step, hint, later) for hint in found]
-    refused = Counter(reason for reason in reasons if reason is not None)
-    return Answered(accepted(step, found, later), dict(refused), log)
+    return accepted(step, found, texts_after(graph, step.node)), log
 
 
-def request_body(server: Endpoint, graph: Graph, step: Step) -> bytes:
+def _request_body(server: Endpoint, graph: Graph, step: Step) -> bytes:
     """Return all that leaves this computer to ask for hints of one step, besides the key."""
     schema = {"type": "json_schema", "json_schema": {"name": "hints", "strict": True, "schema": _SCHEMA}}
     messages = [{"role": "user", "content": _prompt(graph, step)}]

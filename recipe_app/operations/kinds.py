@@ -118,15 +118,11 @@ class EditError(Strict):
 
 
 class HintUse(_AtStep):
-    """A hint was first offered, made an error, changed or not, came with the balanced set, or was put away.
-
-    `source` is the id of a hint that a model proposed and a person took; nothing for those of the rules.
-    """
+    """A hint was offered for the first time, made an error, changed or not, or came with the balanced set."""
 
     category: Short
     wording: Line
-    use: Literal["shown", "applied", "edited", "suggested", "dismissed"]
-    source: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
+    use: Literal["shown", "applied", "edited", "suggested"]
 
 
 Scope = Literal["annotate", "release_raw", "release_faces_hidden", "third_party_processing"]

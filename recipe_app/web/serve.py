@@ -84,7 +84,6 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         )
         stack.callback(tools.films.close)
         stack.callback(tools.pictures.close)
-        stack.callback(tools.hints.close)
         stack.callback(tools.batches.close)
         stack.callback(tools.cards.close)
         place = setup.database or own / "app.db"

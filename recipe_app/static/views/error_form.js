@@ -13,18 +13,14 @@ const NOTICED = ["at_once", "later", "somebody_else", "not"];
 const NOBODY = -1; // no step corrected it
 const MOST = 600; // letters of a field, as in operations/kinds.py
 
-// Those of a model that were put away at this step do not come back.
-export function shownHints(recording, node) {
-  const away = new Set(recording.known.filter(({ kind, body }) => kind === "hint" && body.use === "dismissed").map(({ body }) => body.source));
-  return (recording.bundle.hints[node] ?? []).filter(({ source }) => !source || !away.has(source));
-}
+export const shownHints = (recording, node) => recording.bundle.hints[node] ?? [];
 
 // A step with its number: two may have one text.
 export const numbered = (recording, node) => `${number(recording.shown.order.indexOf(node) + 1) || "–"}. ${recording.text(node)}`;
 
 // Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered. Where it has happened,
 // `span` is the time in which, on the capture clock, and all that is known only then is asked too.
-export function errorForm(recording, node, { title, error, hints = true, planning = hints, span = null, save, dismiss }) {
+export function errorForm(recording, node, { title, error, hints = true, planning = hints, span = null, save }) {
   const draw = afterTouches(paint);
   const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "",
     language: error?.language || recording.shown.language || "", before: error?.before ?? undefined };
@@ -89,10 +85,9 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
       span && when(),
       h("div", { class: "categories", role: "group", "aria-label": t("error.categories") }, recording.bundle.categories.map((category) =>
         button(categoryName(category), () => toggle(category), { class: `chip c${category}`, "aria-pressed": String(fields.categories.includes(category)), "data-key": `c${category}` }))),
-      offered.length > 0 && h("section", {}, h("h3", {}, t("error.hints")), h("div", { class: "hints" }, offered.flatMap((hint, place) =>
-        [button([h("span", { class: `badge c${NAMES.indexOf(hint.category)}` }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording, hint.model && h("span", { class: "hint" }, " ", t("hint.model", { model: hint.model })))],
-          () => apply(hint), { class: "hint-row", "data-key": `h${place}` }),
-        hint.source && dismiss && button(t("hint.dismiss"), (touch) => dismiss(hint, touch).then(draw), { class: "quiet", "data-key": `away${place}` })]))),
+      offered.length > 0 && h("section", {}, h("h3", {}, t("error.hints")), h("div", { class: "hints" }, offered.map((hint, place) =>
+        button([h("span", { class: `badge c${NAMES.indexOf(hint.category)}` }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording)],
+          () => apply(hint), { class: "hint-row", "data-key": `h${place}` })))),
       planning && fields.categories.includes(ORDER) && place(),
       span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [NOBODY, ...Object.keys(recording.shown.steps).map(Number)])],
       h("div", { class: "field" }, h("label", { for: "description" }, t("error.description")),

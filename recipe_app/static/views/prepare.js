@@ -32,14 +32,13 @@ export function open(recording) {
     if (fresh.length) await recording.act(touch, ...fresh.map((hint) => use(node, hint, "shown")));
     errorForm(recording, node, {
       title: t("prepare.new"),
-      dismiss: (hint, away) => recording.act(away, use(node, hint, "dismissed")),
       save: (fields, { used, applied, edited }, saved) => act(saved,
         { kind: "plan_error", body: { error_id: newId(), fields: kept(fields), hint: used } },
         ...(applied ? [use(node, applied, edited ? "edited" : "applied")] : [])),
     });
   }
 
-  const use = (node, hint, how) => ({ kind: "hint", body: { node, category: hint.category, wording: hint.wording, use: how, ...(hint.source && { source: hint.source }) } });
+  const use = (node, hint, how) => ({ kind: "hint", body: { node, category: hint.category, wording: hint.wording, use: how } });
 
   const change = (error) => errorForm(recording, error.node, {
     title: t("prepare.change"), error,

@@ -20,7 +20,6 @@ from recipe_app.graphs.text.recipe_text import LONG
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.shelf import Recipe, UnusableRecipe
-from recipe_app.web.desk.api_model_hints import page_fields
 from recipe_app.web.desk.pages import printed, render
 from recipe_app.web.door.access import Asking, Route, Tools
 
@@ -120,7 +119,6 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
         (of, name, stated.get(training.subject_of(of, name), {}).get("items", [])) for of, name in about
     ]
     if visitor.may(Access.STUDY):
-        fields["model_hints"] = page_fields(tools, found.name)
         fields["category_numbers"] = {category.name: category.number for category in CATEGORIES}
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
 

@@ -30,7 +30,6 @@ from recipe_app.exchange.intake import Sender
 from recipe_app.exchange.stated_facts import RECIPE, latest
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.graphs.formats.graph_json import parse_graph_json
-from recipe_app.hints import kept_hints
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
@@ -243,7 +242,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         },
         "instructions": instructions(tools.records),
         "training": training.due(tools.records, body["name"], ops[0]["actor"]),
-        **help_for(graph, seed=body["seed"], taken=kept_hints.taken(tools.records, body["name"], graph)),
+        **help_for(graph, seed=body["seed"]),
     }
 
 
