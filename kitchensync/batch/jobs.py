@@ -30,9 +30,10 @@ class Verb:
 
 
 def _verify(recording: Path, *, deep: bool, strict: bool) -> Answer:
-    from storage.verify import FAIL, WARN, verify
+    from storage.verify import FAIL, WARN, keep_if_closed, verify
 
     answer = verify(recording, deep=deep)
+    keep_if_closed(recording, answer)
     is_bad = answer["status"] == FAIL or (strict and answer["status"] == WARN)
     return _row(answer["status"], answer, bad=answer["reasons"] if is_bad else None)
 

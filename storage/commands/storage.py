@@ -31,17 +31,20 @@ MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
     """Recompute ledger and checksums of recordings from their files alone.
 
-    PATHS are recordings, or folders of recordings.
+    PATHS are recordings, or folders of recordings. The answer is kept in `sync/verify.json` of a closed recording,
+    where it may be written to: `list` and `study` go by the last one.
 
     \b
     Example:
       kitchensync verify data/take-1
     """
     from storage.names import recordings_in
-    from storage.verify import FAIL, WARN, verify_all
+    from storage.verify import FAIL, WARN, keep_if_closed, verify_all
 
     found = [recording for path in paths for recording in recordings_in(path)]
     results = _checked(found, deep=deep)
+    for recording, result in zip(found, results, strict=True):
+        keep_if_closed(recording, result)
     several = len(paths) > 1 or found != [paths[0]]
     answer = verify_all(results) if several else results[0]
     failed = answer["status"] == FAIL or (strict and answer["status"] == WARN)

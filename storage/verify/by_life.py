@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from storage.verify.camera_account import WHOLE
 from storage.verify.findings import FAIL, PASS, WARN, Findings, worst
 
 KEPT = Path("sync") / "verify.json"
-"""The last answer of `verify`: of the recorder, of a report, or from just before files were freed."""
+"""The last answer of `verify`: of the command, the recorder, a report, or from just before files were freed."""
 
 USE = ("notes", "session_s", "cameras", "good_for")
 """What an answer says beside verdict and streams: it stands too while nobody can check."""
@@ -85,6 +86,13 @@ def keep_verdict(recording: Path, said: dict[str, Any]) -> None:
     note_change(recording)
 
 
+def keep_if_closed(recording: Path, said: dict[str, Any]) -> None:
+    """Keep an answer of a closed recording whose files were checked, where its folder may be written to."""
+    if said.get("life") in (Life.COMPLETE, Life.ARCHIVED, Life.ELSEWHERE) and said.get("checked", True):
+        with suppress(OSError):  # for whoever counts recordings; the answer was given
+            keep_verdict(recording, said)
+
+
 def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life) -> dict[str, Any]:
     """Answer for a recording whose files lie elsewhere and cannot be read now: the last status stands.
 
@@ -103,7 +111,7 @@ def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life
 
 
 def kept_verdict(recording: Path) -> dict[str, Any] | None:
-    """Return the last answer that was kept: by `record`, `report`, or before files were freed."""
+    """Return the last answer that was kept: by `record`, `verify`, `report`, or before files were freed."""
     try:
         said = json.loads((recording / KEPT).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -63,6 +63,7 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "upload": ("cloud/", "cloud", "data/take/copies.jsonl"),
     "sync": ("data/take/sync", "data/sync-summary.html"),
     "report": ("data/take/sync",),
+    "verify": ("data/take/sync",),
     "calibrate rig": ("data/take/sync", "data/calibrations"),
     "calibrate check": ("data/take/sync",),
     "calibrate imu": ("data/calibrations",),

@@ -93,8 +93,8 @@ def codes_for(cell: dict[str, Any]) -> set[int]:
     return {EXPECTED[command].get(life, 1)} | ({1} if condition == "read-only folder" and writes else set())
 
 
-QUIET = ("archive", "sync", "gopro fetch", "move")
-"""Commands that may find nothing to write."""
+QUIET = ("archive", "sync", "gopro fetch", "move", "verify")
+"""Commands that may find nothing to write, or answer without."""
 ALL_GOOD = dict.fromkeys(USABLE, 0)
 EXPECTED: dict[str, dict[str, int]] = {
     "info": {**ALL_GOOD, AWAY: 0},
@@ -144,6 +144,7 @@ GOES_ON = (
     "upload",
     "sync",
     "report",
+    "verify",
     "calibrate check",
     "gopro import",
     "gopro fetch",

@@ -256,6 +256,21 @@ def test_a_locked_session_was_recorded_or_never_took_place_and_counts_once(
     assert again["recorded"] + len(again["sessions"]) + missing == len(first["sessions"])
 
 
+@pytest.mark.parametrize("command", [["verify"], ["batch", "verify"]])
+def test_a_recording_that_verify_fails_does_not_count_any_more(lab: Path, command: list[str]) -> None:
+    first = plan()
+    take = lab / "recordings" / "take"
+    recorded(take, first["sessions"][0])
+    (take / "events").mkdir()
+    assert plan("--data", "recordings", "--force")["recorded"] == 1
+    (take / "events" / "tablet.jsonl").write_text('{"no": "event"}\n')
+    done = CliRunner().invoke(main, [*command, "recordings/take", "--json"])
+    assert done.exit_code == 1
+    again = plan("--data", "recordings", "--force")
+    assert (again["recorded"], again["left_out"]) == (0, {"take": "verify says FAIL"})
+    assert len(again["sessions"]) == len(first["sessions"])
+
+
 def logged(
     folder: Path, recipe: str, shown: list[int], cooked: list[int], planned: tuple[int, ...] = ()
 ) -> None:
