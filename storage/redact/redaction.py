@@ -204,15 +204,14 @@ def destroy_where_dropped(path: Path) -> None:
 def _host_span(recording: Recording, span_s: Span) -> Pauses:
     """Put seconds of session time on the capture clock."""
     session = recording.session_time
-    if session is None or session.clock is None:
+    host_ns = session.to_host([round(at_s * 1e9) for at_s in span_s]) if session is not None else None
+    if host_ns is None:
         started_ns = (recording.manifest.get("started") or {}).get("host_ns")
         if started_ns is None:
             raise NotRedactable(recording.path, "nothing tells when it began", "give no --from and --to")
         first_ns, last_ns = (int(started_ns) + round(at_s * 1e9) for at_s in span_s)
         return ((first_ns, last_ns),)
-    line = session.clock.lines[0]
-    first, last = (int(line.to_host_ns(session.ticks0 + round(at_s * 1e7))) for at_s in span_s)
-    return ((first, last),)
+    return ((int(host_ns[0]), int(host_ns[1])),)
 
 
 def _begin(path: Path, spans: Pauses, found: dict[str, Any], reason: str, by: str) -> dict[str, Any]:

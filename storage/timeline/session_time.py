@@ -70,6 +70,19 @@ class SessionTime:
         session_ns[is_first] = self._by(self.clock.lines[0], at[is_first])  # its line says nothing of later
         return session_ns
 
+    def to_host(self, session_ns: npt.ArrayLike) -> Int64 | None:
+        """Return host times (n,) of session ns (n,), as `of_host` places them; None without a clock."""
+        if self.clock is None:
+            return None
+        at = np.asarray(session_ns, np.int64)
+        first = self.clock.lines[0]
+        host_ns = first.to_host_ns(self.ticks0 + at // NS_PER_TICK)
+        if len(self.clock.lines) == 1:
+            return host_ns
+        end_ns = self.clock.breaks_host_ns[0]
+        after_ns = at - self._by(first, np.asarray(end_ns, np.int64))
+        return np.where(after_ns < 0, host_ns, end_ns + after_ns)
+
     def _by(self, line: HostLine, host_ns: Int64) -> Int64:
         session_ns: Int64 = (line.to_ticks(host_ns) - self.ticks0) * NS_PER_TICK
         return session_ns

@@ -76,10 +76,24 @@ def test_packets_and_host_times_agree_also_after_a_start_anew(seed, broken):
     assert (np.diff(by_packet) > 0).all()
 
 
+@examples(30)
+@given(
+    st.integers(0, 1000),
+    st.floats(-80, 80),
+    st.sampled_from([NEVER, (61.3, REBOOT), (40.0, STEP)]),
+    st.lists(st.floats(0, 119), min_size=1, max_size=20),
+)
+def test_session_time_leads_back_to_the_host_time_it_came_from(seed, skew_ppm, broken, moments_s):
+    time = made(seed, skew_ppm, *broken)
+    host_ns = HOST0_NS + np.rint(np.array(moments_s) * S).astype(np.int64)
+    assert (np.abs(time.to_host(time.of_host(host_ns)) - host_ns) <= 200).all()
+
+
 def test_without_exchanges_ticks_are_placed_and_host_times_are_not():
     time = SessionTime(TICKS0, None)
     assert time.of_ticks([TICKS0, TICKS0 + 10_000_000]).tolist() == [0, S]
     assert time.of_host([HOST0_NS]) is None
+    assert time.to_host([0]) is None
     assert time.bound_ns is None
 
 
