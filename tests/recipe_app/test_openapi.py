@@ -1,20 +1,20 @@
 """The OpenAPI description against the app: whatever it allows to be sent, nothing makes the server fail.
 
-KITCHENSYNC_EXAMPLES=50 sends more of each.
+`make test-all` sends more of each.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from property_runs import IS_DEEP
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-EXAMPLES = os.environ.get("KITCHENSYNC_EXAMPLES", "3")
+EXAMPLES = "25" if IS_DEEP else "3"
 
 
 @pytest.mark.parametrize("who", ["tablet", "admin"])
