@@ -136,7 +136,6 @@ def plan(
 )
 @output_file("table", "--csv", metavar="FILE.csv", help="Table to write.")
 @click.option("--svg", type=OutputPath(), help="Picture to write: a bar for each row.")
-@click.option("--burn-down", type=OutputPath(), help="Picture to write: what is left, day by day.")
 @answers("study-coverage/1")
 def show_coverage(
     file: Path,
@@ -146,7 +145,6 @@ def show_coverage(
     table: Path | None,
     force: bool,
     svg: Path | None,
-    burn_down: Path | None,
 ) -> Answer:
     """Count what of a study is wanted, planned, recorded, verified, aligned, annotated, consented to, releasable.
 
@@ -162,9 +160,8 @@ def show_coverage(
     names = [name.strip() for name in by.split(",")]
     if not names or not set(names) <= set(progress.DIMENSIONS):
         raise click.BadParameter(f"{by!r}: not some of {', '.join(progress.DIMENSIONS)}", param_hint="--by")
-    for place in (svg, burn_down):
-        if place is not None:
-            check_output(place, force=force)
+    if svg is not None:
+        check_output(svg, force=force)
     wanted, now = read_study(file)[0], _now()
     cooked, left_out = cooked_below(data)
     coming = progress.to_come(read_plan(planned) if planned else [], cooked, now)
@@ -173,9 +170,6 @@ def show_coverage(
         write_output(table, progress.as_csv(rows, names).encode(), force=force)
     if svg is not None:
         write_output(svg, progress.as_picture(rows).encode(), force=force)
-    if burn_down is not None:
-        days = progress.burn_down(wanted, cooked, coming, now)
-        write_output(burn_down, progress.burn_down_picture(days).encode(), force=force)
     said = {
         "by": names,
         "rows": [

@@ -7,7 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from html import escape
 
 from recipe_app.study.already_cooked import CookedRecording
@@ -110,58 +110,6 @@ def coverage(
 
 def _row(of: StudyGoal | CookedSession, by: Sequence[str]) -> Row:
     return tuple(str(getattr(of, name)) for name in by)
-
-
-@dataclass(frozen=True)
-class DayOfStudy:
-    """At the end of a day: how many are still to be recorded, and how many by the plan; None where not known yet."""
-
-    day: date
-    even: float
-    left: int | None
-    planned: int | None
-
-
-def burn_down(
-    study: Study, cooked: Sequence[CookedRecording], planned: Sequence[CookedSession], now: datetime
-) -> list[DayOfStudy]:
-    """Return how many recordings of the goals are left, day by day, beside an even pace."""
-    wanted, today = sum(goal.count for goal in study.goals), now.astimezone(study.zone).date()
-    sessions = [*(one.session for one in cooked), *planned]
-    served = [goal is not None for goal in study.served(sessions)]
-    days = [session.start.astimezone(study.zone).date() for session in sessions]
-    done = [day for day, is_one in zip(days[: len(cooked)], served, strict=False) if is_one]
-    coming = [day for day, is_one in zip(days[len(cooked) :], served[len(cooked) :], strict=True) if is_one]
-    found = []
-    for number in range(study.days):
-        day = study.begin + timedelta(days=number)
-        even = wanted * (1 - (number + 1) / study.days)
-        left = wanted - sum(one <= day for one in done) if day <= today else None
-        later = wanted - len(done) - sum(one <= day for one in coming) if day >= today else None
-        found.append(DayOfStudy(day, even, left, later))
-    return found
-
-
-def burn_down_picture(days: Sequence[DayOfStudy]) -> str:
-    """Return the days as an SVG: an even pace grey, what was left blue, what will be by the plan dashed."""
-    most = max([*(one.even for one in days), *(one.left or 0 for one in days), 1])
-    wide, high = 760 / max(1, len(days) - 1), 240 / most
-    lines = []
-    for style, values in (
-        ("#888", [one.even for one in days]),
-        ('#1f5f8b" stroke-width="3', [one.left for one in days]),
-        ('#1f5f8b" stroke-dasharray="6 4', [one.planned for one in days]),
-    ):
-        points = [
-            f"{50 + at * wide:.1f},{280 - value * high:.1f}"
-            for at, value in enumerate(values)
-            if value is not None
-        ]
-        lines.append(f'<polyline fill="none" stroke="{style}" points="{" ".join(points)}"/>')
-    ends = f'<text x="50" y="305">{days[0].day}</text><text x="810" y="305" text-anchor="end">{days[-1].day}</text>'
-    scale = f'<text x="42" y="45" text-anchor="end">{most:.0f}</text><text x="42" y="284" text-anchor="end">0</text>'
-    said = '<text x="50" y="24">left to record (line), by the plan (dashed), at an even pace (grey)</text>'
-    return _picture(860, 320, f"{said}{''.join(lines)}{ends}{scale}")
 
 
 def _picture(width: int, height: int, inside: str) -> str:

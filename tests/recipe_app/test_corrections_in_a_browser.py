@@ -78,11 +78,9 @@ def test_a_recording_of_fourteen_steps_is_corrected_by_keys_alone(
 
 @pytest.mark.system
 @pytest.mark.timeout(900)
-def test_the_reviewer_takes_half_the_seconds_of_label_studio(
-    kitchen: Any, cooked: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_what_is_corrected_at_label_studio_comes_back(cooked: tuple[str, Path], tmp_path: Path) -> None:
     label_studio_command()
-    recording, folder = cooked
+    _, folder = cooked
     run("annotate", "export", folder, "--out", tmp_path / "films" / "kitchen")
     (tmp_path / "server").mkdir()
     with label_studio(tmp_path / "server", tmp_path / "films") as server:
@@ -97,13 +95,9 @@ def test_the_reviewer_takes_half_the_seconds_of_label_studio(
         spans = [(one["timelinelabels"][0][:3], one["ranges"][0]) for one in proposed]
         places = wanted([(step, one["start"] - 1, one["end"] - 1) for step, one in spans], SEED)
         with at_the_task(server, project["id"], task["id"]) as page:
-            theirs = Hand(page)
-            correct_in_label_studio(theirs, places)
+            correct_in_label_studio(Hand(page), places)
         (annotation,) = run("annotate", "pull", folder, *there)["recordings"][0]["new"]
     run("annotate", "accept", folder, "--annotation", annotation)
     accepted = json.loads((folder / "annotations" / "accepted.json").read_text())
     found = sorted((one["start_frame"] - 1, one["end_frame"] - 1) for one in accepted["steps"])
     assert found == sorted((places[step, "start"], places[step, "end"]) for step, _ in spans)
-    ours, _ = corrected_in_the_reviewer(kitchen, recording, folder)
-    print(f"reviewer {ours.counted}\nLabel Studio {theirs.counted}")
-    assert ours.counted["seconds"] <= theirs.counted["seconds"] / 2

@@ -1,9 +1,4 @@
-"""Boundaries of steps corrected on pages, by a person's hand: what it does is done, counted, and given seconds.
-
-Seconds by the keystroke-level model (Card, Moran and Newell): a key, a press or release of a button, a move of the
-pointer, a thought before each boundary that must be judged. A modifier that stays held is one key. A notch of the
-wheel is a stroke of a finger, as a key is.
-"""
+"""Boundaries of steps corrected on pages, by a person's hand: keys, and whatever else is used, are counted."""
 
 from __future__ import annotations
 
@@ -14,7 +9,6 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
 
-KEY_S, BUTTON_S, POINT_S, THINK_S = 0.2, 0.1, 1.1, 1.35
 NUDGES = {1: ("Comma", "Period"), 3: ("KeyK", "KeyL"), 10: ("KeyI", "KeyO")}
 """Pictures that a key of the reviewer moves a boundary by: the keys for earlier and for later."""
 NOTCH_PX, SCROLLED_MS = 120, 100
@@ -34,7 +28,6 @@ class Hand:
     buttons: int = 0
     moves: int = 0
     notches: int = 0
-    thoughts: int = 0
     over: tuple[int, int] | None = None
 
     def press(self, key: str, times: int = 1, held: str = "") -> None:
@@ -69,24 +62,6 @@ class Hand:
         self.page.wait_for_timeout(SCROLLED_MS)
         self.notches += abs(right) + abs(down)
 
-    def think(self) -> None:
-        """Judge a picture, or keep a number in mind."""
-        self.thoughts += 1
-
-    @property
-    def counted(self) -> dict[str, Any]:
-        """What was done, and the seconds that it takes."""
-        told = {
-            "keys": self.keys,
-            "buttons": self.buttons,
-            "moves": self.moves,
-            "notches": self.notches,
-            "thoughts": self.thoughts,
-        }
-        strokes = self.keys + self.notches
-        each = (KEY_S, strokes), (BUTTON_S, self.buttons), (POINT_S, self.moves), (THINK_S, self.thoughts)
-        return told | {"seconds": round(sum(s * count for s, count in each), 2)}
-
 
 def wanted(proposed: Iterable[tuple[str, int, int]], seed: int) -> Wanted:
     """Say where boundaries are: each some pictures from the proposal (step, first, last), never where it is."""
@@ -119,7 +94,6 @@ def correct_in_the_reviewer(hand: Hand, wanted: Wanted) -> None:
         said = re.fullmatch(r"(S\d+) · .* (begins|ends) at picture (\d+)", now.inner_text())
         assert said, now.inner_text()
         place = wanted[said[1], "start" if said[2] == "begins" else "end"]
-        hand.think()
         for nudge in fewest_nudges(place - int(said[3])):
             hand.press(NUDGES[abs(nudge)][nudge > 0])
         hand.press("Enter")
@@ -147,7 +121,6 @@ def correct_in_label_studio(hand: Hand, wanted: Wanted) -> None:
     on the overview instead of the wheel, 1.3 s each, come to the same.
     """
     for (step, end), place in sorted(wanted.items(), key=lambda one: one[1]):
-        hand.think()
         x, to_x, y = _in_sight(hand, f"touch-{step}-1", end, place + 1)
         hand.point(x, y)
         hand.drag_to(to_x, y)

@@ -84,8 +84,7 @@ def coverage(
     try:
         if (so_far := study_at_desk.study_so_far(tools)) is not None:
             found = progress.coverage(so_far.study, so_far.cooked, so_far.coming, names)
-            days = progress.burn_down(so_far.study, so_far.cooked, so_far.coming, so_far.now)
-            fields |= {"found": found, "days": progress.burn_down_picture(days), "left_out": so_far.left_out}
+            fields |= {"found": found, "left_out": so_far.left_out}
             fields["lack"] = found.missing_most(MOST_LACK)
             fields["chosen"] = [
                 one for one in found.recordings.get(tuple(row.split("|")), []) if stage in one.stages
