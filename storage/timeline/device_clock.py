@@ -36,6 +36,7 @@ CHANNEL_RANK = 6  # three exchanges hold the channel; the next ones tell how muc
 ALIKE_P = 0.01
 NEWTON_STEPS = 3
 STRAIGHT = 2  # coefficients of a line
+FAR_NS = 10_000_000_000  # later than any packet comes; ticks that began anew are hours away
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +117,33 @@ class HostClock:
     def to_host_ns(self, ticks: Int64 | int, *, near_host_ns: Int64 | int | None = None) -> Int64:
         """Host ns (int64) at device `ticks`.
 
-        After a restart ticks may repeat; `near_host_ns` (the arrival, say) then tells which stretch is meant. Without
-        it the last stretch that had begun by that tick answers.
+        After a restart ticks may repeat; `near_host_ns` (the arrival, say) then tells which stretch is meant, or the
+        one beside it where that alone is near: nobody saw when exactly a stretch ended. Without it the last stretch
+        that had begun by that tick answers.
         """
         at = np.asarray(ticks, dtype=np.int64)
         if len(self.lines) == 1:
             return self.lines[0].to_host_ns(at)
         if near_host_ns is not None:
-            choice = np.searchsorted(
-                self.breaks_host_ns, np.asarray(near_host_ns, dtype=np.int64), side="right"
-            )
+            choice = self._nearest(at, np.asarray(near_host_ns, dtype=np.int64))
         else:
             begun = np.stack([at >= line.ticks0 for line in self.lines])
             choice = np.where(begun.any(axis=0), len(self.lines) - 1 - np.argmax(begun[::-1], axis=0), 0)
         return self._by_line(HostLine.to_host_ns, choice, at)
+
+    def _nearest(self, ticks: Int64, near_host_ns: Int64) -> npt.NDArray[np.intp]:
+        """Choose stretches by the breaks, but none that is far from a time where the one beside it is near."""
+        ticks, near = np.broadcast_arrays(ticks, near_host_ns)
+        chosen: npt.NDArray[np.intp] = np.searchsorted(self.breaks_host_ns, near, side="right")
+        off_ns = np.abs(self._by_line(HostLine.to_host_ns, chosen, ticks) - near)
+        if not (off_ns > FAR_NS).any():
+            return chosen
+        for step in (-1, 1):
+            beside = np.clip(chosen + step, 0, len(self.lines) - 1)
+            its_ns = np.abs(self._by_line(HostLine.to_host_ns, beside, ticks) - near)
+            is_nearer = (off_ns > FAR_NS) & (its_ns < off_ns)
+            chosen, off_ns = np.where(is_nearer, beside, chosen), np.where(is_nearer, its_ns, off_ns)
+        return chosen
 
     def to_ticks(self, host_ns: Int64 | int) -> Int64:
         """Device ticks (int64) at host CLOCK_MONOTONIC `host_ns`."""

@@ -165,3 +165,27 @@ def test_a_host_whose_clock_is_slewed_makes_any_number_of_stretches():
     assert np.abs(clock.to_host_ns(ticks, near_host_ns=read) - read).max() <= clock.bound_ns
     assert np.abs(clock.to_ticks(read) - ticks).max() * 100 <= clock.bound_ns + 500_000
     assert int(clock.to_ticks(int(read[7]))) == clock.to_ticks(read)[7]
+
+
+@pytest.mark.parametrize("gap_s", [1.0, 30.0])
+@pytest.mark.parametrize("again_ticks", [0, 40 * 864_000_000_000])
+def test_what_comes_around_a_restart_is_placed_by_the_clock_that_it_was_stamped_by(
+    gap_s: float, again_ticks: int
+) -> None:
+    """No exchange sees when the device is started anew; packets come in all of the time between two exchanges."""
+    first_ticks, start_ns = 864_000_000_000, 10**12
+    probed_ns = start_ns + np.arange(0, 60, 1) * 10**9
+    broke_ns = int(probed_ns[-1]) + round(gap_s * 1e9)
+    again_ns = broke_ns + np.arange(0, 60, 1) * 10**9
+    read_ns = np.concatenate([probed_ns, again_ns])
+    ticks = np.concatenate(
+        [first_ticks + (probed_ns - start_ns) // 100, again_ticks + (again_ns - broke_ns) // 100]
+    )
+    clock = host_clock(read_ns - 10**6, read_ns + 10**6, ticks)
+    assert clock is not None
+    assert len(clock.lines) == 2
+    for share in (0.05, 0.45, 0.55, 0.95):
+        at_ns = int(probed_ns[-1] + share * gap_s * 1e9)
+        old, new = first_ticks + (at_ns - start_ns) // 100, again_ticks + (at_ns - broke_ns) // 100
+        for stamped in (old, new):
+            assert abs(int(clock.to_host_ns(stamped, near_host_ns=at_ns + 40 * 10**6)) - at_ns) < 5 * 10**6
