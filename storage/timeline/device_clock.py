@@ -115,32 +115,32 @@ class HostClock:
         return [(a.last_host_ns + b.first_host_ns) // 2 for a, b in pairwise(self.lines)]
 
     def to_host_ns(self, ticks: Int64 | int, *, near_host_ns: Int64 | int | None = None) -> Int64:
-        """Host ns (int64) at device `ticks`.
-
-        After a restart ticks may repeat; `near_host_ns` (the arrival, say) then tells which stretch is meant, or the
-        one beside it where that alone is near: nobody saw when exactly a stretch ended. Without it the last stretch
-        that had begun by that tick answers.
-        """
+        """Host ns (int64) at device `ticks`, by `stretches_of` them."""
         at = np.asarray(ticks, dtype=np.int64)
         if len(self.lines) == 1:
             return self.lines[0].to_host_ns(at)
-        if near_host_ns is not None:
-            choice = self._nearest(at, np.asarray(near_host_ns, dtype=np.int64))
-        else:
-            begun = np.stack([at >= line.ticks0 for line in self.lines])
-            choice = np.where(begun.any(axis=0), len(self.lines) - 1 - np.argmax(begun[::-1], axis=0), 0)
-        return self._by_line(HostLine.to_host_ns, choice, at)
+        return self._by_line(HostLine.to_host_ns, self.stretches_of(at, near_host_ns=near_host_ns), at)
 
-    def _nearest(self, ticks: Int64, near_host_ns: Int64) -> npt.NDArray[np.intp]:
-        """Choose stretches by the breaks, but none that is far from a time where the one beside it is near."""
-        ticks, near = np.broadcast_arrays(ticks, near_host_ns)
+    def stretches_of(
+        self, ticks: Int64 | int, *, near_host_ns: Int64 | int | None = None
+    ) -> npt.NDArray[np.intp]:
+        """Return the number of the stretch that is meant by device `ticks`, which may repeat after a restart.
+
+        `near_host_ns` (the arrival, say) tells, or the stretch beside it where that alone is near: nobody saw when
+        exactly one ended. Without it the last stretch that had begun by that tick is meant.
+        """
+        at = np.asarray(ticks, dtype=np.int64)
+        if near_host_ns is None:
+            begun = np.stack([at >= line.ticks0 for line in self.lines])
+            return np.where(begun.any(axis=0), len(self.lines) - 1 - np.argmax(begun[::-1], axis=0), 0)
+        at, near = np.broadcast_arrays(at, np.asarray(near_host_ns, dtype=np.int64))
         chosen: npt.NDArray[np.intp] = np.searchsorted(self.breaks_host_ns, near, side="right")
-        off_ns = np.abs(self._by_line(HostLine.to_host_ns, chosen, ticks) - near)
+        off_ns = np.abs(self._by_line(HostLine.to_host_ns, chosen, at) - near)
         if not (off_ns > FAR_NS).any():
             return chosen
         for step in (-1, 1):
             beside = np.clip(chosen + step, 0, len(self.lines) - 1)
-            its_ns = np.abs(self._by_line(HostLine.to_host_ns, beside, ticks) - near)
+            its_ns = np.abs(self._by_line(HostLine.to_host_ns, beside, at) - near)
             is_nearer = (off_ns > FAR_NS) & (its_ns < off_ns)
             chosen, off_ns = np.where(is_nearer, beside, chosen), np.where(is_nearer, its_ns, off_ns)
         return chosen

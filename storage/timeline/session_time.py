@@ -55,8 +55,8 @@ class SessionTime:
             return session_ns
         near = None if near_host_ns is None else np.asarray(near_host_ns, np.int64)
         host_ns = self.clock.to_host_ns(at, near_host_ns=near)
-        is_later = (host_ns if near is None else near) >= self.clock.breaks_host_ns[0]
-        return np.where(is_later, self._after_the_first(host_ns), session_ns)
+        is_first = self.clock.stretches_of(at, near_host_ns=near) == 0
+        return np.where(is_first, session_ns, self._after_the_first(host_ns))
 
     def of_host(self, host_ns: npt.ArrayLike) -> Int64 | None:
         """Return session ns (n,) int64 of host times (n,), within `bound_ns`; None without a clock."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from storage.timeline.device_clock import host_clock
+from storage.timeline.session_time import SessionTime
 
 EPOCH = 133_875_715_436_816_907
 HOST0 = 5 * 10**12
@@ -188,4 +189,7 @@ def test_what_comes_around_a_restart_is_placed_by_the_clock_that_it_was_stamped_
         at_ns = int(probed_ns[-1] + share * gap_s * 1e9)
         old, new = first_ticks + (at_ns - start_ns) // 100, again_ticks + (at_ns - broke_ns) // 100
         for stamped in (old, new):
-            assert abs(int(clock.to_host_ns(stamped, near_host_ns=at_ns + 40 * 10**6)) - at_ns) < 5 * 10**6
+            near_ns = np.array([at_ns + 40 * 10**6])
+            assert abs(clock.to_host_ns(np.array([stamped]), near_host_ns=near_ns)[0] - at_ns) < 5 * 10**6
+            session_ns = SessionTime(first_ticks, clock).of_ticks(np.array([stamped]), near_host_ns=near_ns)
+            assert abs(session_ns[0] - (at_ns - start_ns)) < 10 * 10**6
