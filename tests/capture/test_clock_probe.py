@@ -1,11 +1,52 @@
-"""Clock exchanges keep their rate of one round a second however slow the network answers."""
+"""Clock exchanges are stored as they were, one round a second however slow the network answers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from capture.produce.probe_clock import LEAST_PAUSE_S, PERIOD_S, next_round_s
+from capture.produce.probe_clock import LEAST_PAUSE_S, PERIOD_S, ClockProbe, next_round_s
+from sensors.errors import SensorError
+from sensors.hololens.remote import ClockExchange
+from sensors.host_clock import decode
+
+
+class Written:
+    """A queue that keeps what it is given; the probe is stopped once it has so many packets."""
+
+    def __init__(self, enough):
+        self.packets, self.enough = [], enough
+
+    def next_sequence(self):
+        return 7
+
+    def put(self, packets, is_ending):
+        self.packets += packets
+        if len(self.packets) >= self.enough:
+            self.probe.stop()
+        return len(packets)
+
+
+def test_an_exchange_is_stored_with_both_ways_and_a_dead_network_ends_nothing(monkeypatch):
+    monkeypatch.setattr("capture.produce.probe_clock.PERIOD_S", 0.01)
+    exchanges = [ClockExchange(1000 + k, 9000 + k, 55_000 + k, 133_000_000_000_000_000 + k) for k in range(4)]
+    rounds = iter([exchanges[:2], SensorError("nobody answers"), exchanges[2:]])
+
+    def ask():
+        answer = next(rounds, [])
+        if isinstance(answer, SensorError):
+            raise answer
+        return answer
+
+    written = Written(enough=4)
+    written.probe = probe = ClockProbe("hololens", ask, written)
+    probe.run()
+    assert [packet.seq for packet in written.packets] == [7, 8, 9, 10]
+    found = np.concatenate([decode(bytes(packet.body)) for packet in written.packets])
+    assert found["host_send_ns"].tolist() == [1000, 1001, 1002, 1003]
+    assert found["host_receive_ns"].tolist() == [9000, 9001, 9002, 9003]
+    assert found["device_ticks"].tolist() == [55_000, 55_001, 55_002, 55_003]
+    assert (probe.probes, probe.answered_host_ns) == (4, 9003)
 
 
 @pytest.mark.parametrize("slowest_s", [0.0, 0.4, 0.85])
