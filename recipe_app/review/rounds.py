@@ -49,9 +49,10 @@ class Round:
     "Whether there are answers enough, and nobody is still at work: everybody sees everything."
 
     def told(self, actor: str) -> dict[str, Any]:
-        """Return what every page says: whether somebody may answer, who does, and whether all is shown."""
+        """Return what every page says: whether somebody may answer or rule, who answers, and whether all is shown."""
         is_asked = not self.is_assigned or actor in self.people
-        return {"asked": is_asked, "people": list(self.people), "complete": self.is_complete}
+        rules = self.is_complete and actor not in self.people
+        return {"asked": is_asked, "people": list(self.people), "complete": self.is_complete, "rules": rules}
 
     def is_asked_still(self, actor: str) -> bool:
         """Whether somebody was asked and has not submitted."""

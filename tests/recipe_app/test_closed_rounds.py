@@ -77,3 +77,5 @@ def test_what_everybody_sees_changes_no_more_and_no_judge_rules(kitchen: Any, re
     for where, body in RULINGS.items():
         status, why = said(people[0], where, body, named=where not in ("ruling/submit", "evidence/rule"))
         assert (status, "a judge does not rule" in why) == (409, True), (where, why)
+    told = [who.get(f"{base}/errors").json()["rules"] for who in (people[0], newcomer)]
+    assert told == [False, True], "the page offers a ruling to nobody who judged"

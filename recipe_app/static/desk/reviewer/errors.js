@@ -41,7 +41,7 @@ function asked(error, question, answers, state) {
   const given = state.complete && disputed ? state.answers.map((one) => one[error.error_id]?.[question]).filter(Boolean) : [];
   const path = state.complete ? `${address}/rule` : address;
   const put = (answer) => ask(path, { body: { op_id: newId(), answer: { item: error.error_id, question, answer } } }).then(draw).catch(failed);
-  return h("fieldset", { class: disputed ? "disputed" : "", disabled: state.complete && !disputed && !final },
+  return h("fieldset", { class: disputed ? "disputed" : "", disabled: state.complete && (!state.rules || (!disputed && !final)) },
     h("legend", {}, t(`judge.${question}`), given.length ? h("span", { class: "hint" }, ` ${given.map((one) => t(`judge.${one}`)).join(" / ")}`) : null),
     answers.map((answer) => h("label", { class: "choice" }, h("input", { type: "radio", name, value: answer, checked: answer === chosen, onchange: () => put(answer) }), t(`judge.${answer}`))));
 }
