@@ -10,9 +10,11 @@ import pytest
 from click.testing import CliRunner
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
+from small_takes import HOST0_NS
 
 from kitchensync.cli import main
 from sensors.gopro.media import open_media
+from storage.events import EventLog
 from sync.batch.job import synchronize
 from sync.errors import BadLatencyStore, NoCameraName
 from sync.fit.resample import GyroTrack
@@ -192,14 +194,26 @@ def answer_for(path, latency_ms: float, sigma_ms: float):
 
 def test_sync_uses_what_was_measured(take):
     """The map stays that of the gyroscopes; the pictures move by the latency, and the total error shrinks."""
+
+    def shown_late_ms():
+        """How long after an event the picture of frame 0 would be, were pictures evenly spaced."""
+        [event] = json.loads((take / "sync" / "events.json").read_text())["events"]
+        place = event["frames"]["gopro/video"]
+        return place["dt_ms"] - place["frame"] * 1001 / 30
+
     path = take / "gopro" / "GX010001.MP4"
+    EventLog(take, "tablet").append(
+        "step", host_ns=HOST0_NS + 12 * 10**9, uncertainty_ns=0, op_id="a", body={}
+    )
     before = synchronize(take, master="gopro")["pairs"][0]
+    late_ms = shown_late_ms()
     ticks = pq.read_table(take / "sync" / "index.parquet")["master_ticks"].to_numpy()
     keep(answer_for(path, -14.0, 0.5), take.parent)
     after = synchronize(take, master="gopro")["pairs"][0]
     table = pq.read_table(take / "sync" / "index.parquet")
     moved_ms = (table["master_ticks"].to_numpy() - ticks) / 1e4
     assert moved_ms == pytest.approx(np.full(len(ticks), -14.0), abs=0.01)
+    assert shown_late_ms() - late_ms == pytest.approx(-14.0, abs=0.1)
     assert after["samples"] == before["samples"]
     [part] = [p for p in after["sigma"]["systematic_ms"] if p["part"] == "gyro_to_frame"]
     assert part == {"part": "gyro_to_frame", "value": -14.0, "sigma": 0.5, "source": "measured"}

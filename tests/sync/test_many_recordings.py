@@ -102,7 +102,10 @@ def test_a_killed_run_is_taken_up_again(root, recordings, tmp_path):
     again = synchronize_all([tmp_path / "other"], workers=1)
     assert without_paths(again) == without_paths(whole)
     assert recordings.digests(root) == recordings.digests(tmp_path / "other")
-    assert (tmp_path / "other" / "take-0" / "sync" / "index.parquet").stat().st_mtime_ns == before
+    index = tmp_path / "other" / "take-0" / "sync" / "index.parquet"
+    assert index.stat().st_mtime_ns == before
+    synchronize_all([tmp_path / "other"], workers=1, again=True)
+    assert index.stat().st_mtime_ns > before, "--again does finished ones too"
 
 
 def test_what_changed_is_not_taken_for_finished(root):

@@ -42,12 +42,13 @@ def gyro_payload(
     values: np.ndarray | None = None,
     *extra: bytes,
     shut_us: int = 85_608,
+    camera: str = "HERO11 Black",
 ) -> bytes:
     data = np.zeros((count, 3), ">i2") if values is None else values.astype(">i2")
     return nest(
         "DEVC",
         klv("DVID", "L", 4, 1, struct.pack(">I", 1)),
-        text("DVNM", "HERO11 Black"),
+        text("DVNM", camera),
         nest(
             "STRM",
             klv("STMP", "J", 8, 1, struct.pack(">Q", stmp_us)),
@@ -243,6 +244,16 @@ def test_axes_become_x_left_y_back_z_up(extra: list[bytes], expected: list[float
     read = track([gyro_payload(3, 3, 100, stored, *extra)])
     np.testing.assert_allclose(read.xyz, np.tile(expected, (3, 1)))
     assert read.unit == "rad/s"
+
+
+@pytest.mark.parametrize(
+    ("camera", "expected"),
+    [("Camera", [2, 3, 1]), ("Fusion", [2, -1, 3]), ("Hero6 Black", [-2, 1, 3]), ("Hero7 Black", [-2, 1, 3])],
+)
+def test_old_cameras_that_name_no_axes_have_their_own(camera: str, expected: list[float]) -> None:
+    """Stored: HERO5 Z, X, Y; Fusion -Y, X, Z; HERO6 and HERO7 Y, -X, Z (GoPro's GPMF README)."""
+    read = track([gyro_payload(3, 3, 100, np.tile([939, 1878, 2817], (3, 1)), camera=camera)])
+    np.testing.assert_allclose(read.xyz, np.tile(expected, (3, 1)))
 
 
 def test_a_file_without_samples_is_told() -> None:

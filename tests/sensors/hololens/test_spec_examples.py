@@ -272,6 +272,9 @@ def test_spatial_input_start() -> None:
     record = spatial_input.decode(payload)
     assert ticks == 123456789012
     assert record["valid"] == spatial_input.HEAD | spatial_input.EYE_RAY
+    assert spatial_input.STREAM.flags is not None
+    assert spatial_input.STREAM.flags.at == 0
+    assert spatial_input.STREAM.flags.parts == {"head": 1, "gaze": 2, "left_hand": 4, "right_hand": 8}
     assert record["head_position"].tolist() == [0, 1.5, 0]
     assert record["head_forward"].tolist() == [0, 0, -1]
     assert record["head_up"].tolist() == [0, 1, 0]
