@@ -30,6 +30,7 @@ from demo import (
     DemoFailed,
     command,
     free_host,
+    objections,
     ready_port,
     running,
     say,
@@ -72,8 +73,6 @@ FULL = (
 REMARK = "Corrected at the desk: two spoons instead of one"
 CLOSING_S = 10.0
 """The recording goes on so long after the last touch."""
-LATE = "packets arrived up to"
-"""What `verify` says where a busy computer took packets late: they are all there."""
 ROUNDED_S = 0.001
 """Released times are whole milliseconds."""
 
@@ -139,11 +138,8 @@ def check_recordings(data: Path, plan: tuple[Planned, ...]) -> list[str]:
     paths = kept(data, plan)
     problems = []
     for one in command(["verify", *paths])["recordings"]:
-        others = [reason for reason in one["reasons"] if LATE not in reason]
-        if one["status"] == "FAIL" or others:
+        if objections(one) or one["status"] == "FAIL":
             problems.append(f"verify says {one['status']} of {one['recording']}: {one['reasons']}")
-        elif one["reasons"]:
-            say(f"this computer was busy: {one['recording']}: {one['reasons']}")
     for one in command(["sync", *paths])["recordings"]:
         if one["status"] not in ("aligned", "check", "nothing_to_align"):
             problems.append(f"sync says {one['status']} of {one['recording']}")

@@ -62,7 +62,7 @@ def _carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -
         what, done = ToDestroy((recording,)), list[WithdrawnPlace]()
         try:
             for one in _destroyed(tools, own, recording, folder):
-                done.append(one)
+                done.append(one)  # one by one: what was destroyed before an error has its proof too
             done += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)
         except (OSError, StorageError) as error:
             _log_once(
@@ -99,11 +99,10 @@ def _destroyed(
 ) -> Iterator[WithdrawnPlace]:
     """Destroy the folder of a recording, with its copies and what was made of it; note in the app's folder first."""
     there = tools.folders.data / folder if folder else None
-    if there is None or not (there / MANIFEST).is_file():
-        app_withdrawals.note_found(own, ToDestroy((recording,)))
-        return
-    require_closed(there)
-    found, others = with_made_of([there])
+    found, others = list[Path](), list[WithdrawnPlace]()
+    if there is not None and (there / MANIFEST).is_file():
+        require_closed(there)
+        found, others = with_made_of([there])
     app_withdrawals.note_found(own, ToDestroy((recording,)))
     for path in found:
         yield from withdraw(path, Policy(tools.folders.lab.withdrawal))

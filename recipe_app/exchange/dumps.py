@@ -24,7 +24,7 @@ from recipe_app.errors import BadOperation, NotFound
 from recipe_app.exchange.app_withdrawals import note_dump
 from recipe_app.exchange.intake import Intake, Sender
 from recipe_app.operations.kinds import ClientClock, Operation
-from recipe_app.operations.reduce import removed_sounds
+from recipe_app.operations.reduce import reduce_log, removed_sounds
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
 from sensors.untrusted_json import parse_object
@@ -253,7 +253,8 @@ def keep_voice(records: AppRecords, recording: str, sha256: str, media_type: str
     with records.changing() as connection:
         if connection.execute(select(table.c.sha256).where(table.c.sha256 == sha256)).first() is not None:
             return False
-        if sha256 in removed_sounds(oplog.ops_of(connection, recording)):
+        ops = oplog.ops_of(connection, recording)
+        if sha256 in removed_sounds(ops, reduce_log(ops)):
             return False
         values = {"recording": recording, "media_type": media_type[:60], "content": content}
         connection.execute(insert(table).values(sha256=sha256, **values))

@@ -8,7 +8,7 @@ chooses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from recipe_app.operations import step_runs
 from recipe_app.operations.step_runs import Op, State
@@ -52,13 +52,10 @@ def standing(ops: Iterable[Op]) -> list[Op]:
     return [op for op in kept if op["op_id"] not in void]
 
 
-def removed_sounds(ops: Sequence[Op]) -> set[str]:
-    """Return the hashes of the voice notes that were removed and that no other note holds."""
-    said = [op for op in ops if op["kind"] == "voice"]
-    if not said:
-        return set()
-    held = {op["body"]["sha256"] for op in standing(ops) if op["kind"] == "voice"}
-    return {op["body"]["sha256"] for op in said} - held
+def removed_sounds(ops: Iterable[Op], state: State) -> set[str]:
+    """Return the hashes of the voice notes that were removed and no other note holds; `state` is that of `ops`."""
+    said = {op["body"]["sha256"] for op in ops if op["kind"] == "voice"}
+    return said - {voice["sha256"] for voice in state["voices"]}
 
 
 def _empty() -> State:

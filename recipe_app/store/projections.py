@@ -126,7 +126,7 @@ def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, e
             continue
         state = reduce_log(ops)
         rows.append({"id": subject, **_row(state, first, ops)})
-        if removed := removed_sounds(ops):
+        if removed := removed_sounds(ops, state):
             mine = (tables.voice.c.recording == subject, tables.voice.c.sha256.in_(removed))
             connection.execute(delete(tables.voice).where(*mine))
         if subject in errors:

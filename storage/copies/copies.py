@@ -61,6 +61,21 @@ def _parsed(path: Path, text: bytes) -> CopyRecord:
         raise UnreadableFile(path, f"a line is none of a book of copies: {error}") from error
 
 
+def stores_of(recording: Path) -> list[CopyRecord]:
+    """Return a line of each store that the book names, the last one first."""
+    return list({(line.target, line.where): line for line in reversed(read_book(recording))}.values())
+
+
+def is_uploaded(where: str, target: str) -> bool:
+    """Tell whether `upload` or `push` wrote to a store by its address, which is then its identity."""
+    return target == where or "://" in where
+
+
+def folders_of(recording: Path) -> list[CopyRecord]:
+    """Return a line of each folder that has copies, the last one first."""
+    return [line for line in stores_of(recording) if not is_uploaded(line.where, line.target)]
+
+
 def freed_lines(recording: Path) -> list[CopyRecord]:
     """Return a line of every freed file that is not here, for each store that it was freed for."""
     freed = (line for line in read_book(recording) if line.kind == FREED)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-from storage.copies.copies import CopyRecord, freed_to, read_book
+from storage.copies.copies import CopyRecord, folders_of, freed_to
 from storage.copies.target import Target
 from storage.errors import FilesFreed, NotARecording, TargetAway
 from storage.manifest import Manifest, read_manifest
@@ -53,18 +52,12 @@ def readable_folder(recording: Path, manifest: Manifest) -> Path:
     if not freed_to(recording):
         return recording
     problems = []
-    for line in stores_of(recording):
+    for line in folders_of(recording):
         problem, copy = _copy_in(line, recording, manifest)
         if not problem:
             return copy
         problems.append(problem)
     raise FilesFreed(recording, problems)
-
-
-def stores_of(recording: Path) -> Iterator[CopyRecord]:
-    """Yield a line of each store that has copies, the last one first; stores of the cloud are for `upload`."""
-    lines = (line for line in reversed(read_book(recording)) if "://" not in line.where)
-    yield from {(line.target, line.where): line for line in lines}.values()
 
 
 def _copy_in(line: CopyRecord, recording: Path, manifest: Manifest) -> tuple[str, Path]:

@@ -13,8 +13,7 @@ from typing import Any
 
 from sensors.hololens.catalogue import STREAMS
 from sensors.host_clock import utc_anchor
-from storage.copies.copies import freed_to
-from storage.copies.read_through import stores_of
+from storage.copies.copies import folders_of, freed_to
 from storage.copies.target import Target
 from storage.disk.self_check import is_sound, whole_lines
 from storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway
@@ -175,7 +174,7 @@ def _check_lost(recording: Path, *, is_planned: bool) -> None:
 
 def _of_a_copy(recording: Path, sealed: SealedFacts) -> tuple[Path, Manifest] | None:
     """Return a copy of this very recording in a store that can be reached, and its manifest."""
-    for line in stores_of(recording):
+    for line in folders_of(recording):
         try:
             copy = Target(Path(line.where), line.target).place_of(recording, "")
             manifest = read_manifest(copy)

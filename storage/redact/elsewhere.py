@@ -13,11 +13,6 @@ from storage.errors import StorageError, words_of
 from storage.manifest import read_manifest
 
 
-def clouds_of(recording: Path) -> list[str]:
-    """Return the cloud stores that the list of copies names."""
-    return sorted({line.where for line in read_book(recording) if "://" in line.where})
-
-
 def remove_changed(recording: Path, url: str) -> str:
     """Remove from a cloud store what is not what the recording holds now; `upload` sends the new files.
 

@@ -19,9 +19,8 @@ from sensors.host_clock import utc_anchor
 from storage.chunks.archive_part import write_without
 from storage.chunks.chunk import is_archive
 from storage.chunks.chunk_reader import Chunk
-from storage.copies.copies import BOOK, Book
+from storage.copies.copies import BOOK, Book, folders_of, is_uploaded, stores_of
 from storage.copies.copy_list import is_closed
-from storage.copies.read_through import stores_of
 from storage.copies.target import Target
 from storage.disk.durable import LOCAL, Disk
 from storage.errors import NotRedactable, StorageError, words_of
@@ -34,7 +33,7 @@ from storage.names import CHUNK_SUFFIX, MANIFEST, MEDIA, PART_SUFFIX, REVIEW, ch
 from storage.privacy import Pauses, pauses_of
 from storage.recording import Recording, open_recording
 from storage.redact.blanked_films import blank
-from storage.redact.elsewhere import clouds_of, made_before, remove_changed
+from storage.redact.elsewhere import made_before, remove_changed
 from storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET, redactions
 from storage.redact.to_destroy import is_of, plan
 
@@ -234,7 +233,7 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
     """Destroy in the copies first, then here; what cannot be reached is open, and tried again the next time."""
     done = redaction | {"state": DONE, "open": [], "places": []}
     facts: Facts = {}
-    for line in stores_of(path):
+    for line in folders_of(path):
         copy = Path(line.where) / path.name
         try:
             Target(Path(line.where), line.target)
@@ -244,7 +243,8 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
         except (OSError, StorageError, UnreadableMedia) as error:
             done["open"].append(f"{copy}: {words_of(error)}")
     done["open"] += made_before(path, redaction["utc_ns"])
-    clouds, left = clouds_of(path), done["open"]
+    clouds = sorted({line.where for line in stores_of(path) if is_uploaded(line.where, line.target)})
+    left = done["open"]
     done["open"] = [*left, *(f"{where}: was not reached yet" for where in clouds)]
     _note(path, done)
     apply(path, done | {"places": [*done["places"], str(path)]}, facts)

@@ -19,7 +19,7 @@ from typing import Any
 from sensors.files_on_disk import file_sha256
 from storage.catalogue.kept_lines import forget
 from storage.copies.cloud_store import CloudStore
-from storage.copies.copies import BOOK, Book, read_book
+from storage.copies.copies import BOOK, Book, is_uploaded, stores_of
 from storage.copies.copy_list import is_closed
 from storage.copies.derived import destroy_derived, read_derived
 from storage.copies.target import Target
@@ -103,7 +103,9 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
         manifest = changed
     if "files" not in known:
         _wait_for_movers(recording)
-    stores = known["open"] if "open" in known else _stores(recording)
+    stores = known.get("open")
+    if stores is None:
+        stores = [{"where": line.where, "target": line.target} for line in stores_of(recording)]
     places = [_in_store(recording, store, manifest) for store in stores]
     lines = known["derived"] if "derived" in known else read_derived(recording)
     derived = [_derived(line, recording) for line in lines]
@@ -204,17 +206,11 @@ def require_closed(recording: Path) -> Manifest:
     return manifest
 
 
-def _stores(recording: Path) -> list[dict[str, str]]:
-    """Return the stores that the list of copies names, each once."""
-    lines = {(line.where, line.target): line for line in read_book(recording)}
-    return [{"where": where, "target": target} for where, target in lines]
-
-
 def _in_store(recording: Path, store: dict[str, str], manifest: Manifest) -> WithdrawnPlace:
     where = store["where"]
     place = f"{where.rstrip('/')}/{recording.name}"
     try:
-        if "://" in where or store["target"] == where:  # what `upload` made
+        if is_uploaded(where, store["target"]):
             found, left = CloudStore(where).remove_below(recording.name)
         else:
             Target(Path(where), store["target"])
@@ -253,7 +249,8 @@ def _here(
     }
     if policy is Policy.QUARANTINE and others:
         _put_aside(recording, others)
-    write_json(recording / MANIFEST, tombstone)
+    if tombstone != manifest:  # the app asks every few minutes
+        write_json(recording / MANIFEST, tombstone)
     for path in _files(recording):
         if path != recording / MANIFEST:
             LOCAL.remove(path)
