@@ -135,6 +135,16 @@ def test_pushed_marked_pulled_accepted_and_nothing_changes_the_second_time(
     assert "take1: two annotations by one person: task 100 annotation 9" in warnings
 
 
+def test_a_withdrawal_names_the_server_to_which_a_task_went(data: Path, server: KeptProjects) -> None:
+    pushed = ask("push", data, server)
+    assert pushed.exit_code == 0, pushed.stderr
+    said = json.loads(run("withdraw", data / "take1").stdout)
+    assert said["status"] == "open"
+    assert [one["open"] for one in said["places"] if one["place"].startswith("http")] == [
+        "it was sent there: ask for its deletion"
+    ]
+
+
 def test_a_push_that_lost_the_network_says_how_far_it_came_and_goes_on(
     data: Path, server: KeptProjects
 ) -> None:
