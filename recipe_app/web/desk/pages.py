@@ -279,13 +279,15 @@ def audit(
     device: str = "",
     subject: str = "",
 ) -> Response:
-    """The log of everything, newest first, whether its chain holds, and what withdrawals destroyed."""
+    """The log of everything, newest first; its first page says whether the chain holds, and what was destroyed."""
     chosen = {"actor": actor, "device": device, "subject": subject}
+    found: dict[str, Any] = {"is_whole": before is None and not any(chosen.values())}
     with tools.records.database.reading() as connection:
-        fault = oplog.first_fault(connection)
         page = oplog.newest(connection, before=before, count=AUDIT_PAGE, **chosen)
-    found: dict[str, Any] = {"fault": fault, "unfit": tools.intake.unfit_anchors()}
-    found["proofs"] = [] if before or any(chosen.values()) else proofs(tools.folders.data / APP_FOLDER)
+        if found["is_whole"]:
+            found |= {"fault": oplog.first_fault(connection), "unfit": tools.intake.unfit_anchors()}
+    if found["is_whole"]:
+        found["proofs"] = proofs(tools.folders.data / APP_FOLDER)
     known = bool(subject and tools.records.row(tables.recording, subject))
     names = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
     names |= {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
