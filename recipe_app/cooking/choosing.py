@@ -7,26 +7,23 @@ the strategy is here and never changes; a disordered script puts its stated erro
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from recipe_app.errors import NoSuchScript, NotNow
-from recipe_app.graphs.mistakes.hints import Hint, graph_hints, step_hints, texts_after
-from recipe_app.graphs.mistakes.induced import induce
-from recipe_app.graphs.mistakes.scripts import GENERATOR, Script, Wish, draw_script
+from recipe_app.graphs.mistakes.hints import Hint
+from recipe_app.graphs.mistakes.scripts import GENERATOR, Script
 from recipe_app.graphs.mistakes.wording import cautions, say, watched
-from recipe_app.graphs.model import Graph, Step
+from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.orders import draw_orders, is_valid_order
-from recipe_app.graphs.text.safety import must_stay
 from recipe_app.graphs.text.spans import timers
-from recipe_app.operations.kinds import MOST_LETTERS
 from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Recipe
+from recipe_app.study.error_scripts import SEEDS, hints_of, proposed, protected, wrong_order
 
 ORDER, MISSING = 2, 6
-SUGGESTED = 4
-"""Errors that are proposed together for an induced script."""
 
 
 def frozen(
@@ -34,7 +31,7 @@ def frozen(
     *,
     strategy: str,
     display: str,
-    seed: int,
+    seed: int | None,
     language: str = "",
     missing: int = 1,
     flips: int = 2,
@@ -42,11 +39,13 @@ def frozen(
 ) -> dict[str, Any]:
     """Return everything that is shown of a recipe: an order, or for `disordered` a verified script.
 
-    `order` is one that was planned; where the recipe has changed since and it is none any more, another is drawn.
+    Without a `seed` one is drawn. `order` is one that was planned; where the recipe has changed since and it is none
+    any more, another is drawn.
 
     `label` is a step as the recipe says it, `text` as it is shown, in `language` where one is chosen. Raises
     NotNow where no script can be drawn, TooManyOrders, NotFound for a language that it has not.
     """
+    seed = secrets.randbelow(SEEDS) if seed is None else seed
     graph = recipe.graph
     shown = (graph.in_language(language) if language else graph).numbered
     body: dict[str, Any] = {
@@ -82,23 +81,15 @@ def frozen(
 
 
 def _script(graph: Graph, seed: int, missing: int, flips: int) -> Script:
-    """Draw a script that leaves the steps in place that keep people safe; with fewer errors where it must.
-
-    Raises NotNow where there is none, with the reason.
-    """
-    safe = frozenset(step.node for step in graph.steps if must_stay(step.text))
-    wishes = [(missing, flips), (missing, 1), (0, 1), (1, 0)]
-    for number, (left_out, turned) in enumerate(wishes):
-        try:
-            return draw_script(graph, Wish(missing=left_out, flips=turned, protected=safe), seed=seed)
-        except NoSuchScript as error:
-            if number == len(wishes) - 1:
-                raise NotNow(
-                    "no wrong order of {title} can be drawn ({why}); choose another purpose",
-                    title=graph.recipe.title or graph.name,
-                    why=str(error),
-                ) from error
-    raise AssertionError("one of the wishes was drawn or refused")
+    """Draw a script. Raises NotNow where there is none, with the reason."""
+    try:
+        return wrong_order(graph, seed=seed, missing=missing, flips=flips)
+    except NoSuchScript as error:
+        raise NotNow(
+            "no wrong order of {title} can be drawn ({why}); choose another purpose",
+            title=graph.recipe.title or graph.name,
+            why=str(error),
+        ) from error
 
 
 def _certificate(graph: Graph, script: Script) -> dict[str, Any]:
@@ -131,43 +122,21 @@ def _planned(graph: Graph, script: Script, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def help_for(graph: Graph, *, seed: int) -> dict[str, Any]:
-    """Return what the tablet needs beside the frozen recipe: hints and timers by step, a balanced proposal.
+def help_for(graph: Graph, *, seed: int, category: str = "") -> dict[str, Any]:
+    """Return what the tablet needs beside the frozen recipe: hints and timers by step, a proposal of errors.
 
     Hints are in the recipe's own language, whichever is shown: what is planned with one says so.
     """
-    safe = {step.node for step in graph.steps if must_stay(step.text)}
     return {
         "language": graph.language,
-        "hints": {str(step.node): _hints(graph, step) for step in graph.steps},
+        "hints": {str(node): [_hint(hint) for hint in hints] for node, hints in hints_of(graph).items()},
         "timers": {str(step.node): [asdict(timer) for timer in timers(step.text)] for step in graph.steps},
-        "protected": sorted(safe),
-        "suggested": _suggested(graph, seed, safe),
+        "protected": sorted(protected(graph)),
+        "suggested": [
+            {"node": hint.node, **_hint(hint)} for hint in proposed(graph, seed=seed, category=category)
+        ],
     }
-
-
-def _hints(graph: Graph, step: Step) -> list[dict[str, Any]]:
-    rules = (*step_hints(step, texts_after(graph, step.node)), *graph_hints(graph, step.node))
-    return [hint for hint in map(_hint, rules) if _fits(hint)]
-
-
-def _fits(hint: dict[str, Any]) -> bool:
-    """Tell whether the log has room for an error made of it: a very long step's own text is in its hints."""
-    return all(len(value) <= MOST_LETTERS for value in hint.values() if isinstance(value, str))
 
 
 def _hint(hint: Hint) -> dict[str, Any]:
     return {key: value for key, value in asdict(hint).items() if key not in ("node", "origin")}
-
-
-def _suggested(graph: Graph, seed: int, safe: set[int]) -> list[dict[str, Any]]:
-    """A few errors of different categories; fewer where the texts do not give so many."""
-    order = [step.node for step in graph.steps]
-    for count in range(min(SUGGESTED, len(order)), 0, -1):
-        try:
-            drawn = induce(graph, order, count=count, seed=seed, protected=safe)
-        except NoSuchScript:
-            continue
-        hints = {node: _hint(hint) for node, hint in drawn.items()}
-        return [{"node": node, **hint} for node, hint in hints.items() if _fits(hint)]
-    return []

@@ -111,8 +111,14 @@ def session_named(records: AppRecords, session: str, pseudonym: str) -> PlanEntr
 
 
 def take(connection: Connection, records: AppRecords, session: str, recording: str, *, actor: str) -> None:
-    """Take a session for a recording, within the transaction that begins it. Raises NotNow where somebody did."""
+    """Take a session for a recording, within the transaction that begins it. Raises NotNow where another has it.
+
+    The same request sent twice at once takes it once.
+    """
     op = tables.op
-    if connection.execute(select(op.c.n).where(op.c.kind == TAKEN, op.c.subject == session)).first():
+    asked = select(op.c.body).where(op.c.kind == TAKEN, op.c.subject == session)
+    if (row := connection.execute(asked).first()) is not None:
+        if json.loads(row.body)["recording"] == recording:
+            return
         raise NotNow("this session was begun on another tablet; look at the recipes again")
     records.note_within(connection, TAKEN, session, {"recording": recording}, actor=actor)

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from recipe_app.study.error_scripts import DISORDERED, hash_of_order
 from recipe_app.study.wanted import CookedSession
 from storage.catalogue.kept_lines import catalogue_of
 from storage.life import Life
@@ -28,6 +29,8 @@ class CookedRecording:
     seconds: float | None = None
     categories: tuple[int, ...] = ()
     "Numbers of the kinds of errors that were planned, where `as_cooked` found them."
+    script: str = ""
+    "Hash of the error script: of the wrong order that was shown, or of planned errors that `as_cooked` found."
 
 
 def cooked_below(root: Path) -> tuple[list[CookedRecording], dict[str, str]]:
@@ -72,4 +75,7 @@ def _cooked(line: dict[str, Any]) -> CookedRecording:
         "releasable": line["releasable"],
     }
     stages = ("recorded", *(stage for stage, is_so in reached.items() if is_so))
-    return CookedRecording(session, tuple(line["order"]), line["path"], stages, line["seconds"])
+    script = hash_of_order(line["order"]) if session.strategy == DISORDERED else ""
+    return CookedRecording(
+        session, tuple(line["order"]), line["path"], stages, line["seconds"], script=script
+    )

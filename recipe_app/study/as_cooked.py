@@ -9,6 +9,7 @@ from pathlib import Path
 from recipe_app.operations.reduce import State, reduce_log
 from recipe_app.releases.own import filed_operations
 from recipe_app.study.already_cooked import CookedRecording
+from recipe_app.study.error_scripts import PLANNED, hash_of_errors
 from storage.annotation_folder import accepted_steps
 from storage.errors import BadAnnotations, BadEventLog, pass_on_trouble
 
@@ -17,7 +18,8 @@ def as_cooked(root: Path, cooked: Iterable[CookedRecording]) -> list[CookedRecor
     """Return recordings below a folder with the order that was cooked instead of the one that was shown.
 
     Steps count by when they were done first: as accepted, else as touched. Where none was touched the order that was
-    shown stays; where the log is damaged nobody knows it. `categories` are the kinds of errors that were planned.
+    shown stays; where the log is damaged nobody knows it. `categories` are the kinds of errors that were planned,
+    `script` the hash of which at which step.
     """
     return [_as_cooked(root / one.path, one) for one in cooked]
 
@@ -27,7 +29,11 @@ def _as_cooked(path: Path, one: CookedRecording) -> CookedRecording:
         state = reduce_log(filed_operations(path))
         if state["recording"] is None:
             return one
-        return replace(one, order=_order(path, state) or one.order, categories=_planned(state))
+        errors = _planned(state)
+        categories = tuple(sorted({number for _, number in errors}))
+        at_steps = ((node, number) for node, number in errors if node is not None)
+        script = hash_of_errors(at_steps) if one.session.strategy == PLANNED else one.script
+        return replace(one, order=_order(path, state) or one.order, categories=categories, script=script)
     except (BadEventLog, BadAnnotations) as error:
         pass_on_trouble(error)
         return replace(one, order=())
@@ -44,6 +50,7 @@ def _order(path: Path, state: State) -> tuple[int, ...]:
     return tuple(sorted(done, key=done.__getitem__))
 
 
-def _planned(state: State) -> tuple[int, ...]:
+def _planned(state: State) -> list[tuple[int | None, int]]:
+    """Return the steps and the numbers of the kinds of errors that were planned."""
     errors = [one for one in state["errors"].values() if one["planned"] and not one["removed"]]
-    return tuple(sorted({number for one in errors for number in one["categories"]}))
+    return [(one["node"], number) for one in errors for number in one["categories"]]

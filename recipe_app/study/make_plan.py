@@ -13,7 +13,8 @@ from recipe_app.errors import TooManyStates
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.orders import Order, count_orders, is_valid_order
 from recipe_app.study.already_cooked import CookedRecording
-from recipe_app.study.plan_file import CATEGORIES, PLANNED, PlanEntry, entries_of, rarest, unmet
+from recipe_app.study.error_scripts import PLANNED, script_of
+from recipe_app.study.plan_file import CATEGORIES, PlanEntry, entries_of, rarest, unmet
 from recipe_app.study.progress import not_recorded
 from recipe_app.study.solve import LIMIT_S, NORMAL, plan_study
 from recipe_app.study.wanted import OrdersLeft, Study
@@ -45,7 +46,7 @@ def make_plan(
     )
     made = plan_study(study, limit_s=limit_s)
     known = _kinds(cooked, kept)
-    new = entries_of(made, study, graphs, used, _counted(known), seed=seed)
+    new = entries_of(made, study, graphs, used, _counted(known), _used_scripts(cooked, kept), seed=seed)
     entries = sorted([*kept, *new], key=lambda one: (one.start, one.kitchen))
     return {
         "goals": [asdict(goal) for goal in study.goals],
@@ -79,6 +80,18 @@ def _used(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> dict[
     for entry in kept:
         if entry.strategy == NORMAL and entry.order:
             used[entry.recipe].append(entry.order)
+    return used
+
+
+def _used_scripts(
+    cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]
+) -> defaultdict[str, Counter[str]]:
+    """Count the error scripts that recipes were cooked by, or will be."""
+    used: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for one in cooked:
+        used[one.session.recipe][one.script] += 1
+    for entry in kept:
+        used[entry.recipe][entry.script] += 1
     return used
 
 
@@ -124,7 +137,7 @@ def _changed_clocks(study: Study) -> list[str]:
 
 
 def _changed_recipes(graphs: Mapping[str, Graph], kept: Sequence[PlanEntry]) -> list[str]:
-    """Name the sessions that stay though their recipe is another now."""
+    """Name the sessions that stay though their recipe, or what was drawn from it, is another now."""
     found = []
     for one in kept:
         session = f"{one.person}'s session of {one.start.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
@@ -132,4 +145,9 @@ def _changed_recipes(graphs: Mapping[str, Graph], kept: Sequence[PlanEntry]) -> 
             found.append(f"{session} stays, but no goal wants {one.recipe}")
         elif one.order and not is_valid_order(graphs[one.recipe], one.order):
             found.append(f"{one.recipe} has a new version: {session} gets another order when it begins")
+        elif one.script and one.script != script_of(
+            graphs[one.recipe], one.strategy, seed=one.seed or 0, category=one.category
+        ):
+            changed = f"{one.recipe}, the seed or the kind of errors is another now"
+            found.append(f"{changed}: {session} gets another error script when it begins")
     return found

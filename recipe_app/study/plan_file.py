@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+import random
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import combinations
@@ -16,6 +17,7 @@ from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.diverse import draw_diverse
 from recipe_app.graphs.order.orders import Order
+from recipe_app.study.error_scripts import PLANNED, draw_apart
 from recipe_app.study.explain import why_missing, why_session
 from recipe_app.study.solve import NORMAL, StudyPlan
 from recipe_app.study.study_file import BadStudy
@@ -24,11 +26,13 @@ from recipe_app.study.wanted import CookedSession, Study
 SCHEMA = "study-plan/1"
 CATEGORIES = ("Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step")
 """Kinds of errors that sessions with planned errors are for in turn, as `graphs/categories.py` names them."""
-PLANNED = "induced"
 
 
 class PlanEntry(BaseModel):
-    """A session of a plan file; `order` is that of its steps, `category` the kind of error it is for first."""
+    """A session of a plan file; `order` is that of its steps, `category` the kind of error it is for first.
+
+    What is drawn for it when it begins is drawn from `seed`; `script` is the hash of its error script.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,6 +46,8 @@ class PlanEntry(BaseModel):
     minutes: Annotated[int, Field(ge=1, le=600)]
     order: tuple[int, ...] = ()
     category: str = ""
+    seed: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    script: str = ""
     why: str = ""
     locked: bool = False
 
@@ -88,12 +94,14 @@ def entries_of(
     graphs: Mapping[str, Graph],
     used: Mapping[str, Sequence[Order]],
     kinds: Counter[str],
+    scripts: defaultdict[str, Counter[str]],
     *,
     seed: int,
 ) -> list[PlanEntry]:
-    """Return a plan's entries: those without errors with new valid orders, those with errors with their kind.
+    """Return a plan's entries: those without errors with new valid orders, those with errors with new scripts.
 
-    That is the kind that the fewest sessions were for, by `kinds`, which counts on.
+    Planned errors are of the kind that the fewest sessions were for, by `kinds`. `kinds` and the used `scripts` of
+    each recipe count on.
     """
     wanted = [one.goal.recipe for one in plan.sessions if one.goal.strategy == NORMAL]
     drawn = {
@@ -112,6 +120,10 @@ def entries_of(
         goal = one.goal
         category = rarest(kinds) if goal.strategy == PLANNED else ""
         kinds[category] += 1
+        rng = random.Random(f"session {seed} {goal.name} {one.person} {one.slot.begin.isoformat()}")
+        used_here = scripts[goal.recipe]
+        own_seed, script = draw_apart(graphs[goal.recipe], goal.strategy, category, used=used_here, rng=rng)
+        used_here[script] += 1
         entries.append(
             PlanEntry(
                 recipe=goal.recipe,
@@ -124,6 +136,8 @@ def entries_of(
                 minutes=study.session_minutes,
                 order=next(drawn[goal.recipe]) if goal.strategy == NORMAL else (),
                 category=category,
+                seed=own_seed,
+                script=script,
                 why=why_session(one, plan, study),
             )
         )

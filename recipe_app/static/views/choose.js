@@ -88,7 +88,7 @@ const session = (one) => button([
 ], async () => {
   try {
     const { free } = await ask("/api/v1/running");
-    const recording = await choose({ recipe: one.recipe, session: one.session, seed: Math.floor(Math.random() * 1e6), folder: free[0] ?? null });
+    const recording = await choose({ recipe: one.recipe, session: one.session, folder: free[0] ?? null });
     await go(`/t/rec/${recording.id}/prepare`);
   } catch (error) {
     document.querySelector("#planned [role=alert]").textContent = error.message;

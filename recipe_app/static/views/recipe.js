@@ -12,11 +12,12 @@ const STRATEGIES = ["normal", "impromptu", "disordered", "induced"];
 const DISPLAY = "display";
 const DISPLAYS = ["steps", "paragraph", "hidden"];
 
-const draft = ({ recipe, seed, language }) => ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?seed=${seed}&language=${language}`);
+const draft = ({ recipe, seed, language }) => ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?language=${language}${seed === undefined ? "" : `&seed=${seed}`}`);
 
 export async function load(recipe) {
-  const chosen = { recipe, strategy: "normal", display: DISPLAYS.find((name) => name === localStorage.getItem(DISPLAY)) ?? "steps", seed: Math.floor(Math.random() * 1e6), folder: null, language: "" };
+  const chosen = { recipe, strategy: "normal", display: DISPLAYS.find((name) => name === localStorage.getItem(DISPLAY)) ?? "steps", folder: null, language: "" };
   let drawn = await draft(chosen);
+  chosen.seed = drawn.seed;
   if (drawn.titles[pageLanguage] && drawn.language !== pageLanguage) {
     chosen.language = pageLanguage;
     drawn = await draft(chosen);

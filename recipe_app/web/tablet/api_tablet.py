@@ -72,8 +72,8 @@ def recipes(request: Request, tools: Tools) -> dict[str, Any]:
     }
 
 
-def order(tools: Tools, recipe: str, seed: Seed = 0, language: Language = "") -> dict[str, Any]:
-    """Show the order that a seed draws, in a language of the recipe, without keeping it."""
+def order(tools: Tools, recipe: str, seed: Seed | None = None, language: Language = "") -> dict[str, Any]:
+    """Show the order that a seed draws, a new one where none is sent, in a language of the recipe; keep nothing."""
     found = tools.shelf.get(recipe)
     drawn = frozen(found, strategy="normal", display="steps", seed=seed, language=language)
     return drawn | {"titles": found.titles} | _beside(tools, found, language)
@@ -158,22 +158,21 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
         recipe = tools.shelf.get(planned.recipe if planned else body.recipe)
         keep_version(tools.records, recipe, actor=visitor.actor)
         checklist.keep_form(tools.records)
-        content = frozen(
-            recipe,
-            strategy=planned.strategy if planned else body.strategy,
-            display=planned.display if planned else body.display,
-            seed=body.seed,
-            language=body.language,
-            missing=body.missing,
-            flips=body.flips,
-            order=planned.order if planned else (),
-        )
+        if planned:
+            chosen = planned.model_dump(include={"strategy", "display", "seed", "order"})
+        else:
+            chosen = body.model_dump(include={"strategy", "display", "seed", "missing", "flips"})
+            chosen["seed"] = body.seed if "seed" in body.model_fields_set else None
+        content = frozen(recipe, language=body.language, **chosen)
         content |= _beside(tools, recipe, body.language)
         kitchen = device["kitchen"]
         content |= {"folder": _folder(tools, body.folder, kitchen), "kitchen": kitchen}
         begun = {"host_ns": tools.records.now_ns(), "clock_id": tools.intake.clock_id}
         content |= {"device": device["id"], "begun": begun}
-        content |= {"session": body.session} if planned else _instead(tools, visitor)
+        if planned:
+            content |= {"session": body.session, "category": planned.category}
+        else:
+            content |= _instead(tools, visitor)
         with tools.records.changing() as connection:
             if planned:
                 next_sessions.take(connection, tools.records, body.session, body.op_id, actor=visitor.actor)
@@ -242,7 +241,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         },
         "instructions": instructions(tools.records),
         "training": training.due(tools.records, body["name"], ops[0]["actor"]),
-        **help_for(graph, seed=body["seed"]),
+        **help_for(graph, seed=body["seed"], category=body.get("category", "")),
     }
 
 
