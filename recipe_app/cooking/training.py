@@ -58,16 +58,4 @@ def _seen(records: AppRecords, person: str) -> set[str]:
 
 
 INSTRUCTIONS_VERSION = "2026-11"
-STRATEGIES = ("normal", "impromptu", "disordered", "induced")
-INSTRUCTIONS = "instructions"
-"""The operation that states a lab's own text; its subject is `<language> <strategy>`."""
-
-
-def instructions(records: AppRecords) -> dict[str, Any]:
-    """Return the version and a lab's own texts by language and strategy; an empty one gives way to ours."""
-    texts: dict[str, dict[str, str]] = {}
-    written = [body for body in latest(records, INSTRUCTIONS).values() if body["text"]]
-    for body in written:
-        texts.setdefault(body["language"], {})[body["strategy"]] = body["text"]
-    version = max((body["version"] for body in written), default=INSTRUCTIONS_VERSION)
-    return {"version": version, "texts": texts}
+"""Of what the tablet's words ask of a person by the strategy."""

@@ -69,13 +69,14 @@ class Choose(Strict):
     recipe: Id
     strategy: Literal["normal", "impromptu", "disordered", "induced"] = "normal"
     display: Literal["steps", "paragraph", "hidden"] = "steps"
-    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    seed: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    """Which draw; without one the server draws it."""
     missing: Annotated[int, Field(ge=0, le=6)] = 1
     flips: Annotated[int, Field(ge=0, le=6)] = 2
     folder: Id | None = None
     language: Annotated[str, Field(max_length=3)] = ""
     session: Annotated[str, Field(max_length=24)] = ""
-    """Of the plan, whose recipe, strategy, display and order count then."""
+    """Of the plan, whose recipe, strategy, display, seed, order and category count then."""
 
 
 class StudyPlanFile(Strict):

@@ -2,16 +2,15 @@
 
 import { go } from "/static/main.js";
 import { button, h, show } from "/static/core/page.js";
-import { pageLanguage, t } from "/static/core/words.js";
+import { t } from "/static/core/words.js";
 import { bar, footer, PLANNING } from "/static/views/frame.js";
 import { myData } from "/static/views/my_data.js";
 
 export function open(recording) {
   const { strategy } = recording.shown;
-  const { version, texts = {} } = recording.bundle.instructions ?? { version: "" };
+  const { version } = recording.bundle.instructions ?? { version: "" };
   const training = recording.bundle.training ?? []; // before the first session of this recipe, or with a skill
-  const own = texts[pageLanguage]?.[strategy];
-  const said = own ?? t(`instructions.${strategy}`);
+  const said = t(`instructions.${strategy}`);
   show("instructions", bar("prepare", recording.shown.title, myData(recording)),
     h("main", { class: "plain instructions" }, recording.shown.pictures?.result && h("img", { class: "dish", src: recording.shown.pictures.result, alt: "", width: 320, height: 200 }), h("p", {}, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`))),
       h("h2", {}, t("instructions.title")),

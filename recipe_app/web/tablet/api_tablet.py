@@ -22,7 +22,6 @@ from recipe_app.cooking import (
 from recipe_app.cooking.capture_link import FRESH_NS
 from recipe_app.cooking.choosing import frozen, help_for
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.cooking.training import instructions
 from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import NotFound, NotNow
 from recipe_app.exchange.dumps import keep_voice
@@ -162,7 +161,6 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
             chosen = planned.model_dump(include={"strategy", "display", "seed", "order"})
         else:
             chosen = body.model_dump(include={"strategy", "display", "seed", "missing", "flips"})
-            chosen["seed"] = body.seed if "seed" in body.model_fields_set else None
         content = frozen(recipe, language=body.language, **chosen)
         content |= _beside(tools, recipe, body.language)
         kitchen = device["kitchen"]
@@ -239,7 +237,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
             "scopes": list(Scope),
             "items": [asdict(item) for item in checklist.items_for(devices=devices)],
         },
-        "instructions": instructions(tools.records),
+        "instructions": {"version": training.INSTRUCTIONS_VERSION},
         "training": training.due(tools.records, body["name"], ops[0]["actor"]),
         **help_for(graph, seed=body["seed"], category=body.get("category", "")),
     }
