@@ -1,4 +1,7 @@
-"""A study of forty sessions played by tablets: some are lost, two people withdraw, and the plan made anew heals."""
+"""A study of forty sessions played by tablets: the plan made anew heals.
+
+Some are lost, two people withdraw, a recipe gets a new version, and the clocks of the zone change.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from click.testing import CliRunner
@@ -26,12 +30,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 PEOPLE = ("Ann", "Ben", "Cleo", "Dan", "Eve")
 RECIPES = ("tea_and_toast", "fresh_lemonade", "yogurt_bowl", "microwave_egg_rice")
 PIN = "482916"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
+CHANGED, NEW_STEP, CHANGE_AFTER = "yogurt_bowl", 77, 20
+ZONE = ZoneInfo("Europe/Berlin")
 WANTED = 5  # of each recipe, normal and induced: forty
 STUDY = f"""
 goals = [{{ recipe = {json.dumps(RECIPES)}, strategy = ["normal", "induced"], count = {WANTED} }}]
 [study]
-zone = "UTC"
-begin = 2026-09-21
+zone = "Europe/Berlin"
+begin = 2026-10-19
 days = 40
 session_minutes = 60
 """ + "".join(f'[people.{name}]\nhours = ["mon-fri 09:00-17:00"]\n' for name in PEOPLE) + """
@@ -97,6 +104,19 @@ class Lab:
         self.became[folder] = person, frozen["name"], frozen["strategy"], fate
         self.orders[folder] = tuple(frozen["order"])
 
+    def change_recipe(self, name: str) -> None:
+        """Give a recipe a step that comes before all others: no order of its old version is one any more."""
+        said = json.loads((EXAMPLES / f"{name}.json").read_text())
+        said["nodes"].append({"id": NEW_STEP, "label": "Wash-Wash the hands"})
+        for edge in said["edges"]:
+            if edge["from"] == 0:
+                edge["from"] = NEW_STEP
+        said["edges"].append({"from": 0, "to": NEW_STEP})
+        said = {key: said[key] for key in ("schema", "language", "nodes", "edges")}
+        upload = {"file_name": f"{name}.json", "text": json.dumps(said)}
+        answer = self.kitchen.desk("researcher").post("/api/v1/desk/recipes", json=upload)
+        assert answer.status_code == 200, answer.text
+
     def withdraw(self, person: str) -> None:
         done = CliRunner().invoke(main, ["withdraw", "--person", person, "--data", str(self.kitchen.data)])
         assert done.exit_code == 0, done.output
@@ -117,6 +137,12 @@ def recounted(data: Path) -> Counter[tuple[str, str]]:
     return found
 
 
+def in_opening_hours(sessions: list[Any]) -> bool:
+    """Whether all begin by the clocks on the wall, before and after these are changed."""
+    starts = [one.entry.start.astimezone(ZONE) for one in sessions]
+    return all(start.weekday() < 5 and 9 <= start.hour <= 16 for start in starts)
+
+
 def no_two_at_once(sessions: list[Any]) -> bool:
     starts = sorted(one.entry.start for one in sessions)
     return all(later - one >= timedelta(minutes=75) for one, later in pairwise(starts))
@@ -126,14 +152,21 @@ def test_a_plan_heals_and_coverage_is_what_the_folders_hold(kitchen: Any) -> Non
     rng, lab = random.Random(7), Lab(kitchen)
     coming = lab.plan()
     assert len(coming) == 2 * WANTED * len(RECIPES) == 40
-    leaves = {12: "Ben", 25: "Dan"}
+    leaves, changed_from = {12: "Ben", 25: "Dan"}, set[str]()
+    offsets = {one.entry.start.astimezone(ZONE).utcoffset() for one in coming}
+    assert len(offsets) == 2, "the clocks are changed in between"
     while coming and len(lab.became) < 80:
         assert no_two_at_once(coming), "there is one kitchen"
+        assert in_opening_hours(coming)
         for one in coming[:8]:
             lost = rng.random() < 0.1
             lab.cook(one, rng.choice(["aborted", "failed"]) if lost else "kept")
             if person := leaves.pop(len(lab.became), ""):
                 lab.withdraw(person)
+                break
+            if len(lab.became) == CHANGE_AFTER:
+                lab.change_recipe(CHANGED)
+                changed_from = set(lab.became)
                 break
         coming = lab.plan()
         assert {one.entry.person for one in coming} <= {*PEOPLE} - {
@@ -145,6 +178,13 @@ def test_a_plan_heals_and_coverage_is_what_the_folders_hold(kitchen: Any) -> Non
     kept = Counter((recipe, strategy) for _, recipe, strategy, fate in lab.became.values() if fate == "kept")
     assert kept == {(recipe, strategy): WANTED for recipe in RECIPES for strategy in ("normal", "induced")}
     assert recounted(kitchen.data) == kept
+    later = [order for folder, order in lab.orders.items() if folder not in changed_from]
+    of_changed = [order for order in later if NEW_STEP in order]
+    assert of_changed
+    assert all(order[0] == NEW_STEP for order in of_changed)
+    assert len(of_changed) == sum(
+        recipe == CHANGED for folder, (_, recipe, _, _) in lab.became.items() if folder not in changed_from
+    ), "whoever cooks the new version is shown an order of it, whatever was planned"
     table = kitchen.desk("operator").get("/desk/coverage.csv?by=recipe&by=strategy").text
     rows = {(row["recipe"], row["strategy"]): row for row in csv.DictReader(table.splitlines())}
     assert {key: int(row["recorded"]) for key, row in rows.items()} == kept
