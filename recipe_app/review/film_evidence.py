@@ -22,7 +22,7 @@ from recipe_app.review.marks import Mark, StepEdit
 from recipe_app.review.rounds import Review
 from recipe_app.review.rulings import finished
 
-EVIDENCE = Review("evidence", "mark_evidence", "submit_evidence")
+EVIDENCE = Review("evidence", "mark_evidence", "submit_evidence", asks="exactly")
 ASKED, RULED = "ask_evidence", "rule_evidence"
 """Kinds of the log: which questions there are; whose pass of one holds."""
 AGREED_IOU = 0.5

@@ -26,12 +26,12 @@ Measured = Annotated[float | None, Field(ge=-1, le=1)]
 
 OPINIONS = {
     "decisions": AnswerForm(
-        Review("decisions", "decide_step", "submit_decisions", least=3),
+        Review("decisions", "decide_step", "submit_decisions", least=3, asks="at_least"),
         {"success": ("yes", "no"), "confidence": SCALE},
         ruled="",
     ),
     "ratings": AnswerForm(
-        Review("ratings", "rate_question", "submit_ratings", least=5),
+        Review("ratings", "rate_question", "submit_ratings", least=5, asks="at_least"),
         {"relevance": SCALE, "informativeness": SCALE},
         ruled="",
     ),

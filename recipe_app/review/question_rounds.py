@@ -20,7 +20,7 @@ from recipe_app.errors import BadOperation, NotNow
 from recipe_app.operations.kinds import Line, Strict
 from recipe_app.review.rounds import Review
 
-QUESTIONS = Review("questions", "judge_question", "submit_questions")
+QUESTIONS = Review("questions", "judge_question", "submit_questions", asks="exactly")
 ASKED, RULED = "ask_questions", "rule_question"
 """Kinds of the log: which questions there are; what the adjudicator says of one."""
 MOST_ANSWERS = 60

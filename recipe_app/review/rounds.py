@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from recipe_app.errors import NotAllowed, NotNow
 
@@ -22,12 +22,13 @@ REST_NS = 120 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A kind of review: its name, the operations for an answer and for its end; how many answer."""
+    """A kind of review: its name, the operations for an answer and for its end; how many answer and may be asked."""
 
     what: str
     edited: str
     submitted: str
     least: int = 2
+    asks: Literal["any", "at_least", "exactly"] = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,11 @@ class Round:
 
     def is_asked_still(self, actor: str) -> bool:
         """Whether somebody was asked and has not submitted."""
-        return self.is_assigned and actor in self.people and not self.people[actor].is_submitted
+        return self.is_assigned and actor in self.people and not self.is_submitted(actor)
+
+    def is_submitted(self, actor: str) -> bool:
+        """Whether somebody has submitted and changed nothing since."""
+        return actor in self.people and self.people[actor].is_submitted
 
     def require_member(self, actor: str) -> None:
         """Raise NotAllowed for somebody who was not asked where others were."""

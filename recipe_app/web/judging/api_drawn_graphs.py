@@ -12,6 +12,7 @@ from recipe_app.cooking.recorded_evidence import evidence_of, told
 from recipe_app.errors import BadOperation, NotNow
 from recipe_app.graphs.order.drawing import draw
 from recipe_app.operations.kinds import Strict
+from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.review.drawn_graphs import (
     ACCEPTED,
@@ -25,16 +26,14 @@ from recipe_app.review.drawn_graphs import (
     holding,
     rulings,
 )
-from recipe_app.review.rounds import Round, round_of
 from recipe_app.store import tables
-from recipe_app.store.shelf import shelve
+from recipe_app.store.shelf import Recipe, shelve
 from recipe_app.web.bodies import OrderEdges
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
-from recipe_app.web.judging.people_asked import Asked, ask_people, who_may
+from recipe_app.web.judging.review_routes import Asked, Work, ask_people, who_may, work_on
 
-Ops = list[dict[str, Any]]
 MOST_RECORDINGS = 200
 """The newest ones are evidence."""
 
@@ -55,24 +54,23 @@ def graphs_page(request: Request, tools: Tools, visitor: Asking, recipe: str) ->
 
 def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
     """Say the steps and what one drew; when all have submitted, what differs and how they agree."""
-    graph = tools.shelf.get(recipe).graph
-    ops = tools.records.ops(graph.content_hash)
-    here, mine = round_of(ops, GRAPHS), drawn(ops, visitor.actor)
+    found, work = _begin(tools, visitor, recipe)
+    graph, mine = found.graph, drawn(work.ops, visitor.actor)
     rows = _cooked(tools, recipe)
     states = {name: tools.records.state(name) for name in rows}
     said = {
-        "hash": graph.content_hash,
+        "hash": work.subject,
         "steps": [[step.node, step.text] for step in graph.numbered.steps],
         "mine": sorted(mine),
         **draw(graph_with(graph, mine)).told(),
         "evidence": [told(one) for one in evidence_of(graph_with(graph, mine), states)],
         "contradicted": [told(one) for one in evidence_of(graph, states) if one.is_challenged],
         "films": [[name, row["created_utc_ns"]] for name, row in rows.items() if row["folder"]],
-        **here.told(visitor.actor),
+        **work.here.told(visitor.actor),
     }
-    if not here.is_complete:
+    if not work.here.is_complete:
         return said
-    people, ruled = _people(ops, here), rulings(ops)
+    people, ruled = _people(work), rulings(work.ops)
     return said | {
         "drawn": [sorted(one) for one in people],
         "differing": [{"edge": edge, "holds": ruled.get(edge)} for edge in differing(people)],
@@ -82,51 +80,55 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
 
 def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: OrderEdges) -> dict[str, Any]:
     """Keep all edges that somebody drew so far."""
-    graph = tools.shelf.get(recipe).graph
-    if graph.content_hash != body.seen:
+    found, work = _begin(tools, visitor, recipe)
+    if work.subject != body.seen:
         raise NotNow("this recipe was changed since the page was loaded; load it again")
-    _round(tools, graph.content_hash).require_open(visitor.actor)
+    work.here.require_open(visitor.actor)
     edges = sorted({(u, v) for u, v in body.edges})
-    graph_with(graph, edges)
-    tools.records.note(GRAPHS.edited, graph.content_hash, {"edges": edges}, actor=visitor.actor)
+    graph_with(found.graph, edges)
+    work.keep(GRAPHS.edited, {"edges": edges})
     return {"edges": len(edges)}
 
 
 def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> dict[str, Any]:
     """Say that one's graph is drawn; none of its steps need wait for another."""
-    subject = tools.shelf.get(recipe).graph.content_hash
-    _round(tools, subject).require_open(visitor.actor)
-    tools.records.note(GRAPHS.submitted, subject, {}, actor=visitor.actor)
-    return {"edges": len(drawn(tools.records.ops(subject), visitor.actor))}
+    _, work = _begin(tools, visitor, recipe)
+    work.here.require_open(visitor.actor)
+    work.keep(GRAPHS.submitted, {})
+    return {"edges": len(drawn(work.ops, visitor.actor))}
 
 
 def assign_graphs(tools: Tools, visitor: Asking, recipe: str, body: Asked) -> dict[str, Any]:
     """Ask people to draw this version of a recipe; from then on only they may."""
-    subject = tools.shelf.get(recipe).graph.content_hash
-    return ask_people(tools, visitor, subject, GRAPHS, body, Access.STUDY)
+    _, work = _begin(tools, visitor, recipe)
+    return ask_people(work, body, Access.STUDY)
 
 
 def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> dict[str, Any]:
     """Keep whether an edge holds that some drew and others did not; not by one of those who drew."""
-    subject = tools.shelf.get(recipe).graph.content_hash
-    ops = tools.records.ops(subject)
-    here = _require_ruler(ops, visitor.actor)
-    if body.edge not in differing(_people(ops, here)):
+    _, work = _begin(tools, visitor, recipe)
+    work.here.require_ruler(visitor.actor)
+    if body.edge not in differing(_people(work)):
         raise BadOperation("this was not asked; load the page again")
-    tools.records.note(RULED, subject, body.model_dump(), actor=visitor.actor)
+    work.keep(RULED, body.model_dump())
     return {"edge": body.edge}
 
 
 def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> dict[str, Any]:
     """Make the edges that all drew or that were ruled to hold the newest version of the recipe."""
-    found = tools.shelf.get(recipe)
-    ops = tools.records.ops(found.graph.content_hash)
-    people = _people(ops, _require_ruler(ops, visitor.actor))
-    graph = graph_with(found.graph, holding(people, rulings(ops)))
+    found, work = _begin(tools, visitor, recipe)
+    work.here.require_ruler(visitor.actor)
+    people = _people(work)
+    graph = graph_with(found.graph, holding(people, rulings(work.ops)))
     shelve(tools.records, tools.shelf, found.name, graph, actor=visitor.actor, edited="review")
     said = {"became": graph.content_hash, "agreement": agreement_of_graphs(found.graph, people)}
-    tools.records.note(ACCEPTED, found.graph.content_hash, said, actor=visitor.actor)
+    work.keep(ACCEPTED, said)
     return said
+
+
+def _begin(tools: Collaborators, visitor: Visitor, recipe: str) -> tuple[Recipe, Work]:
+    found = tools.shelf.get(recipe)
+    return found, work_on(tools, visitor, found.graph.content_hash, GRAPHS)
 
 
 def _cooked(tools: Collaborators, recipe: str) -> dict[str, dict[str, Any]]:
@@ -137,18 +139,8 @@ def _cooked(tools: Collaborators, recipe: str) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in rows}
 
 
-def _round(tools: Collaborators, subject: str) -> Round:
-    return round_of(tools.records.ops(subject), GRAPHS)
-
-
-def _require_ruler(ops: Ops, actor: str) -> Round:
-    here = round_of(ops, GRAPHS)
-    here.require_ruler(actor)
-    return here
-
-
-def _people(ops: Ops, here: Round) -> list[Edges]:
-    return [drawn(ops, person) for person in here.people]
+def _people(work: Work) -> list[Edges]:
+    return [drawn(work.ops, person) for person in work.here.people]
 
 
 DRAWN = "/api/v1/desk/recipes/{recipe}/graphs"

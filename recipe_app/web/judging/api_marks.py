@@ -10,7 +10,6 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from recipe_app.annotation.accept import accept
-from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import BadOperation, NotFound, NotNow
 from recipe_app.narration.narrations import drawn
 from recipe_app.operations.kinds import OpId, Strict
@@ -29,14 +28,16 @@ from recipe_app.review.marks import (
     require_finished,
     touched_marks,
 )
-from recipe_app.review.rounds import Round, round_of
+from recipe_app.review.rounds import round_of
 from recipe_app.review.rulings import RULED, merged, pairs_of_people, pull_s
 from recipe_app.store import tables
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody, film_facts, film_folder
-from recipe_app.web.judging.people_asked import Asked, ask_people, who_may
+from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
+from recipe_app.web.judging.review_routes import Asked, Work, ask_people, on_recording, who_may
 from storage.permission import Purpose
+
+Begun = Annotated[Work, on_recording(STEPS)]
 
 
 class Edits(Strict):
@@ -46,22 +47,22 @@ class Edits(Strict):
     edits: Annotated[list[StepEdit], Field(min_length=1, max_length=20)]
 
 
-def steps_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+def steps_page(request: Request, work: Begun) -> Response:
     """The steps of a recording on its film; errors only for who does not mark them for others to compare."""
-    tools.records.state(recording)
-    asked = round_of(tools.records.ops(recording), STEPS).is_asked_still(visitor.actor)
-    errors = visitor.may(Access.STUDY) and "annotator" not in visitor.roles and not asked
-    return render(
-        request, "desk/steps.html", visitor=visitor, recording=recording, work="marks", errors=errors
-    )
+    asked = work.here.is_asked_still(work.actor)
+    errors = work.visitor.may(Access.STUDY) and "annotator" not in work.visitor.roles and not asked
+    return _film_page(request, work, "marks", errors=errors)
 
 
-def ruling_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+def ruling_page(request: Request, work: Begun) -> Response:
     """The steps of a recording on its film, where people did not agree about them."""
-    tools.records.state(recording)
-    return render(
-        request, "desk/steps.html", visitor=visitor, recording=recording, work="ruling", errors=True
-    )
+    return _film_page(request, work, "ruling", errors=True)
+
+
+def _film_page(request: Request, work: Work, what: str, *, errors: bool) -> Response:
+    work.tools.records.state(work.subject)
+    said = {"visitor": work.visitor, "recording": work.subject, "work": what, "errors": errors}
+    return render(request, "desk/steps.html", **said)
 
 
 def to_review(request: Request, tools: Tools, visitor: Asking) -> Response:
@@ -87,141 +88,133 @@ def to_review(request: Request, tools: Tools, visitor: Asking) -> Response:
     return render(request, "desk/review.html", visitor=visitor, recordings=found, mine=mine, drawn=told)
 
 
-def round_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+def round_page(request: Request, work: Begun) -> Response:
     """Who marks a recording, how far they are, and how well they agree when all are done."""
-    tools.records.state(recording)
-    names = {row["id"]: row for row in tools.records.rows(tables.person, order=tables.person.c.pseudonym)}
-    may = who_may(tools, Access.ANNOTATE)
+    work.tools.records.state(work.subject)
+    people = work.tools.records.rows(tables.person, order=tables.person.c.pseudonym)
+    names, may = {row["id"]: row for row in people}, who_may(work.tools, Access.ANNOTATE)
     try:
-        said = review(tools, recording)
+        told = review(work)
     except (NotFound, NotNow):
-        said = _people(tools, recording)  # its film is not made yet
-    for one in said["people"]:
+        told = _people(work)  # its film is not made yet
+    for one in told["people"]:
         one["name"] = names[one["person"]]["pseudonym"] if one["person"] in names else one["person"]
-    return render(
-        request, "desk/round.html", visitor=visitor, recording=recording, review=said, may=may, names=names
-    )
+    said = {"visitor": work.visitor, "recording": work.subject, "review": told, "may": may, "names": names}
+    return render(request, "desk/round.html", **said)
 
 
-def review(tools: Tools, recording: str) -> dict[str, Any]:
+def review(work: Begun) -> dict[str, Any]:
     """Say who marks a recording and how far they are; when all have submitted, how well they agree."""
-    facts, ops = film_facts(tools, recording), tools.records.ops(recording)
-    here, said = round_of(ops, STEPS), _people(tools, recording)
-    touched, fps = touched_marks(recording, facts["touches"], ops), Fraction(*facts["fps"])
-    given = given_marks(recording, touched)
-    marked = {person: marks_of(ops, person, given) for person in here.people}
+    facts, said = work.facts(), _people(work)
+    touched, fps = touched_marks(work.subject, facts["touches"], work.ops), Fraction(*facts["fps"])
+    given = given_marks(work.subject, touched)
+    marked = {person: marks_of(work.ops, person, given) for person in work.here.people}
     for one in said["people"]:
         one["boundaries_left"] = _open(marked[one["person"]])
         one["work_s_per_film_s"] = round(one["work_s"] / float(facts["frames"] / fps), 3)
-    if not here.is_complete:
+    if not work.here.is_complete:
         return said
     labels = {step["node"]: step["label"] for step in facts["steps"]}
     return said | {
         "agreement": pairs_of_people(marked, labels, fps, facts["frames"]),
         "pull": pull_s(marked, touched, given, fps),
-        "to_rule": _open(merged(recording, marked, fps)),
+        "to_rule": _open(merged(work.subject, marked, fps)),
     }
 
 
-def _people(tools: Collaborators, recording: str) -> dict[str, Any]:
+def _people(work: Work) -> dict[str, Any]:
     """Say who marks a recording: what can be said without its film."""
-    here = round_of(tools.records.ops(recording), STEPS)
     people = [
-        {"person": person, "submitted": work.is_submitted, "work_s": round(work.work_ns / 1e9, 1)}
-        for person, work in here.people.items()
+        {"person": person, "submitted": done.is_submitted, "work_s": round(done.work_ns / 1e9, 1)}
+        for person, done in work.here.people.items()
     ]
     return {
-        "recording": recording,
+        "recording": work.subject,
         "people": people,
-        "assigned": here.is_assigned,
-        "complete": here.is_complete,
+        "assigned": work.here.is_assigned,
+        "complete": work.here.is_complete,
     }
 
 
-def assign(tools: Tools, visitor: Asking, recording: str, body: Asked) -> dict[str, Any]:
+def assign(work: Begun, body: Asked) -> dict[str, Any]:
     """Ask people to mark a recording; from then on only they may."""
-    tools.records.state(recording)
-    return ask_people(tools, visitor, recording, STEPS, body, Access.ANNOTATE)
+    work.tools.records.state(work.subject)
+    return ask_people(work, body, Access.ANNOTATE)
 
 
-def marks(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+def marks(work: Begun) -> dict[str, Any]:
     """Say what somebody marked so far; nobody sees the marks of others here."""
-    facts, ops = film_facts(tools, recording), tools.records.ops(recording)
-    here = round_of(ops, STEPS)
-    here.require_member(visitor.actor)
-    mine = marks_of(ops, visitor.actor, _given(recording, facts, ops))
-    return {"marks": mine, "submitted": _is_submitted(here, visitor.actor), "complete": here.is_complete}
+    given = _given(work)
+    work.here.require_member(work.actor)
+    submitted = work.here.is_submitted(work.actor)
+    mine = marks_of(work.ops, work.actor, given)
+    return {"marks": mine, "submitted": submitted, "complete": work.here.is_complete}
 
 
-def marks_of_person(tools: Tools, visitor: Asking, recording: str, person: str) -> dict[str, Any]:
+def marks_of_person(work: Begun, person: str) -> dict[str, Any]:
     """Say what somebody else marked, when everybody of the round has submitted."""
-    facts, ops = film_facts(tools, recording), tools.records.ops(recording)
-    here = round_of(ops, STEPS)
-    here.require_complete()
-    if "annotator" in visitor.roles:
-        here.require_member(visitor.actor)
-    if person not in here.people:
+    given = _given(work)
+    work.here.require_complete()
+    if "annotator" in work.visitor.roles:
+        work.here.require_member(work.actor)
+    if person not in work.here.people:
         raise NotFound("nobody {name!r} marked this recording", name=person[:40])
-    return {"marks": marks_of(ops, person, _given(recording, facts, ops))}
+    return {"marks": marks_of(work.ops, person, given)}
 
 
-def edit(tools: Tools, visitor: Asking, recording: str, body: Edits) -> dict[str, Any]:
+def edit(work: Begun, body: Edits) -> dict[str, Any]:
     """Keep what one action changed."""
-    facts = film_facts(tools, recording)
-    round_of(tools.records.ops(recording), STEPS).require_open(visitor.actor)
-    return _keep(tools, visitor.actor, recording, body, STEPS.edited, facts)
+    facts = work.facts()
+    work.here.require_open(work.actor)
+    return _keep(work, body, STEPS.edited, facts)
 
 
-def submit(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
+def submit(work: Begun, body: Nobody) -> dict[str, Any]:
     """Take what somebody marked as a version of the recording's steps."""
-    facts, ops = film_facts(tools, recording), tools.records.ops(recording)
-    round_of(ops, STEPS).require_open(visitor.actor)
-    mine = marks_of(ops, visitor.actor, _given(recording, facts, ops))
-    version = _version(tools, visitor, recording, mine, annotation_of(visitor.actor))
-    tools.records.note(STEPS.submitted, recording, {"version": version}, actor=visitor.actor)
-    return {"version": version, "annotation": annotation_of(visitor.actor)}
+    given = _given(work)
+    work.here.require_open(work.actor)
+    version = _version(work, marks_of(work.ops, work.actor, given), annotation_of(work.actor))
+    work.keep(STEPS.submitted, {"version": version})
+    return {"version": version, "annotation": annotation_of(work.actor)}
 
 
-def accept_marks(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
+def accept_marks(work: Begun, body: Nobody) -> dict[str, Any]:
     """Make what one submitted the step times of the recording, which releases use."""
-    return _accept(tools, visitor.actor, recording, annotation_of(visitor.actor))
+    return _accept(work, annotation_of(work.actor))
 
 
-def ruling(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+def ruling(work: Begun) -> dict[str, Any]:
     """Say what people agree on, and what each gave where they do not; with what was ruled so far."""
-    given = _given_to_rule(tools, recording)
-    mine = marks_of(tools.records.ops(recording), visitor.actor, _without_choices(given), RULED)
+    given = _given_to_rule(work)
+    mine = marks_of(work.ops, work.actor, _without_choices(given), RULED)
     return {"marks": mine, "submitted": False, "choices": {mark["mark"]: mark["choices"] for mark in given}}
 
 
-def rule(tools: Tools, visitor: Asking, recording: str, body: Edits) -> dict[str, Any]:
+def rule(work: Begun, body: Edits) -> dict[str, Any]:
     """Keep what one action of who rules changed."""
-    round_of(tools.records.ops(recording), STEPS).require_ruler(visitor.actor)
-    return _keep(tools, visitor.actor, recording, body, RULED, film_facts(tools, recording))
+    work.here.require_ruler(work.actor)
+    return _keep(work, body, RULED, work.facts())
 
 
-def submit_ruling(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
+def submit_ruling(work: Begun, body: Nobody) -> dict[str, Any]:
     """Make what was ruled a version of the steps, and the recording's step times."""
-    round_of(tools.records.ops(recording), STEPS).require_ruler(visitor.actor)
-    given = _without_choices(_given_to_rule(tools, recording))
-    mine = marks_of(tools.records.ops(recording), visitor.actor, given, RULED)
-    annotation = annotation_of(f"{visitor.actor} {RULED}")
-    _version(tools, visitor, recording, mine, annotation)
-    return _accept(tools, visitor.actor, recording, annotation)
+    work.here.require_ruler(work.actor)
+    mine = marks_of(work.ops, work.actor, _without_choices(_given_to_rule(work)), RULED)
+    annotation = annotation_of(f"{work.actor} {RULED}")
+    _version(work, mine, annotation)
+    return _accept(work, annotation)
 
 
-def _given_to_rule(tools: Collaborators, recording: str) -> list[Mark]:
+def _given_to_rule(work: Work) -> list[Mark]:
     """Return the marks of all people, brought together. Raises NotNow before all have submitted."""
-    facts, ops = film_facts(tools, recording), tools.records.ops(recording)
-    here = round_of(ops, STEPS)
-    here.require_complete()
-    given = _given(recording, facts, ops)
-    marked = {person: marks_of(ops, person, given) for person in here.people}
-    return merged(recording, marked, Fraction(*facts["fps"]))
+    given = _given(work)
+    work.here.require_complete()
+    marked = {person: marks_of(work.ops, person, given) for person in work.here.people}
+    return merged(work.subject, marked, Fraction(*work.facts()["fps"]))
 
 
-def _given(recording: str, facts: dict[str, Any], ops: list[dict[str, Any]]) -> list[Mark]:
-    return given_marks(recording, touched_marks(recording, facts["touches"], ops))
+def _given(work: Work) -> list[Mark]:
+    return given_marks(work.subject, touched_marks(work.subject, work.facts()["touches"], work.ops))
 
 
 def _without_choices(marks: list[Mark]) -> list[Mark]:
@@ -232,38 +225,29 @@ def _open(marks: list[Mark]) -> int:
     return sum(2 - len({*mark["checked"]}) for mark in marks if not (mark["removed"] or mark["missing"]))
 
 
-def _is_submitted(here: Round, actor: str) -> bool:
-    return actor in here.people and here.people[actor].is_submitted
-
-
-def _keep(
-    tools: Collaborators, actor: str, recording: str, body: Edits, kind: str, facts: dict[str, Any]
-) -> dict[str, Any]:
+def _keep(work: Work, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
     nodes = {step["node"] for step in facts["steps"]}
     for one in body.edits:
         if one.node not in nodes:
             raise BadOperation("step {node} is not in this recording", node=str(one.node))
-    kept = {"edits": [one.model_dump() for one in body.edits]}
-    tools.records.note(kind, recording, kept, actor=actor, op_id=body.op_id)
-    tools.intake.file()
+    work.keep(kind, {"edits": [one.model_dump() for one in body.edits]}, body.op_id)
+    work.tools.intake.file()
     return {"kept": len(body.edits)}
 
 
-def _version(tools: Collaborators, visitor: Any, recording: str, marks: list[Mark], annotation: int) -> int:
+def _version(work: Work, marks: list[Mark], annotation: int) -> int:
     """Keep finished marks as a version of the recording's steps. Raises NotNow."""
-    facts = film_facts(tools, recording)
+    facts = work.facts()
     require_finished(marks, facts["frames"])
     labels = {step["node"]: step["label"] for step in facts["steps"]}
-    by = visitor.person["pseudonym"] if visitor.person else ""
-    folder = film_folder(tools, recording)
-    return keep_marks(folder, facts, annotation, by, regions_of(marks, labels), marks)
+    return keep_marks(work.folder(), facts, annotation, work.by, regions_of(marks, labels), marks)
 
 
-def _accept(tools: Collaborators, actor: str, recording: str, annotation: int) -> dict[str, Any]:
-    films = frozenset([film_facts(tools, recording)["sha256"]])
-    with OwnRecording.open(film_folder(tools, recording), purpose=Purpose.ANNOTATE) as own:
+def _accept(work: Work, annotation: int) -> dict[str, Any]:
+    films = frozenset([work.facts()["sha256"]])
+    with OwnRecording.open(work.folder(), purpose=Purpose.ANNOTATE) as own:
         made = accept(own, annotation, films)
-    tools.records.note(ACCEPTED, recording, {"version": made["version"]}, actor=actor)
+    work.keep(ACCEPTED, {"version": made["version"]})
     return {"version": made["version"], "steps": len(made["steps"])}
 
 
