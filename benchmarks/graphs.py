@@ -19,14 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from recipe_app.errors import RecipeError
-from recipe_app.graphs.formats.graph_files import read_annotations, read_task_graphs
-from recipe_app.graphs.mistakes.scripts import Wish, draw_script
-from recipe_app.graphs.model import Edge, Graph, Step
-from recipe_app.graphs.order.closure import relation
-from recipe_app.graphs.order.diverse import draw_diverse
-from recipe_app.graphs.order.orders import Orders, draw_orders
-from recipe_app.graphs.scoring.score import score
+from task_graphs.errors import RecipeError
+from task_graphs.formats.graph_files import read_annotations, read_task_graphs
+from task_graphs.mistakes.scripts import Wish, draw_script
+from task_graphs.model import Edge, Graph, Step
+from task_graphs.order.closure import relation
+from task_graphs.order.diverse import draw_diverse
+from task_graphs.order.orders import Orders, draw_orders
+from task_graphs.scoring.score import score
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from script_checker import complaints

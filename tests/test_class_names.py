@@ -15,6 +15,7 @@ FOLDERS = [
     "sensors",
     "storage",
     "sync",
+    "task_graphs",
     "virtual_kitchen",
 ]
 ALLOWED: dict[str, str] = {}

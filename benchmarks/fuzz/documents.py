@@ -22,7 +22,7 @@ from capture.plan import HeadsetPlan, Plan, SensorPlan, load_plan
 from capture.process.health import _is_state
 from capture.rig.rig_file import read_rig, template
 from capture.session.control import ControlServer, signed
-from recipe_app.errors import BadOperation, BadSetup, RecipeError
+from recipe_app.errors import BadOperation, BadSetup
 from recipe_app.exchange.dumps import read_dump
 from recipe_app.operations.kinds import KINDS, Misfit, Operation, checked_body
 from recipe_app.releases.cards.about import BadAbout, parse_about
@@ -39,6 +39,7 @@ from storage.errors import BadAnnotations, BadEventLog, BadLabFile, NotARecordin
 from storage.ledger import read_note
 from storage.manifest import SCHEMA, read_manifest
 from storage.reading.alignments import read_alignment
+from task_graphs.errors import RecipeError
 
 ROOT = Path(__file__).parents[2]
 

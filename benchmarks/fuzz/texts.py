@@ -18,18 +18,18 @@ from recipe_app.annotation.forms.elan import parse_elan, write_elan
 from recipe_app.annotation.forms.label_config import parse_labels, timeline_config
 from recipe_app.annotation.forms.timed_marks import Marked, TimedMark, parse_via, steps_of
 from recipe_app.annotation.read_file import read_file
-from recipe_app.errors import BadGraph, RecipeError
-from recipe_app.graphs.formats import annotations
-from recipe_app.graphs.formats.by_name import parse_graph, written_graph
-from recipe_app.graphs.formats.graph_files import read_graph
-from recipe_app.graphs.formats.graph_json import format_graph_json
-from recipe_app.graphs.order.closure import relation
-from recipe_app.graphs.scoring.recorded_orders import read_recorded
-from recipe_app.graphs.text.spans import find_spans, timers
 from recipe_app.narration.spoken import parse as parse_spoken
 from recipe_app.releases.measures.cases import CaseReader
 from recipe_app.releases.promqa.assembly_steps import parse_steps
 from recipe_app.releases.tables.localization import parse_split
+from task_graphs.errors import BadGraph, RecipeError
+from task_graphs.formats import annotations
+from task_graphs.formats.by_name import parse_graph, written_graph
+from task_graphs.formats.graph_files import read_graph
+from task_graphs.formats.graph_json import format_graph_json
+from task_graphs.order.closure import relation
+from task_graphs.scoring.recorded_orders import read_recorded
+from task_graphs.text.spans import find_spans, timers
 
 RECIPES = sorted((Path(__file__).parents[2] / "examples" / "recipes").glob("*.json"))
 

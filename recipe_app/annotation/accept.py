@@ -17,8 +17,6 @@ from recipe_app.annotation.forms.server_export import Annotation, Task, parse_ex
 from recipe_app.annotation.forms.timed_marks import task_of_marks
 from recipe_app.annotation.labels import labels_of
 from recipe_app.annotation.read_file import marked_in, read_bytes
-from recipe_app.errors import RecipeError
-from recipe_app.graphs.formats.strict_json import Reader
 from recipe_app.narration.narrations import keep_narrations
 from recipe_app.releases.own import OwnRecording
 from storage.annotation_folder import (
@@ -32,6 +30,8 @@ from storage.annotation_folder import (
     versions,
     write_annotations,
 )
+from task_graphs.errors import RecipeError
+from task_graphs.formats.strict_json import Reader
 
 
 class NotAcceptable(RecipeError):

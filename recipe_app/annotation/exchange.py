@@ -13,9 +13,9 @@ from recipe_app.annotation.forms.narration import read_narration
 from recipe_app.annotation.forms.server_export import Task, tasks_of
 from recipe_app.annotation.hand_out import HandedOut
 from recipe_app.annotation.label_server import Project, Server, ServerRefused
-from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats.strict_json import Reader
 from storage.annotation_folder import PUSHED, PUSHED_SCHEMA, editing, read_annotations, write_annotations
+from task_graphs.errors import BadGraph
+from task_graphs.formats.strict_json import Reader
 
 
 @dataclass

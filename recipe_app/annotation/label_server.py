@@ -14,10 +14,10 @@ import httpx
 
 from recipe_app.annotation.forms.label_config import parse_labels
 from recipe_app.annotation.forms.server_export import MOST_BYTES, Task, tasks_of
-from recipe_app.errors import RecipeError
 from sensors.untrusted_json import BadJson, parse_json
 from storage.shell.endpoint import note_sent
 from storage.shell.loopback import is_loopback_address
+from task_graphs.errors import RecipeError
 
 TIMEOUT_S = 60
 PAGE = 100

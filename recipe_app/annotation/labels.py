@@ -8,9 +8,9 @@ import re
 from typing import Any
 
 from recipe_app.annotation.forms.marked_steps import Spans
-from recipe_app.graphs.model import Step
 from recipe_app.releases.entries import entries_of
 from recipe_app.releases.own import OwnRecording
+from task_graphs.model import Step
 
 Frozen = dict[str, Any]
 _NO_LETTERS = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")

@@ -13,8 +13,8 @@ from recipe_app.annotation.forms.marked_steps import TIMELINE, MarkedFilm, Steps
 from recipe_app.annotation.forms.narration import read_narration
 from recipe_app.annotation.forms.server_export import MOST_BYTES, Task, parse_export
 from recipe_app.annotation.forms.timed_marks import Marked, parse_via, steps_of
-from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats.strict_json import Reader
+from task_graphs.errors import BadGraph
+from task_graphs.formats.strict_json import Reader
 
 
 def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str, Any]:

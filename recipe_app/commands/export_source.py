@@ -93,8 +93,8 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
 
 def read_split(path: Path, found: GivenData) -> Split:
     """Read a file of parts that divides recordings. Raises BadGraph, UsageError."""
-    from recipe_app.graphs.formats.graph_files import read_text
     from recipe_app.releases.tables.localization import parse_split
+    from task_graphs.formats.graph_files import read_text
 
     known = [one.recording_id for one in found.data.annotations.recordings]
     split = parse_split(read_text(path), path.name, known)

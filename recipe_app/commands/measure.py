@@ -166,8 +166,8 @@ def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: boo
 
 def _read(path: Path) -> bytes:
     """Read a file that is not too large to be meant. Raises BadGraph."""
-    from recipe_app.errors import BadGraph
     from recipe_app.releases.measures.cases import MOST_BYTES
+    from task_graphs.errors import BadGraph
 
     if path.stat().st_size > MOST_BYTES:
         raise BadGraph(path.name, "", f"larger than {MOST_BYTES} bytes; divide it")

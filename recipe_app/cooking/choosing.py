@@ -12,16 +12,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from recipe_app.errors import NoSuchScript, NotNow
-from recipe_app.graphs.mistakes.hints import Hint
-from recipe_app.graphs.mistakes.scripts import GENERATOR, Script
-from recipe_app.graphs.mistakes.wording import cautions, say, watched
-from recipe_app.graphs.model import Graph
-from recipe_app.graphs.order.orders import draw_orders, is_valid_order
-from recipe_app.graphs.text.spans import timers
+from recipe_app.errors import NotNow
 from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Recipe
 from recipe_app.study.error_scripts import SEEDS, hints_of, proposed, protected, wrong_order
+from task_graphs.errors import NoSuchScript
+from task_graphs.mistakes.hints import Hint
+from task_graphs.mistakes.scripts import GENERATOR, Script
+from task_graphs.mistakes.wording import cautions, say, watched
+from task_graphs.model import Graph
+from task_graphs.order.orders import draw_orders, is_valid_order
+from task_graphs.text.spans import timers
 
 ORDER, MISSING = 2, 6
 

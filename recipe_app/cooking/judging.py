@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from recipe_app.exchange.published_graphs import CollectionGraphs
-from recipe_app.graphs.formats.graph_json import parse_graph_json
-from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge
 from recipe_app.operations.reduce import State
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
+from task_graphs.formats.graph_json import parse_graph_json
+from task_graphs.scoring.judge import Performed, Prerequisites, by_time, judge
 
 KEPT = 1_000
 """As many as the overview shows."""

@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from recipe_app.exchange.stated_facts import OF_RECIPES
-from recipe_app.graphs.text.gathering import ingredients_in, tools_in
 from recipe_app.store.shelf import Recipe
+from task_graphs.text.gathering import ingredients_in, tools_in
 
 LISTS = (*OF_RECIPES, "ingredients")
 MOST, LONGEST = 60, 80

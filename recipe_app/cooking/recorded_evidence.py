@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from recipe_app.cooking.judging import performed
-from recipe_app.graphs.model import Graph
-from recipe_app.graphs.scoring.evidence import EdgeEvidence, Observation, weigh_edges
-from recipe_app.graphs.scoring.judge import Prerequisites, judge, match_texts
+from task_graphs.model import Graph
+from task_graphs.scoring.evidence import EdgeEvidence, Observation, weigh_edges
+from task_graphs.scoring.judge import Prerequisites, judge, match_texts
 
 State = dict[str, Any]
 

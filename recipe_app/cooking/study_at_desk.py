@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.next_sessions import kept_plan, name_of, sessions_of, taken
 from recipe_app.exchange.stated_facts import PERSON, RECIPE, latest
-from recipe_app.graphs.model import Graph
 from recipe_app.store import tables
 from recipe_app.study.already_cooked import CookedRecording, cooked_below
 from recipe_app.study.as_cooked import as_cooked
@@ -20,6 +19,7 @@ from recipe_app.study.plan_file import PlanEntry
 from recipe_app.study.progress import to_come
 from recipe_app.study.study_file import parse_study
 from recipe_app.study.wanted import Cook, CookedSession, Study
+from task_graphs.model import Graph
 
 
 @dataclass(frozen=True)

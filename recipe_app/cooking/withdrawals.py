@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotFound
 from recipe_app.exchange import app_withdrawals
 from recipe_app.store import tables
 from recipe_app.store.destruction import ToDestroy
@@ -28,6 +27,7 @@ from storage.withdraw.withdrawal import (
     with_made_of,
     withdraw,
 )
+from task_graphs.errors import NotFound
 
 log = logging.getLogger(__name__)
 HOUR_NS = 3_600_000_000_000

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from recipe_app.errors import BadSetup, RecipeError
+from recipe_app.errors import BadSetup
 from sensors.errors import SensorError
 from sensors.gopro.card import copy_verified
 from sensors.gopro.media import MOST_PIXELS, OF_ONE_FILE
@@ -22,6 +22,7 @@ from storage.lab import give_to_group, share
 from storage.manifest import SCHEMA, write_json
 from storage.media_blocks import block_checksums
 from storage.names import MANIFEST, MEDIA, check_recording_id
+from task_graphs.errors import RecipeError
 
 DEVICE = "video"
 """The folder of the videos, and the name of what filmed them."""

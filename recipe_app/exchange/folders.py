@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from recipe_app.errors import NotFound
 from storage.errors import StorageError
 from storage.events import EventLog, read_lines
 from storage.lab import Lab, lab_of
@@ -18,6 +17,7 @@ from storage.names import MANIFEST, check_recording_id
 from storage.permission import enter_consent
 from storage.privacy import RESUME
 from storage.redact.redaction import destroy_where_dropped
+from task_graphs.errors import NotFound
 
 PLACES = Path("sync") / "events.json"
 APP_FOLDER = "_app"

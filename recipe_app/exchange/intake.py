@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recipe_app.errors import BadOperation, NotFound
+from recipe_app.errors import BadOperation
 from recipe_app.exchange.folders import Event, Folders
 from recipe_app.exchange.touch_clock import (
     Exchange,
@@ -27,6 +27,7 @@ from recipe_app.store.anchors import head_anchor, unfit
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.oplog import NewOp
 from storage.errors import StorageError
+from task_graphs.errors import NotFound
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,15 @@ from typing import Any
 
 from sqlalchemy import select
 
-from recipe_app.errors import BadGraph, NotFound, NotNow
-from recipe_app.graphs.categories import CATEGORIES
-from recipe_app.graphs.formats.annotation_files import format_annotations
-from recipe_app.graphs.formats.annotations import (
+from recipe_app.errors import NotNow
+from recipe_app.releases.corrections import VIDEO, corrected
+from recipe_app.store import oplog, tables
+from recipe_app.store.app_records import AppRecords
+from recipe_app.store.oplog import NewOp
+from task_graphs.categories import CATEGORIES
+from task_graphs.errors import BadGraph, NotFound
+from task_graphs.formats.annotation_files import format_annotations
+from task_graphs.formats.annotations import (
     AVERAGES,
     COMPLETE,
     ERRORS,
@@ -36,11 +41,7 @@ from recipe_app.graphs.formats.annotations import (
     TaggedError,
     parse_annotations,
 )
-from recipe_app.graphs.formats.graph_files import read_text
-from recipe_app.releases.corrections import VIDEO, corrected
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.oplog import NewOp
+from task_graphs.formats.graph_files import read_text
 
 FOLDERS = {
     "annotation_json": ".json",

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from recipe_app.errors import RecipeError
-from recipe_app.graphs.formats.by_name import remembering_layout
-from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
-from recipe_app.graphs.scoring.judge import Performed, Prerequisites, match_texts
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.shelf import Shelf, shelve
+from task_graphs.errors import RecipeError
+from task_graphs.formats.by_name import remembering_layout
+from task_graphs.formats.captaincook4d import parse_captaincook4d
+from task_graphs.scoring.judge import Performed, Prerequisites, match_texts
 
 
 class CollectionGraphs:

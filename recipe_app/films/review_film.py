@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from recipe_app.annotation.labels import labels_of
-from recipe_app.errors import RecipeError
 from recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
 from recipe_app.films.front_film import write_front_film
 from recipe_app.narration.narrations import NARRATED, SUBMITTED
@@ -35,6 +34,7 @@ from storage.names import REVIEW
 from storage.permission import Purpose
 from storage.privacy import WRITERS
 from storage.shell.outputs import write_output, written
+from task_graphs.errors import RecipeError
 
 SCHEMA = "review-film/5"
 KINDS = (

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from recipe_app.errors import BadOperation, NotFound, NotNow
+from recipe_app.errors import BadOperation, NotNow
 from recipe_app.store.room import require_room
 from sensors.files_on_disk import file_sha256
 from storage.annotation_folder import FOLDER, editing
 from storage.disk.durable import LOCAL
 from storage.names import PART_SUFFIX
+from task_graphs.errors import NotFound
 
 ENDINGS = {"audio/webm": ".webm", "audio/mp4": ".m4a", "audio/ogg": ".ogg"}
 MOST_BYTES = 16 << 20

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from recipe_app.errors import RecipeError
 from recipe_app.releases.given_data import GivenData
 from recipe_app.releases.numbering import Numbering
 from storage.errors import NotPermitted, StorageError
@@ -15,6 +14,7 @@ from storage.manifest import read_manifest
 from storage.names import recordings_in
 from storage.permission import Purpose, ask
 from storage.shell.outputs import write_output
+from task_graphs.errors import RecipeError
 
 KEPT = "without-consent.json"
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 from recipe_app.operations.reduce import State, reduce_log
 from recipe_app.releases.entries import NOT_DONE_S, counts, tagged
+from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 Op = dict[str, Any]
 Errors = Mapping[str, State]

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from recipe_app.graphs.formats.annotation_files import format_annotations
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Annotations
-from recipe_app.graphs.formats.captaincook4d import format_captaincook4d
-from recipe_app.graphs.model import END, START, Graph, Step
 from recipe_app.releases.entries import TAGS, Told
 from recipe_app.releases.numbering import Numbering, merged
+from task_graphs.formats.annotation_files import format_annotations
+from task_graphs.formats.annotations import AnnotatedRecording, Annotations
+from task_graphs.formats.captaincook4d import format_captaincook4d
+from task_graphs.model import END, START, Graph, Step
 
 BESIDE = "kitchensync.jsonl"
 FINE_GRAINED = "annotation_json/fine_grained.json"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from recipe_app.graphs.formats.annotations import Entry, TaggedError
 from recipe_app.operations.planned_steps import PlannedSteps, plan_of
 from storage.annotation_folder import AcceptedSteps
 from storage.timeline.film_place import FilmPlace
+from task_graphs.formats.annotations import Entry, TaggedError
 
 TAGS = (
     "Preparation Error",

@@ -8,12 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
-from recipe_app.graphs.formats.graph_files import read_task_graphs
-from recipe_app.graphs.model import Graph
 from recipe_app.releases.data_set import annotations_of, graph_of
 from recipe_app.releases.data_set_folder import DataSet, read_data_set
 from recipe_app.releases.numbering import Numbering
+from task_graphs.formats.captaincook4d import parse_captaincook4d
+from task_graphs.formats.graph_files import read_task_graphs
+from task_graphs.model import Graph
 
 if TYPE_CHECKING:
     from recipe_app.releases.own import OwnRecording

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats.annotations import VIDEOS
 from recipe_app.releases.data_set import GOPRO
 from recipe_app.releases.given_data import GivenData
 from recipe_app.releases.tables.frame_rows import FilmOf
 from sensors.array_types import Mask
 from storage.errors import BadName
 from storage.names import check_recording_id
+from task_graphs.errors import BadGraph
+from task_graphs.formats.annotations import VIDEOS
 
 if TYPE_CHECKING:
     from sensors.gopro.take import Take

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from recipe_app.errors import RecipeError
 from recipe_app.operations.reduce import State, reduce_log
 from recipe_app.releases.entries import with_judgments
 from sensors.gopro.names import group_takes
@@ -24,6 +23,7 @@ from storage.permission import Purpose, ask
 from storage.privacy import WRITERS, Pauses, in_pauses
 from storage.recording import Recording
 from storage.timeline.film_place import FilmPlace
+from task_graphs.errors import RecipeError
 
 if TYPE_CHECKING:
     from sensors.gopro.take import Take

@@ -9,14 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats.annotations import (
-    COMPLETE,
-    ERRORS,
-    STEP_TEXTS,
-    AnnotatedRecording,
-    parse_annotations,
-)
 from recipe_app.releases.cards.about import About
 from recipe_app.releases.cards.write_cards import write_cards
 from recipe_app.releases.checks.check_layout import TEXTS
@@ -30,6 +22,14 @@ from recipe_app.releases.splits.kinds import PARTS, NoSuchSplit
 from recipe_app.releases.splits.rule import Divided, Rule, divide, normal_only
 from storage.batch.runner import Workforce
 from storage.shell.outputs import write_into
+from task_graphs.errors import BadGraph
+from task_graphs.formats.annotations import (
+    COMPLETE,
+    ERRORS,
+    STEP_TEXTS,
+    AnnotatedRecording,
+    parse_annotations,
+)
 
 
 @dataclass

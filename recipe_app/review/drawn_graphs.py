@@ -11,11 +11,11 @@ from itertools import combinations
 from typing import Any
 
 from recipe_app.errors import BadOperation, NotNow
-from recipe_app.graphs.model import Edge, Graph
-from recipe_app.graphs.order.agreement import agree
-from recipe_app.graphs.order.closure import find_cycle
-from recipe_app.graphs.order.edit import with_inner_edges
 from recipe_app.review.rounds import Review
+from task_graphs.model import Edge, Graph
+from task_graphs.order.agreement import agree
+from task_graphs.order.closure import find_cycle
+from task_graphs.order.edit import with_inner_edges
 
 GRAPHS = Review("graphs", "draw_graph", "submit_graph")
 RULED, ACCEPTED = "rule_edge", "accept_graph"

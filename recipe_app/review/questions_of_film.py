@@ -9,8 +9,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from recipe_app.errors import BadOperation
-from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
-from recipe_app.graphs.order.drawing import draw
 from recipe_app.operations.kinds import Line, Strict
 from recipe_app.releases.data_set import graph_of, numbered
 from recipe_app.releases.numbering import Numbering
@@ -20,6 +18,8 @@ from recipe_app.releases.prefix_clips import seconds_of
 from recipe_app.releases.promqa.generation import MOST_ANSWERS
 from recipe_app.releases.promqa.questions import Example, Targets, examples
 from recipe_app.review.question_rounds import Item
+from task_graphs.formats.captaincook4d import parse_captaincook4d
+from task_graphs.order.drawing import draw
 
 TEXTS = {
     "next": "What can I do next?",

@@ -8,16 +8,17 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from recipe_app.errors import BadGraph, BadOperation, NotFound, RecipeError, TooManyStates
-from recipe_app.graphs.formats.by_name import kind_of, parse_graph, remembering_layout
-from recipe_app.graphs.formats.graph_files import read_text
-from recipe_app.graphs.formats.graph_json import format_graph_json
-from recipe_app.graphs.model import Graph
-from recipe_app.graphs.order.orders import count_orders
-from recipe_app.graphs.scoring.validate import check_graph
+from recipe_app.errors import BadOperation
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
 from storage.shell.outputs import write_output
+from task_graphs.errors import BadGraph, NotFound, RecipeError, TooManyStates
+from task_graphs.formats.by_name import kind_of, parse_graph, remembering_layout
+from task_graphs.formats.graph_files import read_text
+from task_graphs.formats.graph_json import format_graph_json
+from task_graphs.model import Graph
+from task_graphs.order.orders import count_orders
+from task_graphs.scoring.validate import check_graph
 
 OWN_RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 MOST_RECIPES = 500

@@ -11,13 +11,13 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from recipe_app.errors import NoSuchScript, TooManyOrders
-from recipe_app.graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
-from recipe_app.graphs.mistakes.induced import INDUCIBLE
-from recipe_app.graphs.mistakes.scripts import Script, Wish, draw_script
-from recipe_app.graphs.model import Graph
-from recipe_app.graphs.text.safety import must_stay
 from recipe_app.operations.kinds import MOST_LETTERS
+from task_graphs.errors import NoSuchScript, TooManyOrders
+from task_graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
+from task_graphs.mistakes.induced import INDUCIBLE
+from task_graphs.mistakes.scripts import Script, Wish, draw_script
+from task_graphs.model import Graph
+from task_graphs.text.safety import must_stay
 
 DISORDERED, PLANNED = "disordered", "induced"
 PROPOSED = 4

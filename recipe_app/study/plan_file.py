@@ -13,19 +13,19 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from recipe_app.graphs.formats.graph_files import read_graph
-from recipe_app.graphs.model import Graph
-from recipe_app.graphs.order.diverse import draw_diverse
-from recipe_app.graphs.order.orders import Order
 from recipe_app.study.error_scripts import PLANNED, draw_apart
 from recipe_app.study.explain import why_missing, why_session
 from recipe_app.study.solve import NORMAL, StudyPlan
 from recipe_app.study.study_file import BadStudy
 from recipe_app.study.wanted import CookedSession, Study
+from task_graphs.formats.graph_files import read_graph
+from task_graphs.model import Graph
+from task_graphs.order.diverse import draw_diverse
+from task_graphs.order.orders import Order
 
 SCHEMA = "study-plan/1"
 CATEGORIES = ("Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step")
-"""Kinds of errors that sessions with planned errors are for in turn, as `graphs/categories.py` names them."""
+"""Kinds of errors that sessions with planned errors are for in turn, as `task_graphs/categories.py` names them."""
 
 
 class PlanEntry(BaseModel):

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from recipe_app.errors import RecipeError
 from recipe_app.study.wanted import Cook, OpenHours, Study, StudyGoal, StudyKitchen, StudyRules
+from task_graphs.errors import RecipeError
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS = re.compile(r"([a-z]{3})(?:-([a-z]{3}))? (\d\d:\d\d)-(\d\d:\d\d)")

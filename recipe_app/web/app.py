@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
+from recipe_app.errors import NotAllowed, NotNow, TooOften
 from recipe_app.web.desk import (
     api_batches,
     api_card,
@@ -48,6 +48,7 @@ from recipe_app.web.judging import (
 from recipe_app.web.tablet import api_sign_in as api_sign_in
 from recipe_app.web.tablet import api_tablet
 from storage.errors import StorageError
+from task_graphs.errors import NotFound, RecipeError
 
 ROUTES = [
     *api_sign_in.ROUTES,

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from recipe_app.graphs.text.plain_lines import LineKind
 from recipe_app.operations.kinds import Line, Misfit, Operation, OpId, Strict
+from task_graphs.text.plain_lines import LineKind
 
 Name = Annotated[str, Field(min_length=1, max_length=40)]
 Id = Annotated[str, Field(max_length=64)]

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 from recipe_app.store.app_records import new_id
+from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 pytestmark = pytest.mark.timeout(300)
 CSV, JSON = "annotation_csv/error_annotations.csv", "annotation_json/error_annotations.json"

@@ -19,13 +19,17 @@ from property_runs import examples
 from screens import fit_to_be_shown
 
 from kitchensync.cli import main
-from recipe_app.errors import BadGraph
 from recipe_app.exchange.published import category_of, check_names, collections, give_back, take_in
-from recipe_app.graphs.formats.annotation_files import format_annotations
-from recipe_app.graphs.formats.annotations import (
+from recipe_app.store import oplog, projections, tables
+from recipe_app.store.app_records import AppRecords
+from recipe_app.store.database import Database
+from recipe_app.web.door.access import LOGIN_HEADER
+from task_graphs.errors import BadGraph
+from task_graphs.formats.annotation_files import format_annotations
+from task_graphs.formats.annotations import (
     CATEGORIES as CATEGORY_FILE,
 )
-from recipe_app.graphs.formats.annotations import (
+from task_graphs.formats.annotations import (
     ERRORS,
     SPLITS,
     AnnotatedRecording,
@@ -33,10 +37,6 @@ from recipe_app.graphs.formats.annotations import (
     Entry,
     TaggedError,
 )
-from recipe_app.store import oplog, projections, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.database import Database
-from recipe_app.web.door.access import LOGIN_HEADER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 CATEGORIES = {"Preparation Error": 1, "Order Error": 3, "Missing Step": 7, "Other": 8}

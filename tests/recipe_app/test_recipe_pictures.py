@@ -17,9 +17,9 @@ from screens import fit_to_be_shown, serious
 from recipe_app.cooking import recipe_pictures
 from recipe_app.cooking.mise_en_place import to_fetch
 from recipe_app.errors import BadOperation
-from recipe_app.graphs.model import Graph, Step
-from recipe_app.graphs.text.gathering import ingredients_in, tools_in
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
+from task_graphs.model import Graph, Step
+from task_graphs.text.gathering import ingredients_in, tools_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 BLUE, GREEN = (200, 40, 10), (20, 160, 30)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rigs import Rig
 
 from recipe_app.cooking.checklist import ITEMS
-from recipe_app.errors import BadGraph, BadOperation, NotFound, NotNow, TooOften, filled
+from recipe_app.errors import BadOperation, NotNow, TooOften
 from recipe_app.exchange.dumps import SCHEMA, site_of
 from recipe_app.people.roles import ROLES
 from recipe_app.store import tables
@@ -26,8 +26,9 @@ from recipe_app.store.shelf import Shelf
 from recipe_app.web.desk.api_desk import SEEN
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
 from recipe_app.web.tablet.tablet_files import shell_files
+from task_graphs.errors import BadGraph, NotFound, filled
 
-ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
+ROOT = Path(__file__).resolve().parents[2]
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
 KINDS = {
     "RecipeError",
@@ -40,10 +41,10 @@ KINDS = {
     "WrongKind",
 }
 IN_ENGLISH = {
-    "commands/keep.py",
-    "commands/graph/score_and_evidence.py",
-    "graphs/mistakes/hints.py",
-    "operations/kinds.py",
+    "recipe_app/commands/keep.py",
+    "recipe_app/commands/graph/score_and_evidence.py",
+    "task_graphs/mistakes/hints.py",
+    "recipe_app/operations/kinds.py",
 }
 """Where only a command or a program is refused."""
 OURS = {
@@ -59,10 +60,12 @@ OURS = {
 
 def raised() -> Iterator[tuple[str, ast.Call]]:
     """Every refusal that the code makes, with the file that does."""
-    for path in sorted(ROOM.rglob("*.py")):
+    for path in sorted(
+        path for room in ("recipe_app", "task_graphs") for path in (ROOT / room).rglob("*.py")
+    ):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KINDS:
-                yield path.relative_to(ROOM).as_posix(), node
+                yield path.relative_to(ROOT).as_posix(), node
 
 
 def places(text: str) -> set[str]:

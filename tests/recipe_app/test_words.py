@@ -11,7 +11,6 @@ import pytest
 
 from recipe_app.cooking.checklist import ITEMS
 from recipe_app.exchange.desk_batches import VERBS
-from recipe_app.graphs.text.plain_lines import LINE_KINDS
 from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import ROLES
 from recipe_app.review.drawn_graphs import MEASURES
@@ -21,6 +20,7 @@ from recipe_app.review.question_rounds import CRITERIA
 from recipe_app.study.progress import DIMENSIONS, STAGES
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
 from storage.permission import Scope
+from task_graphs.text.plain_lines import LINE_KINDS
 
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]

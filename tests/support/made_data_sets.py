@@ -11,14 +11,14 @@ from typing import Any
 import av
 import numpy as np
 
-from recipe_app.graphs.formats.annotation_files import format_annotations
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
 from recipe_app.releases.cards.about import About
 from recipe_app.releases.cards.write_cards import write_cards
 from recipe_app.releases.data_set import LINKS, Cooked, numbered, text_files
 from recipe_app.releases.entries import Told
 from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.release import own_splits
+from task_graphs.formats.annotation_files import format_annotations
+from task_graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
 
 CATEGORIES = {"Preparation Error": 0, "Order Error": 2, "Missing Step": 6, "Other": 7}
 COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")

@@ -15,8 +15,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from recipe_app.annotation.forms.label_config import parse_xml
 from recipe_app.annotation.forms.timed_marks import NOBODY, Marked, TimedMark
-from recipe_app.errors import BadGraph
 from sensors.untrusted_json import BadJson, parse_object
+from task_graphs.errors import BadGraph
 
 TIMES = ".times.json"
 """Behind the name of an .eaf: the name of its nanoseconds."""

@@ -10,7 +10,7 @@ from typing import Any
 from recipe_app.annotation.forms.agreement_of_people import agreement
 from recipe_app.annotation.forms.frame_times import span_s
 from recipe_app.annotation.forms.server_export import Annotation, Task
-from recipe_app.graphs.formats.strict_json import Reader
+from task_graphs.formats.strict_json import Reader
 
 Spans = dict[str, list[tuple[float, float]]]
 """label -> [from, to) in seconds, in time order."""

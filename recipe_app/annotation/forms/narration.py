@@ -8,7 +8,7 @@ from typing import Any
 
 from recipe_app.annotation.forms.marked_steps import Uncounted
 from recipe_app.annotation.forms.server_export import Annotation, Task
-from recipe_app.graphs.formats.strict_json import Reader
+from task_graphs.formats.strict_json import Reader
 
 LABELS, TEXT = "labels", "textarea"
 

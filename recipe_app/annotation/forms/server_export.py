@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recipe_app.annotation.forms.frame_times import MOST_FPS
-from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats.strict_json import Reader, refuse_half_letters
 from sensors.untrusted_json import BadJson, parse_json
+from task_graphs.errors import BadGraph
+from task_graphs.formats.strict_json import Reader, refuse_half_letters
 
 MOST_BYTES = 256 << 20
 Result = list[dict[str, Any]]

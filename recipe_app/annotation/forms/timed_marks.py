@@ -13,8 +13,8 @@ from typing import Any
 from recipe_app.annotation.forms.frame_times import region_of
 from recipe_app.annotation.forms.marked_steps import TIMELINE, Steps, Uncounted
 from recipe_app.annotation.forms.server_export import Task, tasks_of
-from recipe_app.errors import BadGraph
 from sensors.untrusted_json import BadJson, parse_json
+from task_graphs.errors import BadGraph
 
 NOBODY = "unknown"
 """Who marked what a file names nobody for."""

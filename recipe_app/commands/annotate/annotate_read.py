@@ -13,9 +13,9 @@ import click
 from recipe_app.annotation.forms.agreement_of_people import Spans, agreement
 from recipe_app.annotation.read_file import read_file
 from recipe_app.commands.export_source import STRICT, answer, rate
-from recipe_app.errors import RecipeError
 from storage.shell.answer import Answer, answers, show_table
 from storage.shell.given_path import given_path
+from task_graphs.errors import RecipeError
 
 
 def _exact(_: click.Context, __: click.Parameter, text: str | None) -> Fraction | None:

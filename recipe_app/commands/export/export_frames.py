@@ -16,9 +16,9 @@ from storage.shell.output_options import OutputFolder, output
 from storage.shell.outputs import check_output, written
 
 if TYPE_CHECKING:
-    from recipe_app.graphs.formats.annotations import AnnotatedRecording
     from recipe_app.releases.given_data import GivenData
     from recipe_app.releases.tables.frame_rows import FilmOf
+    from task_graphs.formats.annotations import AnnotatedRecording
 
 TABLE, TRAINING = "frames.csv", "normal_training.csv"
 

@@ -69,8 +69,8 @@ def localization(
 
 def _read_splits(folder: Path, found: GivenData) -> tuple[dict[str, Split], list[str]]:
     """Return `<type>/<kind>` -> split, and a line for each file that gives none. Raises BadGraph, UsageError."""
-    from recipe_app.graphs.formats.graph_files import read_text
     from recipe_app.releases.tables.localization import SPLIT_FILE, parse_split
+    from task_graphs.formats.graph_files import read_text
 
     known = [one.recording_id for one in found.data.annotations.recordings]
     splits: dict[str, Split] = {}

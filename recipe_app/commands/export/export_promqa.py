@@ -155,8 +155,8 @@ def _examples(
 
 def _against(path: Path, kinds: frozenset[str], made: list[dict[str, Any]]) -> dict[str, Any]:
     """Compare published examples of these kinds. Raises BadGraph."""
-    from recipe_app.graphs.formats.graph_files import read_text
     from recipe_app.releases.promqa.published_examples import compared, parse_examples
+    from task_graphs.formats.graph_files import read_text
 
     published = parse_examples(read_text(path, most_bytes=_MOST_BYTES), path.name)
     return {"against": compared([one for one in published if one["type"] in kinds], made)}
@@ -238,8 +238,8 @@ def _kinds(text: str | None) -> frozenset[str]:
 
 def _available(path: Path) -> frozenset[str]:
     """Return the recordings that have the camera's film. Raises BadGraph."""
-    from recipe_app.graphs.formats.graph_files import read_text
-    from recipe_app.graphs.formats.strict_json import Reader, load
+    from task_graphs.formats.graph_files import read_text
+    from task_graphs.formats.strict_json import Reader, load
 
     read = Reader(path.name)
     kinds = read.object(load(read_text(path, most_bytes=_MOST_BYTES), path.name), "")

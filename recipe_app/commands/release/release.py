@@ -126,8 +126,8 @@ def captaincook4d(
 
 
 def _about(path: Path | None) -> About:
-    from recipe_app.graphs.formats.graph_files import read_text
     from recipe_app.releases.cards.about import About, parse_about
+    from task_graphs.formats.graph_files import read_text
 
     return parse_about(read_text(path), path.name) if path else About()
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from recipe_app.errors import BadGraph
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import WITHOUT_CONSENT, given_path
 from storage.shell.progress import byte_bar
+from task_graphs.errors import BadGraph
 
 
 @click.command()

@@ -141,9 +141,9 @@ def _shares(text: str) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def _values(path: Path) -> dict[str, list[str]]:
-    from recipe_app.graphs.formats.graph_files import read_text
-    from recipe_app.graphs.formats.strict_json import Reader, load
     from recipe_app.releases.splits.kinds import PARTS
+    from task_graphs.formats.graph_files import read_text
+    from task_graphs.formats.strict_json import Reader, load
 
     if not path.is_file():
         raise click.BadParameter(f"{path}: there is no such file", param_hint="--rule")

@@ -50,7 +50,7 @@ def stats(
 
 def _steps(folder: Path, found: GivenData) -> dict[str, int]:
     """Return how many steps each recipe has, by the name of its graph's file."""
-    from recipe_app.graphs.formats.graph_files import read_task_graphs
+    from task_graphs.formats.graph_files import read_task_graphs
 
     if found.own:
         members = (one.member for one in found.own.values())

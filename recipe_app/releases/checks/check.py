@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recipe_app.errors import RecipeError
-from recipe_app.graphs.formats.annotations import parse_annotations
-from recipe_app.graphs.formats.graph_files import read_text
 from recipe_app.releases.checks.check_cards import check_cards
 from recipe_app.releases.checks.check_entries import check_entries
 from recipe_app.releases.checks.check_films import check_films
@@ -17,6 +14,9 @@ from recipe_app.releases.checks.check_private import check_private
 from recipe_app.releases.checks.check_splits import check_splits
 from recipe_app.releases.checks.release_faults import DataSetUnderCheck, ReleaseFaults, Tell
 from recipe_app.releases.data_set import BESIDE
+from task_graphs.errors import RecipeError
+from task_graphs.formats.annotations import parse_annotations
+from task_graphs.formats.graph_files import read_text
 
 MATTERS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films)
 _MOST_BYTES = 256 << 20

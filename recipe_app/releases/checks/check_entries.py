@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 
-from recipe_app.graphs.formats.annotation_files import format_annotations
-from recipe_app.graphs.formats.annotations import (
+from recipe_app.releases.checks.release_faults import DataSetUnderCheck
+from task_graphs.formats.annotation_files import format_annotations
+from task_graphs.formats.annotations import (
     AVERAGES,
     ERRORS,
     MISSING_STEP,
@@ -15,7 +16,6 @@ from recipe_app.graphs.formats.annotations import (
     AnnotatedRecording,
     Entry,
 )
-from recipe_app.releases.checks.release_faults import DataSetUnderCheck
 
 PUBLISHED_ID = re.compile(r"[1-9][0-9]*_[1-9][0-9]*")
 SLACK_S = 0.05

@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from itertools import pairwise
 
-from recipe_app.errors import RecipeError
-from recipe_app.graphs.formats.annotations import ERRORS, AnnotatedRecording
-from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
-from recipe_app.graphs.order.closure import find_cycle
 from recipe_app.releases.checks.release_faults import DataSetUnderCheck
+from task_graphs.errors import RecipeError
+from task_graphs.formats.annotations import ERRORS, AnnotatedRecording
+from task_graphs.formats.captaincook4d import parse_captaincook4d
+from task_graphs.order.closure import find_cycle
 
 
 def check_graphs(checked: DataSetUnderCheck) -> None:

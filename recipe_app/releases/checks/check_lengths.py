@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 
-from recipe_app.graphs.formats.annotations import AVERAGES, VIDEOS
 from recipe_app.releases.checks.check_entries import videos_table
 from recipe_app.releases.checks.release_faults import DataSetUnderCheck
+from task_graphs.formats.annotations import AVERAGES, VIDEOS
 
 SAME = 1e-6
 

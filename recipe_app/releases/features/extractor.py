@@ -12,9 +12,9 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from recipe_app.errors import RecipeError
 from recipe_app.releases.features.histograms import Histograms
 from sensors.array_types import Floats32, UInt8
+from task_graphs.errors import RecipeError
 
 GROUP = "kitchensync.extractors"
 

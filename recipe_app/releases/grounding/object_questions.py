@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice, pairwise, zip_longest
 from typing import Any
 
-from recipe_app.graphs.model import Step
 from recipe_app.releases.measures.span_agreement import Span, common, merged
 from recipe_app.releases.tables.step_rows import Window
+from task_graphs.model import Step
 
 FORMS = {
     "precondition": "Precondition Grounding",

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from recipe_app.graphs.formats.assembly import ticks
-from recipe_app.graphs.model import Graph
 from recipe_app.releases.promqa.questions import Targets
+from task_graphs.formats.assembly import ticks
+from task_graphs.model import Graph
 
 FPS = 30
 VERBS = {"attach": "attach {} to {}", "detach": "detach {} from {}", "interior": "detach {} from {}"}

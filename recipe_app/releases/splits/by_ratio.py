@@ -6,8 +6,8 @@ import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording
 from recipe_app.releases.splits.kinds import PARTS, SEPARATED, NoSuchSplit, Split, Value, empty, strata
+from task_graphs.formats.annotations import AnnotatedRecording
 
 Ratio = tuple[Fraction, Fraction, Fraction]
 

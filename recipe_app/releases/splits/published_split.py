@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording
 from recipe_app.releases.splits.kinds import SEPARATED, NoSuchSplit, Split, empty, script_number, strata
+from task_graphs.formats.annotations import AnnotatedRecording
 
 PLACES: Mapping[str, Mapping[str, frozenset[int]]] = {
     "environment": {

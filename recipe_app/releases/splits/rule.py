@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording
 from recipe_app.releases.splits import by_ratio, published_split, split_steps, supplement
 from recipe_app.releases.splits.by_ratio import Ratio
 from recipe_app.releases.splits.kinds import (
@@ -17,6 +16,7 @@ from recipe_app.releases.splits.kinds import (
     empty,
     names_of,
 )
+from task_graphs.formats.annotations import AnnotatedRecording
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording
 from recipe_app.releases.data_set_folder import DataSet
 from recipe_app.releases.splits.kinds import PARTS, SEPARATED
 from recipe_app.releases.splits.rule import Divided
+from task_graphs.formats.annotations import AnnotatedRecording
 
 STEP_DISPLAY = "steps"
 """The display on which the active step stands alone: text recognition in the picture could read it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording
 from recipe_app.releases.splits.by_ratio import Ratio
 from recipe_app.releases.splits.kinds import PARTS, StepSplit
+from task_graphs.formats.annotations import AnnotatedRecording
 
 PUBLISHED = {"train": Fraction(75, 100), "test": Fraction(91, 100), "val": Fraction(1)}
 """Where the published loader cuts the entries of a recording: the test part stands before the validation part."""

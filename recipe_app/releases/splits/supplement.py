@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording
 from recipe_app.releases.splits.kinds import NoSuchSplit, Split, empty
+from task_graphs.formats.annotations import AnnotatedRecording
 
 MOST_SHARED = 5
 """Kitchens that train and val share; all but one where there are fewer than six."""

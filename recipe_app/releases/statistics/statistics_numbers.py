@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry
 from recipe_app.releases.data_set_folder import DataSet
+from task_graphs.formats.annotations import AnnotatedRecording, Entry
 
 WINDOWS = (2, 3, 4, 5)
 HALF = 25

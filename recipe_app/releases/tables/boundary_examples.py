@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry
-from recipe_app.graphs.model import Step
-from recipe_app.graphs.text.actions import action_of
-from recipe_app.graphs.text.spans import pieces, plural
 from recipe_app.releases.tables.coherence_examples import examples
 from recipe_app.releases.tables.step_rows import done_in_order, instruction
+from task_graphs.formats.annotations import AnnotatedRecording, Entry
+from task_graphs.model import Step
+from task_graphs.text.actions import action_of
+from task_graphs.text.spans import pieces, plural
 
 INCOMPLETE = "Action Incomplete"
 OTHER_VERB, OTHER_NOUN, OTHER_BOTH = "MisalignSRL_V", "MisalignSRL_ARG1", "MisalignSRL_V_ARG1"

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording
 from recipe_app.releases.tables.csv_text import csv_cell
 from sensors.array_types import Int64, Mask
+from task_graphs.formats.annotations import AnnotatedRecording
 
 COLUMNS = ("recording", "frame", "second", "normal", "capture_ns")
 TRAINING_COLUMNS = ("recording", "frame")

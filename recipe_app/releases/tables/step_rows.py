@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry
-from recipe_app.graphs.model import Step
-from recipe_app.graphs.text.spans import pieces
 from recipe_app.releases.data_set_folder import DataSet
+from task_graphs.formats.annotations import AnnotatedRecording, Entry
+from task_graphs.model import Step
+from task_graphs.text.spans import pieces
 
 CATEGORIES = {
     "preparation": "Preparation Error",

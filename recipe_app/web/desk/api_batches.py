@@ -12,10 +12,9 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotFound, NotNow, RecipeError
+from recipe_app.errors import NotNow
 from recipe_app.exchange.app_withdrawals import note_download
 from recipe_app.exchange.desk_batches import REFUSED, Row
-from recipe_app.graphs.formats.by_name import given_back
 from recipe_app.operations.events import consent_of
 from recipe_app.operations.kinds import Strict
 from recipe_app.people.roles import Access
@@ -25,6 +24,8 @@ from recipe_app.web.desk.pages import exported, render, required_release
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.i18n import Words, words_of
 from storage.errors import StorageError
+from task_graphs.errors import NotFound, RecipeError
+from task_graphs.formats.by_name import given_back
 
 MOST = 200
 Name = Annotated[str, Query(max_length=64)]

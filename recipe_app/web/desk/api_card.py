@@ -9,13 +9,14 @@ from fastapi.responses import Response
 
 from recipe_app.cooking.cards import card_of, read_card
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotFound, NotNow
+from recipe_app.errors import NotNow
 from recipe_app.operations.kinds import Strict
 from recipe_app.people.roles import Access
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.i18n import words_of
 from storage.permission import Purpose, ask
+from task_graphs.errors import NotFound
 
 NOTHING: dict[str, Any] = {"state": "none", "said": "", "card": None, "read": None}
 

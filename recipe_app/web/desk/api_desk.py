@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from recipe_app.cooking import steering
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn
-from recipe_app.errors import BadOperation, NotAllowed, NotFound
+from recipe_app.errors import BadOperation, NotAllowed
 from recipe_app.exchange import published
 from recipe_app.exchange.dump_pictures import frames_in
 from recipe_app.exchange.dumps import read_dump, take_in
@@ -40,6 +40,7 @@ from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.door.request_bodies import RequestBody, spool
 from recipe_app.web.i18n import words_of
 from recipe_app.web.tablet.api_tablet import Sha256, sound_answer
+from task_graphs.errors import NotFound
 
 TEXTS = RequestBody(64 << 20, at_once=1, strings=True)
 """A folder of annotations or a tablet's dump."""

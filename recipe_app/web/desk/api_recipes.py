@@ -13,7 +13,13 @@ from starlette.concurrency import run_in_threadpool
 from recipe_app.cooking import recipe_pictures
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotNow
-from recipe_app.graphs.formats.by_name import (
+from recipe_app.people.roles import Access
+from recipe_app.store.shelf import Recipe, shelve
+from recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges, WrittenRecipe
+from recipe_app.web.door.access import Asking, Route, Tools
+from recipe_app.web.door.request_bodies import RequestBody, spool
+from recipe_app.web.i18n import words_of
+from task_graphs.formats.by_name import (
     TEXTS,
     given_back,
     kind_of,
@@ -22,17 +28,11 @@ from recipe_app.graphs.formats.by_name import (
     written_graph,
     written_lines,
 )
-from recipe_app.graphs.model import Graph
-from recipe_app.graphs.order.drawing import draw
-from recipe_app.graphs.order.edit import tell, with_inner_edges
-from recipe_app.graphs.text.recipe_text import in_written_order
-from recipe_app.graphs.text.wordings import with_wording
-from recipe_app.people.roles import Access
-from recipe_app.store.shelf import Recipe, shelve
-from recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges, WrittenRecipe
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.door.request_bodies import RequestBody, spool
-from recipe_app.web.i18n import words_of
+from task_graphs.model import Graph
+from task_graphs.order.drawing import draw
+from task_graphs.order.edit import tell, with_inner_edges
+from task_graphs.text.recipe_text import in_written_order
+from task_graphs.text.wordings import with_wording
 
 PICTURE = RequestBody(24 << 20, ("image",), at_once=2)
 """A photograph as telephones take them."""

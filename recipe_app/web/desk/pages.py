@@ -18,11 +18,10 @@ from recipe_app.cooking import checklist, voices
 from recipe_app.cooking.cards import unread_card
 from recipe_app.cooking.checklist import is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotFound, NotNow
+from recipe_app.errors import NotNow
 from recipe_app.exchange.app_withdrawals import note_download, proofs
 from recipe_app.exchange.folders import APP_FOLDER
 from recipe_app.exchange.stated_facts import AGES
-from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.operations.events import consent_of, folder_of
 from recipe_app.operations.planned_steps import plan_of
 from recipe_app.operations.step_runs import began, spans, timeline
@@ -35,6 +34,8 @@ from recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, wo
 from recipe_app.web.tablet.api_tablet import health_of
 from recipe_app.web.tablet.tablet_files import shell_files, shell_version
 from storage.permission import Purpose, why_not
+from task_graphs.categories import CATEGORIES
+from task_graphs.errors import NotFound
 
 FOLDER = Path(__file__).resolve().parents[2]
 AUDIT_PAGE = 100

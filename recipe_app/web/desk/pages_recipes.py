@@ -13,15 +13,15 @@ from recipe_app.cooking import mise_en_place, recipe_pictures, training
 from recipe_app.cooking.choosing import frozen
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.exchange.stated_facts import OF_RECIPES, RECIPE, latest
-from recipe_app.graphs.categories import CATEGORIES
-from recipe_app.graphs.model import Graph
-from recipe_app.graphs.text.plain_lines import LINE_KINDS
-from recipe_app.graphs.text.recipe_text import LONG
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.shelf import Recipe, UnusableRecipe
 from recipe_app.web.desk.pages import printed, render
 from recipe_app.web.door.access import Asking, Route, Tools
+from task_graphs.categories import CATEGORIES
+from task_graphs.model import Graph
+from task_graphs.text.plain_lines import LINE_KINDS
+from task_graphs.text.recipe_text import LONG
 
 PAGE = 100
 SORTS: dict[str, Callable[[Recipe], Any]] = {

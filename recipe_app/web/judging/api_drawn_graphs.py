@@ -10,7 +10,6 @@ from fastapi.responses import Response
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.recorded_evidence import evidence_of, told
 from recipe_app.errors import BadOperation, NotNow
-from recipe_app.graphs.order.drawing import draw
 from recipe_app.operations.kinds import Strict
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
@@ -32,7 +31,8 @@ from recipe_app.web.bodies import OrderEdges
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
-from recipe_app.web.judging.review_routes import Asked, Work, ask_people, who_may, work_on
+from recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may, work_on
+from task_graphs.order.drawing import draw
 
 MOST_RECORDINGS = 200
 """The newest ones are evidence."""
@@ -126,7 +126,7 @@ def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> di
     return said
 
 
-def _begin(tools: Collaborators, visitor: Visitor, recipe: str) -> tuple[Recipe, Work]:
+def _begin(tools: Collaborators, visitor: Visitor, recipe: str) -> tuple[Recipe, ReviewWork]:
     found = tools.shelf.get(recipe)
     return found, work_on(tools, visitor, found.graph.content_hash, GRAPHS)
 
@@ -139,7 +139,7 @@ def _cooked(tools: Collaborators, recipe: str) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in rows}
 
 
-def _people(work: Work) -> list[Edges]:
+def _people(work: ReviewWork) -> list[Edges]:
     return [drawn(work.ops, person) for person in work.here.people]
 
 

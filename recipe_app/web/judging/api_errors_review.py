@@ -15,15 +15,15 @@ from recipe_app.review.judged_answers import (
 )
 from recipe_app.review.marks import STEPS
 from recipe_app.review.rounds import round_of
-from recipe_app.web.judging.review_routes import Judged, Work, on_recording, routes
+from recipe_app.web.judging.review_routes import Judged, ReviewWork, on_recording, routes
 
 BEGIN = on_recording(ERRORS.review)
-Begun = Annotated[Work, BEGIN]
+Begun = Annotated[ReviewWork, BEGIN]
 Items = dict[str, Any]
 SHOWN = ("error_id", "node", "planned", "categories", "expected", "actual", "text", "description", "outcome")
 
 
-def _items(work: Work) -> Items:
+def _items(work: ReviewWork) -> Items:
     """Return the errors by id; not for somebody who still marks the steps. Raises NotNow."""
     state = work.tools.records.state(work.subject)
     if round_of(work.ops, STEPS).is_asked_still(work.actor):
@@ -37,7 +37,7 @@ def _items(work: Work) -> Items:
     }
 
 
-def _told(work: Work, items: Items) -> dict[str, Any]:
+def _told(work: ReviewWork, items: Items) -> dict[str, Any]:
     mine = work.mine(answers_of)
     return {
         "errors": list(items.values()),
@@ -48,7 +48,7 @@ def _told(work: Work, items: Items) -> dict[str, Any]:
     }
 
 
-def _compared(work: Work, items: Items) -> dict[str, Any]:
+def _compared(work: ReviewWork, items: Items) -> dict[str, Any]:
     people = work.of_everybody(answers_of)
     final, disputed = settled(people, answers_of(work.ops, ERRORS.ruled), items, ERRORS)
     return {
@@ -59,7 +59,7 @@ def _compared(work: Work, items: Items) -> dict[str, Any]:
     }
 
 
-def _accepted(work: Work, items: Items) -> dict[str, Any]:
+def _accepted(work: ReviewWork, items: Items) -> dict[str, Any]:
     found = _compared(work, items)
     if found["disputed"]:
         raise NotNow("{count} answers differ and were not ruled on yet", count=len(found["disputed"]))
@@ -81,7 +81,7 @@ def rule_error(work: Begun, body: Judged) -> dict[str, Any]:
     return _keep(work, body, ERRORS.ruled, items)
 
 
-def _keep(work: Work, body: Judged, kind: str, items: Items) -> dict[str, Any]:
+def _keep(work: ReviewWork, body: Judged, kind: str, items: Items) -> dict[str, Any]:
     said = body.answer
     ERRORS.check(said.question, said.answer, said.item, items)
     work.keep(kind, said.model_dump(), body.op_id)

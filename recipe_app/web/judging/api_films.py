@@ -13,7 +13,7 @@ from fastapi import Query
 from fastapi.responses import FileResponse, Response
 
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import BadOperation, NotAllowed, NotFound, NotNow
+from recipe_app.errors import BadOperation, NotAllowed, NotNow
 from recipe_app.films.film_jobs import HEIGHTS
 from recipe_app.films.review_film import film_of, front_film_of
 from recipe_app.operations.kinds import Strict
@@ -23,6 +23,7 @@ from recipe_app.review.marks import given_marks, touched_marks
 from recipe_app.store import tables
 from recipe_app.web.door.access import Asking, Route, Tools
 from storage.permission import Purpose, ask
+from task_graphs.errors import NotFound
 
 ADDRESS_NS = 3600 * 10**9
 """How long the address of a film holds."""

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from recipe_app.annotation.accept import accept
-from recipe_app.errors import BadOperation, NotFound, NotNow
+from recipe_app.errors import BadOperation, NotNow
 from recipe_app.narration.narrations import drawn
 from recipe_app.operations.kinds import OpId, Strict
 from recipe_app.people.roles import Access
@@ -34,10 +34,11 @@ from recipe_app.store import tables
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
-from recipe_app.web.judging.review_routes import Asked, Work, ask_people, on_recording, who_may
+from recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, on_recording, who_may
 from storage.permission import Purpose
+from task_graphs.errors import NotFound
 
-Begun = Annotated[Work, on_recording(STEPS)]
+Begun = Annotated[ReviewWork, on_recording(STEPS)]
 
 
 class Edits(Strict):
@@ -59,7 +60,7 @@ def ruling_page(request: Request, work: Begun) -> Response:
     return _film_page(request, work, "ruling", errors=True)
 
 
-def _film_page(request: Request, work: Work, what: str, *, errors: bool) -> Response:
+def _film_page(request: Request, work: ReviewWork, what: str, *, errors: bool) -> Response:
     work.tools.records.state(work.subject)
     said = {"visitor": work.visitor, "recording": work.subject, "work": what, "errors": errors}
     return render(request, "desk/steps.html", **said)
@@ -122,7 +123,7 @@ def review(work: Begun) -> dict[str, Any]:
     }
 
 
-def _people(work: Work) -> dict[str, Any]:
+def _people(work: ReviewWork) -> dict[str, Any]:
     """Say who marks a recording: what can be said without its film."""
     people = [
         {"person": person, "submitted": done.is_submitted, "work_s": round(done.work_ns / 1e9, 1)}
@@ -205,7 +206,7 @@ def submit_ruling(work: Begun, body: Nobody) -> dict[str, Any]:
     return _accept(work, annotation)
 
 
-def _given_to_rule(work: Work) -> list[Mark]:
+def _given_to_rule(work: ReviewWork) -> list[Mark]:
     """Return the marks of all people, brought together. Raises NotNow before all have submitted."""
     given = _given(work)
     work.here.require_complete()
@@ -213,7 +214,7 @@ def _given_to_rule(work: Work) -> list[Mark]:
     return merged(work.subject, marked, Fraction(*work.facts()["fps"]))
 
 
-def _given(work: Work) -> list[Mark]:
+def _given(work: ReviewWork) -> list[Mark]:
     return given_marks(work.subject, touched_marks(work.subject, work.facts()["touches"], work.ops))
 
 
@@ -225,7 +226,7 @@ def _open(marks: list[Mark]) -> int:
     return sum(2 - len({*mark["checked"]}) for mark in marks if not (mark["removed"] or mark["missing"]))
 
 
-def _keep(work: Work, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
+def _keep(work: ReviewWork, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
     nodes = {step["node"] for step in facts["steps"]}
     for one in body.edits:
         if one.node not in nodes:
@@ -235,7 +236,7 @@ def _keep(work: Work, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str
     return {"kept": len(body.edits)}
 
 
-def _version(work: Work, marks: list[Mark], annotation: int) -> int:
+def _version(work: ReviewWork, marks: list[Mark], annotation: int) -> int:
     """Keep finished marks as a version of the recording's steps. Raises NotNow."""
     facts = work.facts()
     require_finished(marks, facts["frames"])
@@ -243,7 +244,7 @@ def _version(work: Work, marks: list[Mark], annotation: int) -> int:
     return keep_marks(work.folder(), facts, annotation, work.by, regions_of(marks, labels), marks)
 
 
-def _accept(work: Work, annotation: int) -> dict[str, Any]:
+def _accept(work: ReviewWork, annotation: int) -> dict[str, Any]:
     films = frozenset([work.facts()["sha256"]])
     with OwnRecording.open(work.folder(), purpose=Purpose.ANNOTATE) as own:
         made = accept(own, annotation, films)

@@ -10,7 +10,6 @@ from fastapi.responses import FileResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotFound
 from recipe_app.narration.hear import hear
 from recipe_app.narration.narrations import (
     NARRATED,
@@ -33,6 +32,7 @@ from recipe_app.web.door.request_bodies import RequestBody
 from recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
 from storage.errors import NotPermitted
 from storage.permission import Purpose, ask
+from task_graphs.errors import NotFound
 
 PART = RequestBody(1 << 20, ("audio",))
 

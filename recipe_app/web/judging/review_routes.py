@@ -16,7 +16,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import BadOperation, NotFound
+from recipe_app.errors import BadOperation
 from recipe_app.operations.kinds import OpId, Strict
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import HOLDERS, Access
@@ -29,6 +29,7 @@ from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.door.request_bodies import RequestBody
 from recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
 from storage.annotation_folder import add_judged
+from task_graphs.errors import NotFound
 
 MOST_PEOPLE = 20
 Ops = list[dict[str, Any]]
@@ -57,7 +58,7 @@ class Judged(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ReviewWork:
     """What somebody asks about one subject of the log that people review."""
 
     tools: Collaborators
@@ -103,16 +104,16 @@ class Work:
         self.tools.records.note(kind, self.subject, said, actor=self.actor, op_id=op_id)
 
 
-def work_on(tools: Collaborators, visitor: Visitor, subject: str, review: Review) -> Work:
+def work_on(tools: Collaborators, visitor: Visitor, subject: str, review: Review) -> ReviewWork:
     """Load the log of a subject and its round."""
     ops = tools.records.ops(subject)
-    return Work(tools, visitor, subject, review, ops, round_of(ops, review))
+    return ReviewWork(tools, visitor, subject, review, ops, round_of(ops, review))
 
 
 def on_recording(review: Review) -> Any:
     """Return what loads the work on the recording that the path names, for the framework."""
 
-    def work(tools: Tools, visitor: Asking, recording: str) -> Work:
+    def work(tools: Tools, visitor: Asking, recording: str) -> ReviewWork:
         return work_on(tools, visitor, recording, review)
 
     return Depends(work)
@@ -124,7 +125,7 @@ def who_may(tools: Collaborators, access: Access) -> dict[str, str]:
     return {row["id"]: row["pseudonym"] for row in rows if _holds(row, access)}
 
 
-def ask_people(work: Work, asked: Asked, access: Access) -> dict[str, Any]:
+def ask_people(work: ReviewWork, asked: Asked, access: Access) -> dict[str, Any]:
     """Ask people to answer; from then on only they may. Raises BadOperation, NotFound, NotNow."""
     least = work.review.least
     if work.review.asks == "exactly" and len(asked.each) != least:
@@ -150,11 +151,11 @@ def routes(
     begin: Any,
     *,
     counted: str,
-    items: Callable[[Work], Any],
-    told: Callable[[Work, Any], dict[str, Any]],
-    compared: Callable[[Work, Any], dict[str, Any]],
-    require_done: Callable[[Work, Any], None],
-    accepted: Callable[[Work, Any], dict[str, Any]],
+    items: Callable[[ReviewWork], Any],
+    told: Callable[[ReviewWork, Any], dict[str, Any]],
+    compared: Callable[[ReviewWork, Any], dict[str, Any]],
+    require_done: Callable[[ReviewWork, Any], None],
+    accepted: Callable[[ReviewWork, Any], dict[str, Any]],
     judge: Endpoint,
     ask: Endpoint | None = None,
     rule: Endpoint | None = None,
@@ -168,25 +169,25 @@ def routes(
     `needs_film`: only with its small film, which says the film's rate and length, somebody submits or accepts.
     """
 
-    def review_page(request: Request, work: Work = begin) -> Response:
+    def review_page(request: Request, work: ReviewWork = begin) -> Response:
         work.tools.records.state(work.subject)
         row = work.tools.records.row(tables.recording, work.subject)
         name = Path(row["folder"] or "").name if row else ""
         said = {"visitor": work.visitor, "may": who_may(work.tools, Access.STUDY), "name": name}
         return render(request, page, **said, **request.path_params)
 
-    def review(work: Work = begin) -> dict[str, Any]:
+    def review(work: ReviewWork = begin) -> dict[str, Any]:
         """Say what is asked, what one answered, who answers and, when all have submitted, how they compare."""
         asked = items(work)
         said = {**work.here.told(work.actor), **told(work, asked)}
         return said | compared(work, asked) if work.here.is_complete else said
 
-    def assign(body: Asked, work: Work = begin) -> dict[str, Any]:
+    def assign(body: Asked, work: ReviewWork = begin) -> dict[str, Any]:
         """Ask people to answer; from then on only they may."""
         work.tools.records.state(work.subject)
         return ask_people(work, body, Access.STUDY)
 
-    def submit(body: Nobody, work: Work = begin) -> dict[str, Any]:
+    def submit(body: Nobody, work: ReviewWork = begin) -> dict[str, Any]:
         """Say that one has answered everything."""
         asked = items(work)
         if needs_film:
@@ -196,7 +197,7 @@ def routes(
         work.keep(work.review.submitted, {})
         return {counted: len(asked)}
 
-    def accept(body: Nobody, work: Work = begin) -> dict[str, Any]:
+    def accept(body: Nobody, work: ReviewWork = begin) -> dict[str, Any]:
         """Keep what was agreed and ruled as a version in the recording's folder."""
         asked = items(work)
         if needs_film:

@@ -23,12 +23,10 @@ from recipe_app.cooking.capture_link import FRESH_NS
 from recipe_app.cooking.choosing import frozen, help_for
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn
-from recipe_app.errors import NotFound, NotNow
+from recipe_app.errors import NotNow
 from recipe_app.exchange.dumps import keep_voice
 from recipe_app.exchange.intake import Sender
 from recipe_app.exchange.stated_facts import RECIPE, latest
-from recipe_app.graphs.categories import CATEGORIES
-from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
@@ -38,6 +36,9 @@ from recipe_app.web.door.access import Asking, Device, Route, Tools, require
 from recipe_app.web.door.request_bodies import RequestBody
 from recipe_app.web.i18n import words_of
 from storage.permission import Scope
+from task_graphs.categories import CATEGORIES
+from task_graphs.errors import NotFound
+from task_graphs.formats.graph_json import parse_graph_json
 
 SOUND = RequestBody(8 << 20, ("audio",), at_once=4)
 """A voice note."""

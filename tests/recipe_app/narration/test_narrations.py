@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipe_app.errors import NotFound, NotNow
+from recipe_app.errors import NotNow
 from recipe_app.narration.narrations import NARRATED, drawn, fine_grained, narrations_of
 from recipe_app.narration.sounds import add_part, finish, sound_file
 from recipe_app.narration.spoken import grammar_of, number_in_words, parse, spoken_words
+from task_graphs.errors import NotFound
 
 
 def told(actor: str, **body: Any) -> dict[str, Any]:

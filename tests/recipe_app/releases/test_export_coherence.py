@@ -15,7 +15,6 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 from recipe_app.releases.coherence_frames import BoundaryFrames
 from recipe_app.releases.given_films import OpenFilm
 from recipe_app.releases.tables.boundary_examples import boundary_examples
@@ -23,6 +22,7 @@ from recipe_app.releases.tables.coherence_examples import examples
 from sensors.gopro.media import open_media
 from sensors.gopro.take import Take
 from storage.exports.film import FilmWriter
+from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 
 def run(*words: object) -> Any:

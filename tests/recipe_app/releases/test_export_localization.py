@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 from storage.shell import outputs
+from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 PUBLISHED = ("combined/recordings.json", "normal/environment.json", "normal/recordings.json")
 

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from cooked_recording import write_cooked
 
 from kitchensync.cli import main
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
-from recipe_app.graphs.model import END, START, Graph, Step
 from recipe_app.releases.promqa.published_examples import EDITED_BY_HAND
 from recipe_app.releases.promqa.questions import Targets, clock, examples
+from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from task_graphs.model import END, START, Graph, Step
 
 pytestmark = pytest.mark.slow
 

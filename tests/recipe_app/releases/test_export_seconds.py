@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitchensync.cli import main
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 from recipe_app.releases.tables.seconds import SubSegments
+from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 LABELS = {"Preparation Error": 2, "Temperature Error": 3, "Measurement Error": 4, "Timing Error": 5,
           "Technique Error": 6}  # fmt: skip

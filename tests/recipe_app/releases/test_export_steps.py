@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitchensync.cli import main
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 from recipe_app.releases.grounding.object_questions import drawn, questions
 from recipe_app.releases.tables.step_rows import windows
+from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 TAGS = ("Preparation Error", "Measurement Error", "Order Error", "Timing Error", "Technique Error",
         "Temperature Error", "Missing Step")  # fmt: skip

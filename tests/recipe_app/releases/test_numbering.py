@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recipe_app.errors import BadGraph
 from recipe_app.releases.numbering import Numbering, parse_numbering
+from task_graphs.errors import BadGraph
 
 
 def test_ids_stay_when_recordings_are_added() -> None:

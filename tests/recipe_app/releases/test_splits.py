@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.graphs.formats.annotations import AnnotatedRecording
 from recipe_app.releases.splits.kinds import PARTS, NoSuchSplit
 from recipe_app.releases.splits.rule import Divided, Rule, divide
+from task_graphs.formats.annotations import AnnotatedRecording
 
 RATIO = (Fraction("0.6"), Fraction("0.2"), Fraction("0.2"))
 

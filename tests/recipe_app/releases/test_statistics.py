@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 ROW = ("normal", "normal_hours", "error", "error_hours", "steps")
 

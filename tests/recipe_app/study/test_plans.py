@@ -12,8 +12,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from recipe_app.graphs.formats.graph_files import read_graph
-from recipe_app.graphs.order.orders import count_orders
 from recipe_app.study.explain import why_missing, why_session
 from recipe_app.study.solve import StudyPlan, plan_study
 from recipe_app.study.time_slots import TimeSlot, slots_of
@@ -27,6 +25,8 @@ from recipe_app.study.wanted import (
     StudyKitchen,
     StudyRules,
 )
+from task_graphs.formats.graph_files import read_graph
+from task_graphs.order.orders import count_orders
 
 ZONE = ZoneInfo("Europe/Berlin")
 WEEK = tuple((day, time(9), time(18)) for day in range(5))

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from small_takes import write_manifest
 
 from kitchensync.cli import main
-from recipe_app.graphs.formats.graph_files import read_graph
 from storage.events import EventLog
 from storage.manifest import edit_manifest
 from storage.verify.by_life import keep_verdict
+from task_graphs.formats.graph_files import read_graph
 
 NOW = datetime(2027, 1, 8, 12, tzinfo=UTC)
 """The Friday before the study begins."""

@@ -1,0 +1,147 @@
+"""The formats by name: tell which one a text is in, read any, write any."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from task_graphs.errors import BadGraph
+from task_graphs.formats import assembly, captaincook4d
+from task_graphs.formats.assembly import AssemblyFile, format_assembly, parse_assembly
+from task_graphs.formats.captaincook4d import format_captaincook4d, parse_captaincook4d
+from task_graphs.formats.dot import format_dot, parse_dot
+from task_graphs.formats.graph_json import format_graph_json, parse_graph_json
+from task_graphs.formats.recipe_sources import (
+    select_cooklang,
+    select_json_ld,
+    select_plain,
+    selected_of,
+)
+from task_graphs.formats.strict_json import Reader, dump
+from task_graphs.model import Graph, Step
+from task_graphs.text.plain_lines import LineKind, RecipeLine, read_lines
+from task_graphs.text.recipe_text import Selected, develop, identify, in_written_order, new_graph
+
+MAX_RECIPE = 200_000
+TEXTS = ("cooklang", "jsonld", "text")
+"""The kinds that are recipes without a graph."""
+
+_GRAPHS = {"captaincook4d": parse_captaincook4d, "graph": parse_graph_json, "dot": parse_dot}
+_SOURCES = {"cooklang": select_cooklang, "jsonld": select_json_ld, "text": select_plain}
+_ENDINGS = {
+    "cook": "cooklang",
+    "dot": "dot",
+    "gv": "dot",
+    "txt": "text",
+    "md": "text",
+    "html": "jsonld",
+    "jsonld": "jsonld",
+}
+
+
+def kind_of(name: str, text: str) -> str:
+    """Tell the format of a file by its name, JSON by its keys."""
+    ending = name.lower().rpartition(".")[2]
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
+    if "schema.org" in text and re.search(r'"Recipe"|/Recipe"', text):
+        return "jsonld"
+    if re.search(r'"examples"\s*:\s*\[', text) and '"toy_id"' in text:
+        return "assembly"
+    return "graph" if re.search(r'"schema"\s*:\s*"graph/', text) else "captaincook4d"
+
+
+def parse_graph(text: str, *, name: str, kind: str, toy: str = "") -> Graph:
+    """Parse one graph; of a recipe without a graph, make a new one whose edges are suggestions. Raises BadGraph."""
+    if kind in _SOURCES:
+        return started(_SOURCES[kind](_recipe_sized(text, name), name=name), name)
+    if kind == "assembly":
+        return _one_of(parse_assembly(text, name=name), toy, name)
+    return _GRAPHS[kind](text, name=name)
+
+
+def written_lines(
+    text: str, *, name: str, kinds: Sequence[LineKind] = ()
+) -> list[tuple[RecipeLine, list[Step]]]:
+    """Return every filled line of a plain text with the steps that it becomes, numbered through. Raises BadGraph."""
+    found, count = list[tuple[RecipeLine, list[Step]]](), 0
+    for line in read_lines(_recipe_sized(text, name), kinds):
+        steps = develop(identify(selected_of([line], name=name))) if line.kind == "step" else []
+        found.append((line, [replace(step, node=count + step.node) for step in steps]))
+        count += len(steps)
+    return found
+
+
+def written_graph(text: str, *, name: str, kinds: Sequence[LineKind] = ()) -> Graph:
+    """Make a graph of a plain text, in the order as written; what is no step is kept beside it. Raises BadGraph."""
+    lines = read_lines(_recipe_sized(text, name), kinds)
+    graph = in_written_order(started(selected_of(lines, name=name), name))
+    beside = [[line.kind, line.text] for line in lines if line.kind != "step"]
+    return replace(graph, extra=dump({"written": beside}) if beside else "")
+
+
+def _recipe_sized(text: str, name: str) -> str:
+    if len(text) > MAX_RECIPE:
+        raise BadGraph(name, "", f"longer than {MAX_RECIPE} characters; this is no recipe")
+    return text
+
+
+def started(selected: Selected, name: str) -> Graph:
+    """Start a graph from a recipe; what our own format could not read back is refused."""
+    read = Reader(name)
+    graph = new_graph(selected, name=name)
+    read.number_of_steps(len(graph.nodes), "steps")
+    for step in graph.nodes:
+        read.label(step.label, f"step {step.node}")
+    return graph
+
+
+def _one_of(file: AssemblyFile, toy: str, name: str) -> Graph:
+    for graph in file.graphs:
+        if toy == graph.recipe.recipe or (not toy and len(file.graphs) == 1):
+            return graph
+    toys = ", ".join(graph.recipe.recipe for graph in file.graphs[:10])
+    raise BadGraph(
+        name,
+        "",
+        f"holds {len(file.graphs)} graphs ({toys}); take one out with `graph convert --toy`",
+    )
+
+
+def format_graph(graph: Graph, kind: str) -> str:
+    """Write a graph as a file by itself; recipe texts can only be read."""
+    if kind == "captaincook4d":
+        return format_captaincook4d(graph)
+    if kind == "graph":
+        return format_graph_json(graph)
+    return format_dot(graph) if kind == "dot" else format_assembly([graph])
+
+
+def written_back(text: str, kind: str, graph: Graph) -> str:
+    """Return the graph in the layout of `text`; in ours where the layout is not known."""
+    if kind == "captaincook4d":
+        bare = captaincook4d.parse_captaincook4d(text, name=graph.name)
+        layout = captaincook4d.layout_of(text, bare) or "line"
+        return captaincook4d.format_captaincook4d(graph, layout=layout)
+    if kind == "assembly":
+        file = assembly.parse_assembly(text, name=graph.name)
+        known = assembly.layout_of(text, file) or assembly.LAYOUTS[0]
+        graphs = [graph if one.name == graph.name else one for one in file.graphs]
+        return assembly.format_assembly(graphs, rest=file.rest, layout=known)
+    return ""
+
+
+def remembering_layout(graph: Graph, text: str, kind: str) -> Graph:
+    """Note the layout of a published graph in what is carried along, so that it can be given back as it came."""
+    layout = captaincook4d.layout_of(text, graph) if kind == "captaincook4d" else None
+    return replace(graph, extra=dump({"captaincook4d": layout})) if layout else graph
+
+
+def given_back(graph: Graph) -> str:
+    """Write a graph that came as a published file in that file's layout, every other one as `graph/1`."""
+    layout = json.loads(graph.extra or "{}").get("captaincook4d")
+    if layout not in captaincook4d.LAYOUTS:
+        return format_graph_json(graph)
+    return captaincook4d.format_captaincook4d(graph, layout=layout)

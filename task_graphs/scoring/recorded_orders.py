@@ -1,0 +1,34 @@
+"""Orders that were recorded already, from a file or from a folder of annotations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from task_graphs.formats.graph_files import read_annotations, read_text
+from task_graphs.formats.strict_json import Reader, load
+from task_graphs.model import Graph
+from task_graphs.scoring.score import observations
+
+
+def read_recorded(path: Path, graph: Graph) -> list[tuple[int, ...]]:
+    """Read orders as node ids: an orders/1 object, a list of orders, or the recordings of an annotation folder.
+
+    Of a folder, the recordings of the recipe whose file stem the graph's name has. Raises BadGraph.
+    """
+    if path.is_dir():
+        _, seen = observations(graph, graph.name.removesuffix(".json"), read_annotations(path))
+        return [tuple(one.judgement.first) for one in seen]
+    read = Reader(path.name)
+    document: Any = load(read_text(path), path.name)
+    orders = document.get("orders") if isinstance(document, dict) else document
+    found = []
+    for number, order in enumerate(read.array(orders, "orders")):
+        place = f"orders[{number}]"
+        nodes = tuple(read.whole(node, place) for node in read.array(order, place))
+        if unknown := sorted(set(nodes) - {step.node for step in graph.steps}):
+            raise read.fail(
+                place, f"there is no step {unknown[0]} in {graph.name}; is it of another version?"
+            )
+        found.append(nodes)
+    return found

@@ -1,0 +1,184 @@
+"""Find the typed pieces of a step: amount, unit, tool, ingredient, duration, temperature.
+
+Rules, no model: they must not take the cup of a "ramekin cup" for a unit nor the slice of a "fish slice" for a cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import chain
+
+from task_graphs.model import Span, SpanKind
+
+WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+
+NUMBER = r"(?:(?<!\d)(?:\d+\s++\d+/\d+|\d+/\d+|\d+\.\d+|\d+)|(?:one|two|three|four|five|six)\b)"
+"""It begins where its digits do: a text of a hundred thousand digits is looked at once, not from each of them."""
+AMOUNT = rf"{NUMBER}(?:\s*+(?:-|–|to)\s*+{NUMBER})?"
+"""White space is taken whole: thousands of empty lines behind a number are read once, not from each of them."""
+
+_END = re.compile(NUMBER, re.IGNORECASE)
+
+
+def value_of(number: str) -> Fraction:
+    """Return a number as an exact fraction: `1 1/2`, `1/8`, `1.5`, `2`, `two`."""
+    if number.lower() in WORDS:
+        return Fraction(WORDS[number.lower()])
+    return sum((Fraction(part) for part in number.split()), Fraction(0))
+
+
+def values_of(amount: str) -> list[Fraction]:
+    """Return the ends of a range, or the one number of an amount."""
+    return [value_of(found.group()) for found in _END.finditer(amount)]
+
+
+def write(value: Fraction, *, like: str) -> str:
+    """Write a number in the manner of another: `1/16` like `1/8`, `0.75` like `1.5`, `four` like `two`."""
+    if "." in like and value.denominator in (1, 2, 4, 5, 8, 10, 20):
+        return f"{float(value):g}"
+    if value.denominator == 1:
+        by_value = {number: word for word, number in WORDS.items()}
+        return by_value.get(int(value), str(value)) if like.lower() in WORDS else str(value)
+    whole, rest = divmod(value, 1)
+    return f"{whole} {rest}" if whole else str(rest)
+
+
+def scaled(amount: str, factor: Fraction) -> str:
+    """Scale every number of an amount: `15-30` by two is `30-60`, `1/8` by a half is `1/16`."""
+    return _END.sub(lambda found: write(value_of(found.group()) * factor, like=found.group()), amount)
+
+
+def plural(noun: str) -> str:
+    """Return the plural of an English kitchen noun."""
+    if re.search(r"(?:s|sh|ch|x)$", noun):
+        return noun if noun.endswith("s") else noun + "es"
+    if re.search(r"[^aeiou]y$", noun):
+        return noun[:-1] + "ies"
+    if noun.endswith(("tomato", "potato", "chilli", "chili")):
+        return noun + "es"
+    if noun.endswith(("knife", "leaf", "loaf", "half")):
+        return re.sub(r"fe?$", "ves", noun)
+    return noun + "s"
+
+
+UNIT = (
+    r"(?:tsp|tbsp|teaspoon(?:s|ful)?|tablespoon(?:s|ful)?|cups?|ounces?|oz\.?|grams?|g|kg|ml|litres?|liters?|l|"
+    r"pinch(?:es)?|spoonfuls?|drizzle|dash|sticks?|cloves?(?=\s+of)|slices?(?=\s+of)|pieces?(?=\s+of))\b\.?"
+)
+TIME_UNIT = r"(?:seconds?|secs?\.?|minutes?|mins?\.?|hours?|hrs?)\b"
+
+_ONE_DURATION = rf"{AMOUNT}\s++(?:more\s++|additional\s++)?{TIME_UNIT}"
+_DURATION = re.compile(rf"{_ONE_DURATION}(?:\s++(?:and\s++)?{_ONE_DURATION})*", re.IGNORECASE)
+
+LEVEL = r"(?:(?:low|medium|high)(?:\s*-\s*|\s+to\s+)(?:low|medium|high)|low|medium|high)"
+_TEMPERATURE = re.compile(
+    rf"\b{LEVEL}(?=\s+(?:heat|power|flame|setting|temperature)\b)"
+    rf"|(?<=\bon )(?:{LEVEL})\b(?!\s*(?:-|quality))"
+    rf"|{AMOUNT}\s*+(?:°\s*+[CF]\b|degrees?(?:\s+(?:Fahrenheit|Celsius|C|F)\b)?)"
+    r"|\b(?:cold|hot|warm|boiling|lukewarm|iced?)(?=\s+(?:water|milk|oil|pan)\b)",
+    re.IGNORECASE,
+)
+
+TOOLS = (
+    "wooden spoon|measuring spoons?|butter knife|fish slice spatula|fish slice|frying pan|saucepan|cutting board|"
+    "chopping board|ramekin cup|coffee mug|filter cone|filter insert|paper filter|mixing bowl|serving bowl|"
+    "serving plate|paper towel|tea towel|zip-top bag|zip top bag|cupcake liner|paper liner|bowl|pan|pot|plate|"
+    "platter|mug|knife|spoon|fork|spatula|whisk|blender|mixer|kettle|floss|scissors|toothpicks?|lid|sieve|grater|jar|dripper|"
+    "spiralizer|tray|oven|toaster|colander|ladle|tongs|peeler|scale|rolling pin|basting brush|brush|container"
+)
+_VERB_TOO = r"(?!(?<=^)(?:whisk|brush|spoon|pan|ladle)\b)"
+_TOOL = re.compile(rf"{_VERB_TOO}(?<![\w])(?:{TOOLS})(?![\w])|\b(?<!\d )(?<!/\d )cup\b", re.IGNORECASE)
+
+INGREDIENTS = (
+    "baking powder|baking soda|black pepper|bell pepper|chili powder|pepper powder|coffee beans|coffee grounds|"
+    "cream cheese|cumin seeds?|english muffin|nut butter|peanut butter|olive oil|vegetable oil|sesame oil|"
+    "soy sauce|garlic cloves?|tomato puree|vanilla extract|mozzarella(?: cheese)?|cheddar(?: cheese)?|"
+    "parmesan(?: cheese)?|italian seasoning|egg mixture|marinara sauce|lime juice|lemon juice|apples?|bananas?|"
+    "basil|batter|bread|broccoli|butter|carrots?|celery|cheese|chicken|chill?i(?:es)?|chocolate|cilantro|cinnamon|"
+    "corn|cream|cucumbers?|cumin|eggs?|flour|frosting|garlic|ginger|honey|jelly|ketchup|lettuce|limes?|lemons?|"
+    "meatballs?|milk|mushrooms?|mustard|noodles|oats|oil|onions?|oregano|parsley|pasta|pepper|potatoes|potato|rice|"
+    "salsa|salt|sauces?|spinach|strawberr(?:y|ies)|sugar|syrup|tofu|tomatoes|tomato|tortillas?|turmeric|vanilla|"
+    "vinegar|water|yogh?urt|zucchini|zoodles"
+)
+_INGREDIENT = re.compile(rf"\b(?:{INGREDIENTS})\b", re.IGNORECASE)
+
+_AMOUNT = re.compile(
+    rf"(?<![\w./-])(?P<amount>{AMOUNT})(?:(?P<gap>\s*+-?\s*+)(?P<unit>{UNIT}|inch(?:es)?\b)|(?=[\s-]))"
+    r"|\b(?P<some>an?|generous)\s+(?P<bare>pinch|drizzle|dash)\b",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4096)
+def find_spans(text: str) -> tuple[Span, ...]:
+    """Return the typed pieces of a text, in order and without overlaps; the first kind to claim a place has it."""
+    kinds = (
+        _matches("duration", _DURATION, text),
+        _matches("temperature", _TEMPERATURE, text),
+        _amounts(text),
+        _matches("tool", _TOOL, text),
+        _matches("ingredient", _INGREDIENT, text),
+    )
+    spans: list[Span] = []
+    claimed = bytearray(len(text))
+    for span in chain.from_iterable(kinds):
+        if not any(claimed[span.start : span.end]):
+            claimed[span.start : span.end] = b"\1" * (span.end - span.start)
+            spans.append(span)
+    return tuple(sorted(spans, key=lambda span: span.start))
+
+
+def _matches(kind: SpanKind, pattern: re.Pattern[str], text: str) -> Iterator[Span]:
+    for found in pattern.finditer(text):
+        yield Span(kind, found.start(), found.end())
+
+
+def _amounts(text: str) -> Iterator[Span]:
+    for found in _AMOUNT.finditer(text):
+        kind: SpanKind
+        groups: tuple[tuple[SpanKind, str], ...] = (
+            ("amount", "amount"),
+            ("unit", "unit"),
+            ("amount", "some"),
+            ("unit", "bare"),
+        )
+        for kind, group in groups:
+            if found.group(group) is not None:
+                yield Span(kind, *found.span(group))
+
+
+def pieces(text: str, kind: SpanKind) -> list[str]:
+    """Return the texts of all spans of one kind."""
+    return [text[span.start : span.end] for span in find_spans(text) if span.kind == kind]
+
+
+LONGEST_S = 86_400
+
+_PART = re.compile(rf"({AMOUNT})\s++(?:more\s++|additional\s++)?({TIME_UNIT})", re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True, slots=True)
+class StepDuration:
+    """One duration of a step: the shorter end is set, the longer one is shown."""
+
+    seconds: int
+    most_seconds: int
+    text: str
+
+
+def timers(text: str) -> list[StepDuration]:
+    """Return the durations that a step names, in the order of the text, none above a day."""
+    found = []
+    for said in pieces(text, "duration"):
+        least = most = 0.0
+        for part in _PART.finditer(said):
+            values = [float(value) * _SECONDS[part.group(2)[0].lower()] for value in values_of(part.group(1))]
+            least, most = least + min(values), most + max(values)
+        if 1 <= least <= most <= LONGEST_S:
+            found.append(StepDuration(round(least), round(most), said))
+    return found
