@@ -15,7 +15,7 @@ TESTS_AT_ONCE ?= 3
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 LOCKED := $(PIP) --require-hashes --no-build-isolation -r requirements
 
-FOLDERS := calibration capture kitchensync recipe_app sensors storage sync task_graphs virtual_kitchen
+FOLDERS := calibration capture dataset kitchensync recipe_app sensors storage sync task_graphs virtual_kitchen
 BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 

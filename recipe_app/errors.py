@@ -5,14 +5,6 @@ from __future__ import annotations
 from task_graphs.errors import RecipeError
 
 
-class BadOperation(RecipeError):
-    """An operation whose content cannot be right."""
-
-
-class NotNow(RecipeError):
-    """A well-formed request that does not fit the state of the recording."""
-
-
 class BadSetup(RecipeError):
     """The app cannot start with these options."""
 

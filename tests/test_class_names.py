@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [
     "calibration",
     "capture",
+    "dataset",
     "kitchensync",
     "recipe_app",
     "sensors",

@@ -6,7 +6,17 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ["calibration", "capture", "kitchensync", "recipe_app", "sensors", "storage", "sync", "task_graphs"]
+FOLDERS = [
+    "calibration",
+    "capture",
+    "dataset",
+    "kitchensync",
+    "recipe_app",
+    "sensors",
+    "storage",
+    "sync",
+    "task_graphs",
+]
 """Not the virtual kitchen, which is made of the same devices and apart."""
 MEANS = {
     "adopt": "make a recording of videos that were filmed elsewhere",

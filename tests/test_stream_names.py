@@ -12,7 +12,17 @@ import pytest
 from sensors.hololens.catalogue import STREAMS
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ["calibration", "capture", "kitchensync", "recipe_app", "sensors", "storage", "sync", "task_graphs"]
+FOLDERS = [
+    "calibration",
+    "capture",
+    "dataset",
+    "kitchensync",
+    "recipe_app",
+    "sensors",
+    "storage",
+    "sync",
+    "task_graphs",
+]
 WHERE_THEY_ARE = ROOT / "sensors" / "hololens" / "streams"
 ALLOWED = {
     "calibration/jobs/joint_lenses.py": ({"pv"}, "a key of the answer that is printed"),

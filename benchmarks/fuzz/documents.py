@@ -22,12 +22,13 @@ from capture.plan import HeadsetPlan, Plan, SensorPlan, load_plan
 from capture.process.health import _is_state
 from capture.rig.rig_file import read_rig, template
 from capture.session.control import ControlServer, signed
-from recipe_app.errors import BadOperation, BadSetup
+from dataset.cards.about import BadAbout, parse_about
+from dataset.errors import BadOperation
+from dataset.operations.kinds import KINDS, Misfit, Operation, checked_body
+from dataset.source.numbering import SCHEMA as NUMBERING
+from dataset.source.numbering import parse_numbering
+from recipe_app.errors import BadSetup
 from recipe_app.exchange.dumps import read_dump
-from recipe_app.operations.kinds import KINDS, Misfit, Operation, checked_body
-from recipe_app.releases.cards.about import BadAbout, parse_about
-from recipe_app.releases.numbering import SCHEMA as NUMBERING
-from recipe_app.releases.numbering import parse_numbering
 from recipe_app.store import backup
 from recipe_app.study.plan_file import read_locked
 from recipe_app.study.study_file import read_study

@@ -14,14 +14,14 @@ from registry import parser
 
 from calibration.errors import Refused
 from calibration.estimate.board import Board
-from recipe_app.annotation.forms.elan import parse_elan, write_elan
-from recipe_app.annotation.forms.label_config import parse_labels, timeline_config
-from recipe_app.annotation.forms.timed_marks import Marked, TimedMark, parse_via, steps_of
-from recipe_app.annotation.read_file import read_file
-from recipe_app.narration.spoken import parse as parse_spoken
-from recipe_app.releases.measures.cases import CaseReader
-from recipe_app.releases.promqa.assembly_steps import parse_steps
-from recipe_app.releases.tables.localization import parse_split
+from dataset.annotation.forms.elan import parse_elan, write_elan
+from dataset.annotation.forms.label_config import parse_labels, timeline_config
+from dataset.annotation.forms.timed_marks import Marked, TimedMark, parse_via, steps_of
+from dataset.annotation.read_file import read_file
+from dataset.measures.cases import CaseReader
+from dataset.narration.spoken import parse as parse_spoken
+from dataset.promqa.assembly_steps import parse_steps
+from dataset.tables.localization import parse_split
 from task_graphs.errors import BadGraph, RecipeError
 from task_graphs.formats import annotations
 from task_graphs.formats.by_name import parse_graph, written_graph

@@ -19,7 +19,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGES = (
-    "calibration", "capture", "kitchensync", "recipe_app", "sensors", "storage", "sync", "task_graphs",
+    "calibration", "capture", "dataset", "kitchensync", "recipe_app", "sensors", "storage", "sync", "task_graphs",
     "virtual_kitchen",
 )  # fmt: skip
 LOCK = Path(".git") / "planted-faults.lock"

@@ -17,8 +17,8 @@ from storage.shell.given_path import given_path, reason_given
 from storage.shell.outputs import written
 
 if TYPE_CHECKING:
-    from recipe_app.releases.given_data import GivenData
-    from recipe_app.releases.tables.localization import Split
+    from dataset.source.given_data import GivenData
+    from dataset.tables.localization import Split
 
 CORRECTED = click.option(
     "--corrected",
@@ -75,9 +75,9 @@ def source(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
     """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
-    from recipe_app.releases.data_set_folder import is_published
-    from recipe_app.releases.given_data import given_folder, given_recordings
-    from recipe_app.releases.numbering import parse_numbering
+    from dataset.source.data_set_folder import is_published
+    from dataset.source.given_data import given_folder, given_recordings
+    from dataset.source.numbering import parse_numbering
     from storage.names import recordings_in
 
     published = [path for path in paths if is_published(path)]
@@ -93,7 +93,7 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
 
 def read_split(path: Path, found: GivenData) -> Split:
     """Read a file of parts that divides recordings. Raises BadGraph, UsageError."""
-    from recipe_app.releases.tables.localization import parse_split
+    from dataset.tables.localization import parse_split
     from task_graphs.formats.graph_files import read_text
 
     known = [one.recording_id for one in found.data.annotations.recordings]

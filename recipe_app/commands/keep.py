@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from dataset.errors import BadOperation
 from recipe_app.commands.options import DATA, DATABASE
-from recipe_app.errors import BadOperation
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, output, output_file

@@ -15,7 +15,7 @@ from storage.shell.given_path import given_path
 from storage.shell.output_options import output_file
 
 if TYPE_CHECKING:
-    from recipe_app.releases.measures.questioning import StopRule
+    from dataset.measures.questioning import StopRule
 
 SUMMARY = click.option("--summary", is_flag=True, help="Print the means instead, one JSON object.")
 
@@ -45,8 +45,8 @@ def spans(cases: Path, summary: bool) -> Answer:
     Example:
       kitchensync measure spans cases.json --summary
     """
-    from recipe_app.releases.measures.span_agreement import answered, overlapping
-    from recipe_app.releases.measures.span_agreement import summary as means
+    from dataset.measures.span_agreement import answered, overlapping
+    from dataset.measures.span_agreement import summary as means
 
     found = answered(_read(cases), cases.name)
     count = overlapping(found)
@@ -89,8 +89,8 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
     Example:
       kitchensync measure coherence dialogs.json --summary
     """
-    from recipe_app.releases.measures.coherence import answered, differ_from_paper
-    from recipe_app.releases.measures.coherence import summary as means
+    from dataset.measures.coherence import answered, differ_from_paper
+    from dataset.measures.coherence import summary as means
 
     found = answered(_read(dialogs), dialogs.name, unsure, corrected=corrected, stop=stop)
     count = 0 if corrected else differ_from_paper(found, unsure)
@@ -101,7 +101,7 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
 
 
 def _stop_rule(text: str | None) -> StopRule | None:
-    from recipe_app.releases.measures.questioning import StopRule
+    from dataset.measures.questioning import StopRule
 
     if text is None:
         return None
@@ -135,8 +135,8 @@ def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: boo
     Example:
       kitchensync measure answers cases.json --scale binary --out judged.json
     """
-    from recipe_app.releases.model_answers import ModelRequest
-    from recipe_app.releases.promqa.answer_judge import cases_of, judge_prompt, judged, score
+    from dataset.examples.model_answers import ModelRequest
+    from dataset.promqa.answer_judge import cases_of, judge_prompt, judged, score
     from storage.permission import Purpose, ask_for_file
     from storage.shell.outputs import check_output
 
@@ -166,7 +166,7 @@ def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: boo
 
 def _read(path: Path) -> bytes:
     """Read a file that is not too large to be meant. Raises BadGraph."""
-    from recipe_app.releases.measures.cases import MOST_BYTES
+    from dataset.measures.cases import MOST_BYTES
     from task_graphs.errors import BadGraph
 
     if path.stat().st_size > MOST_BYTES:

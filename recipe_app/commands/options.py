@@ -13,7 +13,7 @@ from storage.shell.output_options import OutputFolder
 from storage.shell.progress import Bar
 
 if TYPE_CHECKING:
-    from recipe_app.releases.model_answers import Answers, ModelRequest
+    from dataset.examples.model_answers import Answers, ModelRequest
     from storage.shell.endpoint import Endpoint
 
 FILE = click.argument("file", type=given_path(exists=True))
@@ -35,7 +35,7 @@ class GivenSource(GivenRecording):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises NotARecording."""
-        from recipe_app.releases.data_set_folder import is_published
+        from dataset.source.data_set_folder import is_published
 
         path = Path(value)
         return path.resolve() if is_published(path) else super().convert(value, param, ctx)
@@ -65,7 +65,7 @@ def named_server(purpose: str) -> Endpoint:
 
 def asked(server: Endpoint, requests: list[ModelRequest], out: Path, what: str) -> Answers:
     """Ask all; the answers are kept beside `out` as they come. Raises CannotWrite, OSError."""
-    from recipe_app.releases.model_answers import ENDING, ask_all
+    from dataset.examples.model_answers import ENDING, ask_all
 
     with Bar(unit=what) as bar:
         return ask_all(
@@ -79,6 +79,6 @@ def asked(server: Endpoint, requests: list[ModelRequest], out: Path, what: str) 
 
 def shown(server: Endpoint, requests: list[ModelRequest]) -> list[dict[str, Any]]:
     """Return what would be sent."""
-    from recipe_app.releases.model_answers import to_send
+    from dataset.examples.model_answers import to_send
 
     return to_send(server, requests)

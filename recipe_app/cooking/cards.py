@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dataset.errors import NotNow
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotNow
 from recipe_app.exchange.desk_batches import Row
 from recipe_app.store import tables
 from storage.errors import StorageError

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from recipe_app.errors import NotNow
+from dataset.errors import NotNow
 from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Recipe
 from recipe_app.study.error_scripts import SEEDS, hints_of, proposed, protected, wrong_order

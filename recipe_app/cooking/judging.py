@@ -6,8 +6,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from dataset.operations.reduce import State
 from recipe_app.exchange.published_graphs import CollectionGraphs
-from recipe_app.operations.reduce import State
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
 from task_graphs.formats.graph_json import parse_graph_json

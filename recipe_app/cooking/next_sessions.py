@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, func, select
 
-from recipe_app.errors import BadOperation, NotNow
+from dataset.errors import BadOperation, NotNow
 from recipe_app.exchange.stated_facts import latest
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import insert, select
 
-from recipe_app.errors import BadOperation
+from dataset.errors import BadOperation
 from recipe_app.exchange.dump_pictures import MOST_PIXELS, PICTURE
 from recipe_app.exchange.stated_facts import latest
 from recipe_app.store import tables

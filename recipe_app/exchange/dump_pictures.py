@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from recipe_app.errors import BadOperation
+from dataset.errors import BadOperation
 from recipe_app.exchange.dumps import frame_of
 from sensors.process_apart import Bounds, OutOfTime, ToldApart, Unread, ask_once
 

@@ -20,11 +20,11 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import insert, select
 
-from recipe_app.errors import BadOperation
+from dataset.errors import BadOperation
+from dataset.operations.kinds import ClientClock, Operation
+from dataset.operations.reduce import reduce_log, removed_sounds
 from recipe_app.exchange.app_withdrawals import note_dump
 from recipe_app.exchange.intake import Intake, Sender
-from recipe_app.operations.kinds import ClientClock, Operation
-from recipe_app.operations.reduce import reduce_log, removed_sounds
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
 from sensors.untrusted_json import parse_object

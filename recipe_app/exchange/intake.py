@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recipe_app.errors import BadOperation
+from dataset.errors import BadOperation
+from dataset.operations.events import consent_of, event_lines, folder_of
+from dataset.operations.kinds import ClientClock, Misfit, Operation, checked_body
 from recipe_app.exchange.folders import Event, Folders
 from recipe_app.exchange.touch_clock import (
     Exchange,
@@ -20,8 +22,6 @@ from recipe_app.exchange.touch_clock import (
     stamp_wall,
     was_answered,
 )
-from recipe_app.operations.events import consent_of, event_lines, folder_of
-from recipe_app.operations.kinds import ClientClock, Misfit, Operation, checked_body
 from recipe_app.store import tables
 from recipe_app.store.anchors import head_anchor, unfit
 from recipe_app.store.app_records import AppRecords

@@ -21,8 +21,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from recipe_app.errors import NotNow
-from recipe_app.releases.corrections import VIDEO, corrected
+from dataset.errors import NotNow
+from dataset.source.corrections import VIDEO, corrected
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.oplog import NewOp

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from recipe_app.annotation.labels import labels_of
+from dataset.annotation.labels import labels_of
+from dataset.narration.narrations import NARRATED, SUBMITTED
+from dataset.source.entries import entries_of
+from dataset.source.own import OwnRecording
 from recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
 from recipe_app.films.front_film import write_front_film
-from recipe_app.narration.narrations import NARRATED, SUBMITTED
-from recipe_app.releases.entries import entries_of
-from recipe_app.releases.own import OwnRecording
 from sensors.array_types import Mask
 from sensors.errors import SensorError
 from sensors.files_on_disk import file_sha256

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dataset.narration.spoken import grammar_of
 from recipe_app.narration.speech_server import speech_server, text_from
-from recipe_app.narration.spoken import grammar_of
 from storage.shell.endpoint import NoAnswer
 
 HZ = 16_000

@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from recipe_app.errors import BadOperation, NotAllowed
+from dataset.errors import BadOperation
+from recipe_app.errors import NotAllowed
 from recipe_app.people import attempts, secrets
 from recipe_app.people.roles import ROLES, Access, allowed
 from recipe_app.store import tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from recipe_app.errors import BadOperation
+from dataset.errors import BadOperation
 
 _WORDS = (
     "Basil Thyme Rosemary Sage Mint Parsley Chive Dill Tarragon Oregano Marjoram Saffron Cumin "

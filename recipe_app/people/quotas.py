@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 
-from recipe_app.errors import NotNow
+from dataset.errors import NotNow
 from recipe_app.people.accounts import Visitor
 
 DAY_NS = 86_400_000_000_000

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
-from recipe_app.errors import BadOperation, NotNow
+from dataset.errors import BadOperation, NotNow
 from recipe_app.review.rounds import Review
 from task_graphs.model import Edge, Graph
 from task_graphs.order.agreement import agree

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from recipe_app.errors import NotNow
-from recipe_app.operations.kinds import OnScreen, OpId, Strict
-from recipe_app.releases.grounding.object_questions import reasoning
-from recipe_app.releases.measures.span_agreement import Span, agreement, common, merged
+from dataset.errors import NotNow
+from dataset.grounding.object_questions import reasoning
+from dataset.measures.span_agreement import Span, agreement, common, merged
+from dataset.operations.kinds import OnScreen, OpId, Strict
 from recipe_app.review.marks import Mark, StepEdit
 from recipe_app.review.rounds import Review
 from recipe_app.review.rulings import finished

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from recipe_app.errors import BadOperation, NotNow
-from recipe_app.operations.kinds import Strict
+from dataset.errors import BadOperation, NotNow
+from dataset.operations.kinds import Strict
 from recipe_app.review.rounds import Review
 
 Answers = dict[str, dict[str, str]]

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from recipe_app.errors import NotNow
-from recipe_app.operations.kinds import Node, Strict
+from dataset.errors import NotNow
+from dataset.operations.kinds import Node, Strict
 from recipe_app.review.rounds import Review
 
 STEPS = Review("steps", "edit_step", "submit_steps")

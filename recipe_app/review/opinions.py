@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from recipe_app.operations.kinds import Line, Strict
-from recipe_app.releases.tables.coherence_examples import Example
+from dataset.operations.kinds import Line, Strict
+from dataset.tables.coherence_examples import Example
 from recipe_app.review.judged_answers import AnswerForm, Answers, agreement_of_answers
 from recipe_app.review.rounds import Review
 

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from recipe_app.errors import BadOperation, NotNow
-from recipe_app.operations.kinds import Line, Strict
+from dataset.errors import BadOperation, NotNow
+from dataset.operations.kinds import Line, Strict
 from recipe_app.review.rounds import Review
 
 QUESTIONS = Review("questions", "judge_question", "submit_questions", asks="exactly")

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from recipe_app.errors import BadOperation
-from recipe_app.operations.kinds import Line, Strict
-from recipe_app.releases.data_set import graph_of, numbered
-from recipe_app.releases.numbering import Numbering
-from recipe_app.releases.own import OwnRecording
-from recipe_app.releases.own_set import cooked_of
-from recipe_app.releases.prefix_clips import seconds_of
-from recipe_app.releases.promqa.generation import MOST_ANSWERS
-from recipe_app.releases.promqa.questions import Example, Targets, examples
+from dataset.errors import BadOperation
+from dataset.examples.prefix_clips import seconds_of
+from dataset.operations.kinds import Line, Strict
+from dataset.promqa.generation import MOST_ANSWERS
+from dataset.promqa.questions import Example, Targets, examples
+from dataset.source.data_set import graph_of, numbered
+from dataset.source.numbering import Numbering
+from dataset.source.own import OwnRecording
+from dataset.source.own_set import cooked_of
 from recipe_app.review.question_rounds import Item
 from task_graphs.formats.captaincook4d import parse_captaincook4d
 from task_graphs.order.drawing import draw

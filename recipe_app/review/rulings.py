@@ -13,7 +13,7 @@ from itertools import combinations
 from statistics import median_low
 from typing import Any
 
-from recipe_app.annotation.forms.agreement_of_people import agreement
+from dataset.annotation.forms.agreement_of_people import agreement
 from recipe_app.review.marks import Mark
 
 RULED = "rule_step"

@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Table, delete, insert, select
 
-from recipe_app.operations.events import folder_of
-from recipe_app.operations.reduce import State, reduce_log
+from dataset.operations.events import folder_of
+from dataset.operations.reduce import State, reduce_log
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.database import Database
 from recipe_app.store.oplog import SERVER, NewOp

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from recipe_app.operations.events import folder_of
-from recipe_app.operations.reduce import State, reduce_log, removed_sounds
+from dataset.operations.events import folder_of
+from dataset.operations.reduce import State, reduce_log, removed_sounds
 from recipe_app.store import oplog, tables
 
 Op = dict[str, Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from recipe_app.errors import BadOperation
+from dataset.errors import BadOperation
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
 from storage.shell.outputs import write_output

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from recipe_app.operations.reduce import State, reduce_log
-from recipe_app.releases.own import filed_operations
+from dataset.operations.reduce import State, reduce_log
+from dataset.source.own import filed_operations
 from recipe_app.study.already_cooked import CookedRecording
 from recipe_app.study.error_scripts import PLANNED, hash_of_errors
 from storage.annotation_folder import accepted_steps

@@ -16,8 +16,9 @@ from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
+from dataset.errors import NotNow
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotAllowed, NotNow, TooOften
+from recipe_app.errors import NotAllowed, TooOften
 from recipe_app.web.desk import (
     api_batches,
     api_card,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from recipe_app.operations.kinds import Line, Misfit, Operation, OpId, Strict
+from dataset.operations.kinds import Line, Misfit, Operation, OpId, Strict
 from task_graphs.text.plain_lines import LineKind
 
 Name = Annotated[str, Field(min_length=1, max_length=40)]

@@ -15,8 +15,8 @@ from numbered_recording import write_numbered
 from rigs import Rig
 from screens import fit_to_be_shown
 
+from dataset.errors import NotNow
 from recipe_app.cooking.steering import steer
-from recipe_app.errors import NotNow
 from recipe_app.web.app import create_app
 from storage.kept_cards import CARDS, kept_cards
 from storage.manifest import edit_manifest, read_manifest

@@ -11,10 +11,10 @@ from typing import Any, get_args
 import pytest
 from rigs import Rig
 
+from dataset.operations import kinds
 from recipe_app.cooking import checklist
 from recipe_app.cooking.checklist import CONSENT_VERSION
 from recipe_app.cooking.steering import steer
-from recipe_app.operations import kinds
 from storage.manifest import edit_manifest, read_manifest
 from storage.permission import Purpose, Scope, consent_in_words, enter_consent, why_not
 

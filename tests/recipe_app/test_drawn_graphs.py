@@ -8,8 +8,8 @@ import pytest
 from browser import at_the_desk, chromium
 from screens import serious
 
+from dataset.errors import BadOperation, NotNow
 from recipe_app.cooking.recorded_evidence import evidence_of, told
-from recipe_app.errors import BadOperation, NotNow
 from recipe_app.review.drawn_graphs import agreement_of_graphs, differing, graph_with, holding
 from task_graphs.model import END, START, Graph, Step
 

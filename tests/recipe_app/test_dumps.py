@@ -18,8 +18,8 @@ import pytest
 import segno
 from click.testing import CliRunner
 
+from dataset.errors import BadOperation
 from kitchensync.cli import main
-from recipe_app.errors import BadOperation
 from recipe_app.exchange.dumps import read_dump, site_of, take_in
 from recipe_app.store import tables
 from recipe_app.store.app_records import new_id

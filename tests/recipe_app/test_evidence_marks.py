@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from screens import serious
 
+from dataset.grounding.object_questions import MULTI_HOP, NEEDLE
 from kitchensync.cli import main
 from recipe_app.films.review_film import facts_of
-from recipe_app.releases.grounding.object_questions import MULTI_HOP, NEEDLE
 from recipe_app.review.film_evidence import AGREED_IOU, Pass, clip_pictures, record_of, standing
 
 ITEM = {

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from cooked_recording import write_cooked
 
+from dataset.source.own import OwnRecording
 from recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
-from recipe_app.releases.own import OwnRecording
 from storage.manifest import edit_manifest
 from storage.permission import Purpose
 

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from dataset.errors import BadOperation
 from recipe_app.cooking.checklist import CONSENT_VERSION
-from recipe_app.errors import BadOperation
 from recipe_app.exchange import intake
 from recipe_app.exchange.dumps import read_dump, site_of, take_in
 from recipe_app.store.app_records import new_id

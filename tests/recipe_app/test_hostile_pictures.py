@@ -14,7 +14,7 @@ import pytest
 import segno
 from made_up_pictures import black
 
-from recipe_app.errors import BadOperation
+from dataset.errors import BadOperation
 from recipe_app.exchange import dump_pictures
 from recipe_app.exchange.adopt import NotAdopted, adopt
 from recipe_app.exchange.dump_pictures import frames_in

@@ -14,9 +14,9 @@ from browser import at_the_desk, on_screen, ops
 from made_up_pictures import black
 from screens import fit_to_be_shown, serious
 
+from dataset.errors import BadOperation
 from recipe_app.cooking import recipe_pictures
 from recipe_app.cooking.mise_en_place import to_fetch
-from recipe_app.errors import BadOperation
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from task_graphs.model import Graph, Step
 from task_graphs.text.gathering import ingredients_in, tools_in

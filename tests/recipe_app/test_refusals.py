@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rigs import Rig
 
+from dataset.errors import BadOperation, NotNow
 from recipe_app.cooking.checklist import ITEMS
-from recipe_app.errors import BadOperation, NotNow, TooOften
+from recipe_app.errors import TooOften
 from recipe_app.exchange.dumps import SCHEMA, site_of
 from recipe_app.people.roles import ROLES
 from recipe_app.store import tables
@@ -29,6 +30,7 @@ from recipe_app.web.tablet.tablet_files import shell_files
 from task_graphs.errors import BadGraph, NotFound, filled
 
 ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("dataset", "recipe_app", "task_graphs")
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
 KINDS = {
     "RecipeError",
@@ -44,7 +46,7 @@ IN_ENGLISH = {
     "recipe_app/commands/keep.py",
     "recipe_app/commands/graph/score_and_evidence.py",
     "task_graphs/mistakes/hints.py",
-    "recipe_app/operations/kinds.py",
+    "dataset/operations/kinds.py",
 }
 """Where only a command or a program is refused."""
 OURS = {
@@ -60,9 +62,7 @@ OURS = {
 
 def raised() -> Iterator[tuple[str, ast.Call]]:
     """Every refusal that the code makes, with the file that does."""
-    for path in sorted(
-        path for room in ("recipe_app", "task_graphs") for path in (ROOT / room).rglob("*.py")
-    ):
+    for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KINDS:
                 yield path.relative_to(ROOT).as_posix(), node

@@ -21,11 +21,11 @@ from starlette.types import Message
 
 from recipe_app.people import quotas
 from recipe_app.people.roles import Access
-from recipe_app.store import room
 from recipe_app.web.app import ROUTES
 from recipe_app.web.door import networks, request_bodies, strings_apart
 from recipe_app.web.door.request_bodies import MAX_BODY, MAX_FORM, timely
 from recipe_app.web.door.strings_apart import NotStrings, strings_in
+from storage.disk import room
 
 WRITES = [route for route in ROUTES if route.method not in ("GET", "HEAD")]
 LARGE = 59 << 20

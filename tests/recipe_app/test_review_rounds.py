@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipe_app.errors import NotAllowed, NotNow
+from dataset.errors import NotNow
+from recipe_app.errors import NotAllowed
 from recipe_app.review.marks import STEPS
 from recipe_app.review.rounds import ASSIGNED, REST_NS, round_of
 from recipe_app.review.rulings import merged, pairs_of_people, pull_s

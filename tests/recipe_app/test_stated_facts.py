@@ -12,9 +12,9 @@ import pytest
 from browser import at_the_desk, chromium
 from click.testing import CliRunner
 
+from dataset.checks.check import check
 from kitchensync.cli import main
 from recipe_app.exchange.stated_facts import stated_of
-from recipe_app.releases.checks.check import check
 from recipe_app.store import oplog, projections
 from recipe_app.web.door.access import LOGIN_HEADER
 

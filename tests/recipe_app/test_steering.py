@@ -11,8 +11,8 @@ import httpx
 import pytest
 from rigs import Rig
 
+from dataset.errors import NotNow
 from recipe_app.cooking.steering import steer
-from recipe_app.errors import NotNow
 from storage.errors import StorageError
 
 pytestmark = pytest.mark.slow

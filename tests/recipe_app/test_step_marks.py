@@ -12,10 +12,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from recipe_app.errors import NotNow
+from dataset.errors import NotNow
+from dataset.operations.reduce import reduce_log
+from dataset.source.own import OwnRecording
 from recipe_app.films.review_film import steps_of, touches_of
-from recipe_app.operations.reduce import reduce_log
-from recipe_app.releases.own import OwnRecording
 from recipe_app.review.marks import (
     STEPS,
     Mark,

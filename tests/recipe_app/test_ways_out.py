@@ -44,7 +44,7 @@ PUBLISHED = {"release push"}
 BOOKS = {".kitchensync-target", "copies.jsonl"}
 """Names and hashes of files, and whose store it is."""
 TRIED_ELSEWHERE = {
-    "annotate push": "tests/recipe_app/annotation/test_server.py",
+    "annotate push": "tests/dataset/annotation/test_server.py",
     "cloud": "tests/calibration/test_space_commands.py",
     "mesh": "tests/calibration/test_space_commands.py",
     "overlay": "tests/calibration/test_space_commands.py",

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from dataset.operations.reduce import PHASES
 from recipe_app.cooking.checklist import ITEMS
 from recipe_app.exchange.desk_batches import VERBS
-from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import ROLES
 from recipe_app.review.drawn_graphs import MEASURES
 from recipe_app.review.judged_answers import ERRORS

@@ -59,7 +59,7 @@ ANNOTATES: dict[str, list[str]] = {
 }
 """Commands with which others mark steps: the participant agreed to `annotate`."""
 ELSEWHERE = {
-    "release push": "asks for each recording of the data set again: tests/recipe_app/releases/test_push.py",
+    "release push": "asks for each recording of the data set again: tests/dataset/releases/test_push.py",
     "annotations export": "gives back a published folder; a withdrawn one is refused: test_published.py",
     "measure answers": "asks for third_party_processing where the list lies in a recording: test_model_answers.py",
     "take-dump": "takes in; what it takes is refused on the way out",

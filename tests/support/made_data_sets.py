@@ -11,12 +11,12 @@ from typing import Any
 import av
 import numpy as np
 
-from recipe_app.releases.cards.about import About
-from recipe_app.releases.cards.write_cards import write_cards
-from recipe_app.releases.data_set import LINKS, Cooked, numbered, text_files
-from recipe_app.releases.entries import Told
-from recipe_app.releases.numbering import Numbering
-from recipe_app.releases.release import own_splits
+from dataset.cards.about import About
+from dataset.cards.write_cards import write_cards
+from dataset.release.release import own_splits
+from dataset.source.data_set import LINKS, Cooked, numbered, text_files
+from dataset.source.entries import Told
+from dataset.source.numbering import Numbering
 from task_graphs.formats.annotation_files import format_annotations
 from task_graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
 

@@ -11,8 +11,8 @@ import pytest
 from camera_films import FilmPlan, synthesize
 from small_takes import HOST0_NS, SEED, UTC0_NS, truth_ticks, write_headset, write_manifest
 
+from dataset.source.own import OwnRecording
 from recipe_app.films.film_lanes import motion_levels
-from recipe_app.releases.own import OwnRecording
 from storage.events import EventLog
 from storage.exports.hidden_films import hidden_in_film
 from storage.manifest import write_json

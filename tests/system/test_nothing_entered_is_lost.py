@@ -19,7 +19,7 @@ import pytest
 from browser import LANDSCAPE, Tablet, chromium
 from processes import COMMAND
 
-from recipe_app.operations.reduce import reduce_log
+from dataset.operations.reduce import reduce_log
 from recipe_app.store import oplog
 from recipe_app.store.database import open_database
 from virtual_kitchen.tablet import Desk

@@ -38,11 +38,11 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
     Example:
       kitchensync annotate accept data/take-1 --annotation 1000
     """
-    from recipe_app.annotation.accept import accept as make_accepted
-    from recipe_app.annotation.accept import accept_narrations, keep_file
-    from recipe_app.annotation.forms.agreement_of_people import agreement
-    from recipe_app.annotation.labels import labels_of, touched_spans
-    from recipe_app.releases.own import OwnRecording
+    from dataset.annotation.accept import accept as make_accepted
+    from dataset.annotation.accept import accept_narrations, keep_file
+    from dataset.annotation.forms.agreement_of_people import agreement
+    from dataset.annotation.labels import labels_of, touched_spans
+    from dataset.source.own import OwnRecording
     from storage.permission import Purpose
 
     with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:

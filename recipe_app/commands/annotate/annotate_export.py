@@ -15,7 +15,7 @@ from storage.shell.output_options import OutputFolder, output
 from storage.shell.outputs import write_into
 
 if TYPE_CHECKING:
-    from recipe_app.annotation.hand_out import HandedOut
+    from dataset.annotation.hand_out import HandedOut
 
 FORM = click.option(
     "--form",
@@ -79,7 +79,7 @@ def export(
     Example:
       kitchensync annotate export data --out to-annotate
     """
-    from recipe_app.annotation.hand_out import Choice, elan_files, handed_out, open_to_annotate, write_film
+    from dataset.annotation.hand_out import Choice, elan_files, handed_out, open_to_annotate, write_film
     from storage.names import recordings_in
     from storage.permission import Purpose, ask
     from storage.shell.progress import Bar

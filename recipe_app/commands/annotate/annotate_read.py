@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from recipe_app.annotation.forms.agreement_of_people import Spans, agreement
-from recipe_app.annotation.read_file import read_file
+from dataset.annotation.forms.agreement_of_people import Spans, agreement
+from dataset.annotation.read_file import read_file
 from recipe_app.commands.export_source import STRICT, answer, rate
 from storage.shell.answer import Answer, answers, show_table
 from storage.shell.given_path import given_path
@@ -20,7 +20,7 @@ from task_graphs.errors import RecipeError
 
 def _exact(_: click.Context, __: click.Parameter, text: str | None) -> Fraction | None:
     """Return a rate as an exact fraction. Raises BadParameter."""
-    from recipe_app.annotation.forms.frame_times import MOST_FPS
+    from dataset.annotation.forms.frame_times import MOST_FPS
 
     if text is None:
         return None
@@ -60,7 +60,7 @@ def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) ->
     Example:
       kitchensync annotate read tasks.json --config config.xml --fps 30000/1001
     """
-    from recipe_app.annotation.read_file import read_file
+    from dataset.annotation.read_file import read_file
 
     found = read_file(file, config, fps)
     warnings = [

@@ -15,7 +15,7 @@ from storage.shell.answer import Answer, answers
 from storage.shell.given_path import WITHOUT_CONSENT, GivenRecording, given_path
 
 if TYPE_CHECKING:
-    from recipe_app.annotation.hand_out import HandedOut
+    from dataset.annotation.hand_out import HandedOut
     from storage.permission import Purpose
 
 
@@ -50,8 +50,8 @@ def push(
     Example:
       kitchensync annotate push data --url http://127.0.0.1:8080 --token-file token
     """
-    from recipe_app.annotation import exchange
-    from recipe_app.annotation.label_server import Server
+    from dataset.annotation import exchange
+    from dataset.annotation.label_server import Server
     from storage.copies.derived import sent
     from storage.permission import Purpose
 
@@ -77,8 +77,8 @@ def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form:
     Example:
       kitchensync annotate pull data --url http://127.0.0.1:8080 --token-file token
     """
-    from recipe_app.annotation import exchange
-    from recipe_app.annotation.label_server import Server
+    from dataset.annotation import exchange
+    from dataset.annotation.label_server import Server
     from storage.permission import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.LOOK)
@@ -108,8 +108,8 @@ def _handed_out(
     paths: tuple[Path, ...], errors: str, form: str, purpose: Purpose, without_consent: str = ""
 ) -> list[tuple[Path, HandedOut]]:
     """Return what annotators get of each recording; consent to all is asked first."""
-    from recipe_app.annotation.hand_out import Choice, handed_out
-    from recipe_app.releases.own import OwnRecording
+    from dataset.annotation.hand_out import Choice, handed_out
+    from dataset.source.own import OwnRecording
     from storage.names import recordings_in
     from storage.permission import ask
 

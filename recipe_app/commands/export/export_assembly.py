@@ -15,7 +15,7 @@ from storage.shell.given_path import given_path
 from storage.shell.output_options import output_file
 
 if TYPE_CHECKING:
-    from recipe_app.releases.promqa.assembly_steps import Span
+    from dataset.promqa.assembly_steps import Span
     from task_graphs.model import Graph
 
 _MOST_BYTES = 256 << 20
@@ -103,7 +103,7 @@ def assembly(
 def _rows(
     path: Path, toy: str, graph: Graph, screwing: list[Span] | None
 ) -> tuple[list[dict[str, Any]], int]:
-    from recipe_app.releases.promqa.assembly_steps import assembly_rows, parse_steps
+    from dataset.promqa.assembly_steps import assembly_rows, parse_steps
     from task_graphs.formats.graph_files import read_text
 
     steps, irregular = parse_steps(read_text(path))
@@ -112,7 +112,7 @@ def _rows(
 
 def _screwing(path: Path) -> dict[str, list[Span]]:
     """Read when something was screwed. Raises BadGraph."""
-    from recipe_app.releases.promqa.assembly_steps import screwing_spans
+    from dataset.promqa.assembly_steps import screwing_spans
     from task_graphs.errors import BadGraph
     from task_graphs.formats.graph_files import read_text
 
@@ -123,7 +123,7 @@ def _screwing(path: Path) -> dict[str, list[Span]]:
 
 
 def _drawn(rows: list[dict[str, Any]], sampled: bool, shift: float, seed: int) -> list[dict[str, Any]]:
-    from recipe_app.releases.promqa.assembly_sampling import sample, shifted
+    from dataset.promqa.assembly_sampling import sample, shifted
 
     drawn = sample(rows, seed) if sampled else rows
     return shifted(drawn, shift, seed) if shift else drawn

@@ -18,9 +18,9 @@ from storage.shell.progress import Bar
 if TYPE_CHECKING:
     from collections import Counter
 
-    from recipe_app.releases.given_data import GivenData
-    from recipe_app.releases.given_films import OpenFilm
-    from recipe_app.releases.tables.coherence_examples import Example
+    from dataset.source.given_data import GivenData
+    from dataset.source.given_films import OpenFilm
+    from dataset.tables.coherence_examples import Example
 
 
 @click.command()
@@ -78,9 +78,9 @@ def coherence(
     Example:
       kitchensync export coherence our-kitchens --out examples.json
     """
-    from recipe_app.releases.tables.boundary_examples import boundary_examples, published_faults
-    from recipe_app.releases.tables.coherence_examples import all_examples, counted
-    from recipe_app.releases.tables.step_rows import past_the_film
+    from dataset.tables.boundary_examples import boundary_examples, published_faults
+    from dataset.tables.coherence_examples import all_examples, counted
+    from dataset.tables.step_rows import past_the_film
 
     if corrected and not boundaries:
         raise click.UsageError("--corrected goes with --boundaries; the other form has no known fault")
@@ -108,8 +108,8 @@ def coherence(
 
 def _sharpest_frames(found: GivenData, rows: list[Example], folder: Path, *, force: bool) -> list[str]:
     """Write the pictures and name them in the rows; say which films are not here. Raises CannotWrite."""
-    from recipe_app.releases.coherence_frames import sharpest_frames
-    from recipe_app.releases.tables.coherence_examples import recording_of
+    from dataset.examples.coherence_frames import sharpest_frames
+    from dataset.tables.coherence_examples import recording_of
 
     absent: list[str] = []
     for row in rows:
@@ -133,7 +133,7 @@ def _boundary_frames(
     corrected: bool,
 ) -> tuple[list[Example], list[str]]:
     """Write the pictures; return the examples that they show, and which films are not here. Raises CannotWrite."""
-    from recipe_app.releases.coherence_frames import BoundaryFrames
+    from dataset.examples.coherence_frames import BoundaryFrames
 
     look, absent, written = BoundaryFrames(rows, corrected=corrected), list[str](), set[str]()
     for recording, film in _films(found, absent):
@@ -153,7 +153,7 @@ def _boundary_frames(
 
 def _films(found: GivenData, absent: list[str]) -> Iterator[tuple[str, OpenFilm]]:
     """Yield the films one after another; name those that are not here."""
-    from recipe_app.releases.given_films import open_film
+    from dataset.source.given_films import open_film
 
     recordings = [one.recording_id for one in found.data.annotations.recordings]
     with Bar(unit="films") as bar:

@@ -14,8 +14,8 @@ from storage.shell.outputs import check_output, written
 from storage.shell.progress import Bar
 
 if TYPE_CHECKING:
-    from recipe_app.releases.features.extractor import Extractor
-    from recipe_app.releases.given_films import OpenFilm
+    from dataset.features.extractor import Extractor
+    from dataset.source.given_films import OpenFilm
 
 
 @click.command()
@@ -52,8 +52,8 @@ def features(
     Example:
       kitchensync export features our-kitchens --out features
     """
-    from recipe_app.releases.features.extractor import load_extractor
-    from recipe_app.releases.given_films import open_film
+    from dataset.features.extractor import load_extractor
+    from dataset.source.given_films import open_film
     from storage.names import check_recording_id
 
     extractor, seconds = load_extractor(name), int(window)
@@ -89,7 +89,7 @@ def _one(
     """Write the vectors of a film unless they are there; return how many there are, and how many are empty."""
     import numpy as np
 
-    from recipe_app.releases.features.film_windows import film_vectors, windows_in
+    from dataset.features.film_windows import film_vectors, windows_in
     from storage.exports.arrays_file import ArraysFile, made_of
 
     name, extractor, seconds = how

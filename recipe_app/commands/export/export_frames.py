@@ -16,8 +16,8 @@ from storage.shell.output_options import OutputFolder, output
 from storage.shell.outputs import check_output, written
 
 if TYPE_CHECKING:
-    from recipe_app.releases.given_data import GivenData
-    from recipe_app.releases.tables.frame_rows import FilmOf
+    from dataset.source.film_pictures import FilmOf
+    from dataset.source.given_data import GivenData
     from task_graphs.formats.annotations import AnnotatedRecording
 
 TABLE, TRAINING = "frames.csv", "normal_training.csv"
@@ -57,8 +57,8 @@ def frames(
     Example:
       kitchensync export frames our-kitchens --every 30 --out frames
     """
-    from recipe_app.releases.given_films import film_of
-    from recipe_app.releases.tables.step_rows import past_the_film
+    from dataset.source.given_films import film_of
+    from dataset.tables.step_rows import past_the_film
 
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
@@ -86,7 +86,7 @@ def _training(found: GivenData, split: Path | None) -> list[AnnotatedRecording]:
 
 
 def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf], every: int) -> Iterator[str]:
-    from recipe_app.releases.tables.frame_rows import COLUMNS, frame_rows
+    from dataset.tables.frame_rows import COLUMNS, frame_rows
     from storage.privacy import UNKNOWN
 
     yield ",".join(COLUMNS) + "\n"
@@ -95,7 +95,7 @@ def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf],
 
 
 def _list(recordings: list[AnnotatedRecording], films: dict[str, FilmOf], every: int) -> Iterator[str]:
-    from recipe_app.releases.tables.frame_rows import TRAINING_COLUMNS, training_rows
+    from dataset.tables.frame_rows import TRAINING_COLUMNS, training_rows
 
     yield ",".join(TRAINING_COLUMNS) + "\n"
     for one in recordings:

@@ -15,8 +15,8 @@ from storage.shell.output_options import OutputFolder, output
 from storage.shell.outputs import write_into
 
 if TYPE_CHECKING:
-    from recipe_app.releases.given_data import GivenData
-    from recipe_app.releases.tables.localization import Split
+    from dataset.source.given_data import GivenData
+    from dataset.tables.localization import Split
 
 
 @click.command()
@@ -52,8 +52,8 @@ def localization(
     Example:
       kitchensync export localization captaincook4d --splits captaincook4d/data_splits --out localization
     """
-    from recipe_app.releases.tables.localization import Localization, faults_of, not_done
-    from recipe_app.releases.tables.step_rows import past_the_film
+    from dataset.tables.localization import Localization, faults_of, not_done
+    from dataset.tables.step_rows import past_the_film
 
     found = given(paths, numbering)
     parts, warnings = _read_splits(splits, found)
@@ -69,7 +69,7 @@ def localization(
 
 def _read_splits(folder: Path, found: GivenData) -> tuple[dict[str, Split], list[str]]:
     """Return `<type>/<kind>` -> split, and a line for each file that gives none. Raises BadGraph, UsageError."""
-    from recipe_app.releases.tables.localization import SPLIT_FILE, parse_split
+    from dataset.tables.localization import SPLIT_FILE, parse_split
     from task_graphs.formats.graph_files import read_text
 
     known = [one.recording_id for one in found.data.annotations.recordings]

@@ -13,7 +13,7 @@ from storage.shell.output_options import output_file
 from storage.shell.outputs import write_output
 
 if TYPE_CHECKING:
-    from recipe_app.releases.tables.seconds import Task
+    from dataset.tables.seconds import Task
 
 CATEGORIES = ("preparation", "temperature", "measurement", "timing", "technique")
 
@@ -65,9 +65,9 @@ def seconds(
     Example:
       kitchensync export seconds captaincook4d --task eer --out early.csv
     """
-    from recipe_app.releases.tables.csv_text import csv_text
-    from recipe_app.releases.tables.seconds import COLUMNS, SubSegments, with_several_categories
-    from recipe_app.releases.tables.step_rows import past_the_film
+    from dataset.tables.csv_text import csv_text
+    from dataset.tables.seconds import COLUMNS, SubSegments, with_several_categories
+    from dataset.tables.step_rows import past_the_film
 
     if category is not None and task != "ecr":
         raise click.UsageError("--category goes with --task ecr")

@@ -31,8 +31,8 @@ def steps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Pa
     Example:
       kitchensync export steps our-kitchens --out steps.csv
     """
-    from recipe_app.releases.tables.csv_text import csv_text
-    from recipe_app.releases.tables.step_rows import COLUMNS, past_the_film, step_rows
+    from dataset.tables.csv_text import csv_text
+    from dataset.tables.step_rows import COLUMNS, past_the_film, step_rows
 
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
@@ -57,7 +57,7 @@ def keysteps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     Example:
       kitchensync export keysteps our-kitchens --out keysteps.json
     """
-    from recipe_app.releases.tables.step_rows import key_steps, past_the_film
+    from dataset.tables.step_rows import key_steps, past_the_film
 
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
@@ -93,8 +93,8 @@ def prompts(
     Example:
       kitchensync export prompts our-kitchens --ask categories --out prompts.json
     """
-    from recipe_app.releases.tables.step_rows import CATEGORIES, past_the_film
-    from recipe_app.releases.tables.step_rows import prompts as ask_about
+    from dataset.tables.step_rows import CATEGORIES, past_the_film
+    from dataset.tables.step_rows import prompts as ask_about
 
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings

@@ -16,8 +16,8 @@ from storage.shell.given_path import given_path
 from storage.shell.output_options import output_file
 
 if TYPE_CHECKING:
-    from recipe_app.releases.given_data import GivenData
-    from recipe_app.releases.model_answers import ModelRequest
+    from dataset.examples.model_answers import ModelRequest
+    from dataset.source.given_data import GivenData
 
 Rows = list[dict[str, Any]]
 
@@ -87,8 +87,8 @@ def windows(
     Example:
       kitchensync export windows our-kitchens --sizes 2,3 --max-seconds 120 --out windows.json
     """
-    from recipe_app.releases.tables.step_rows import counted, past_the_film
-    from recipe_app.releases.tables.step_rows import windows as clips
+    from dataset.tables.step_rows import counted, past_the_film
+    from dataset.tables.step_rows import windows as clips
     from storage.shell.outputs import check_output
 
     sizes_wanted = _sizes(sizes)
@@ -127,7 +127,7 @@ def windows(
 
 
 def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> Rows:
-    from recipe_app.releases.grounding.object_questions import drawn, questions
+    from dataset.grounding.object_questions import drawn, questions
 
     names = {one.recording_id: one.activity_name for one in found.data.annotations.recordings}
     rows = [row for clip in clips for row in questions(clip, names[clip["recording"]])]
@@ -135,7 +135,7 @@ def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> 
 
 
 def _verified(found: GivenData, said: dict[str, Any], warnings: list[str]) -> Rows:
-    from recipe_app.releases.verified_rows import evidence_rows
+    from dataset.examples.verified_rows import evidence_rows
 
     rows, rejected, without = evidence_rows(found)
     said |= {"verified": _by_type(rows), "rejected": rejected}
@@ -160,7 +160,7 @@ def _in_parts(rows: Rows, split: dict[str, list[str]], said: dict[str, Any], war
 
 
 def _sent(found: GivenData, rows: Rows, warnings: list[str]) -> Rows:
-    from recipe_app.releases.consent_of_all import may_be_processed
+    from dataset.source.consent_of_all import may_be_processed
 
     agreed, lines = may_be_processed(found)
     warnings += lines
@@ -169,7 +169,7 @@ def _sent(found: GivenData, rows: Rows, warnings: list[str]) -> Rows:
 
 def _show(found: GivenData, rows: Rows, _out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
     """Return what would be sent; the judge gets each guess too, which is not known before."""
-    from recipe_app.releases.grounding.model_checks import evidence_prompt, guess_prompt
+    from dataset.grounding.model_checks import evidence_prompt, guess_prompt
 
     sent = _sent(found, rows, warnings)
     requests = [shown(named_server("questions"), _requests(sent, guess_prompt))]
@@ -181,7 +181,7 @@ def _show(found: GivenData, rows: Rows, _out: Path, said: dict[str, Any], warnin
 
 def _check(found: GivenData, rows: Rows, out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
     """Return the rows with what models said of those that may be sent."""
-    from recipe_app.releases.grounding import model_checks
+    from dataset.grounding import model_checks
 
     writer, judge = named_server("questions"), named_server("judge")
     sent = _sent(found, rows, warnings)
@@ -215,7 +215,7 @@ def _unread(rows: Rows, check: str) -> int:
 
 
 def _requests(rows: Rows, prompt: Callable[[dict[str, Any]], str]) -> list[ModelRequest]:
-    from recipe_app.releases.model_answers import ModelRequest
+    from dataset.examples.model_answers import ModelRequest
 
     return [ModelRequest(row["question_id"], prompt(row)) for row in rows]
 

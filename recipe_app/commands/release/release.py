@@ -19,9 +19,9 @@ from storage.shell.outputs import write_output
 from storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
 
 if TYPE_CHECKING:
-    from recipe_app.releases.cards.about import About
-    from recipe_app.releases.media_of_all import MediaOrder
-    from recipe_app.releases.release import Stated
+    from dataset.cards.about import About
+    from dataset.release.media_of_all import MediaOrder
+    from dataset.release.release import Stated
     from storage.batch.runner import Workforce
 
 RECORDINGS = Path("recordings")
@@ -103,8 +103,8 @@ def captaincook4d(
     Example:
       kitchensync release captaincook4d data --out our-kitchens
     """
-    from recipe_app.releases.data_set_folder import is_published
-    from recipe_app.releases.media_of_all import MediaOrder
+    from dataset.release.media_of_all import MediaOrder
+    from dataset.source.data_set_folder import is_published
     from storage.batch.runner import Workforce
 
     kinds, words = _media(media), _about(about)
@@ -126,7 +126,7 @@ def captaincook4d(
 
 
 def _about(path: Path | None) -> About:
-    from recipe_app.releases.cards.about import About, parse_about
+    from dataset.cards.about import About, parse_about
     from task_graphs.formats.graph_files import read_text
 
     return parse_about(read_text(path), path.name) if path else About()
@@ -135,7 +135,7 @@ def _about(path: Path | None) -> About:
 def _own(
     paths: tuple[Path, ...], order: MediaOrder, about: About, table: Path, stated: Stated, crew: Workforce
 ) -> dict[str, Any]:
-    from recipe_app.releases import release as writer
+    from dataset.release import release as writer
     from storage.names import recordings_in
     from storage.shell.progress import Bar
 
@@ -177,9 +177,9 @@ def _again(
     folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
 ) -> dict[str, Any]:
     """Release a published folder, with the corrections of the app that took it in, if one did."""
+    from dataset.release.release import other_files, release_again
     from recipe_app.commands.at_rest import memory, place_of
     from recipe_app.exchange import published
-    from recipe_app.releases.release import other_files, release_again
 
     files = published.files_of(folder)
     corrected: list[str] = []
@@ -219,7 +219,7 @@ def _show_release(out: Path, said: dict[str, Any]) -> None:
 
 
 def _media(text: str) -> tuple[str, ...]:
-    from recipe_app.releases.release_media import MEDIA
+    from dataset.release.release_media import MEDIA
 
     kinds = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if unknown := [kind for kind in kinds if kind not in MEDIA]:
@@ -228,7 +228,7 @@ def _media(text: str) -> tuple[str, ...]:
 
 
 def _numbering(table: Path) -> Any:
-    from recipe_app.releases.numbering import Numbering, parse_numbering
+    from dataset.source.numbering import Numbering, parse_numbering
 
     return parse_numbering(table.read_text(encoding="utf-8"), table.name) if table.exists() else Numbering()
 
@@ -253,9 +253,9 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
     Example:
       kitchensync release check our-kitchens --against data
     """
-    from recipe_app.releases.checks.check import check
-    from recipe_app.releases.checks.check_private import private_words
-    from recipe_app.releases.data_set_folder import is_published
+    from dataset.checks.check import check
+    from dataset.checks.check_private import private_words
+    from dataset.source.data_set_folder import is_published
     from storage.shell.progress import byte_bar
 
     if not (folder / "annotation_json").is_dir():

@@ -41,9 +41,9 @@ def push(folder: Path, to: str, data: Path, numbering: Path | None, without_cons
     Example:
       kitchensync release push our-kitchens --to hf://datasets/our-lab/our-kitchens --data data
     """
-    from recipe_app.releases.consent_of_all import NotAgreed, ask_for_all, keep_reason
-    from recipe_app.releases.data_set_folder import read_data_set
-    from recipe_app.releases.sums import SUMS, read_sums
+    from dataset.source.consent_of_all import NotAgreed, ask_for_all, keep_reason
+    from dataset.source.data_set_folder import read_data_set
+    from dataset.source.sums import SUMS, read_sums
     from storage.copies.derived import sent
     from storage.move.push import push as send
 
@@ -69,7 +69,7 @@ def push(folder: Path, to: str, data: Path, numbering: Path | None, without_cons
 
 
 def _numbering(folder: Path, table: Path | None) -> Any:
-    from recipe_app.releases.numbering import parse_numbering
+    from dataset.source.numbering import parse_numbering
 
     path = table or folder.with_name(f"{folder.name}.numbering.json")
     if not path.is_file():

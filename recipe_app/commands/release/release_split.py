@@ -17,7 +17,7 @@ from storage.shell.output_options import OutputFolder, output
 from storage.shell.outputs import write_into
 
 if TYPE_CHECKING:
-    from recipe_app.releases.splits.rule import Rule
+    from dataset.splits.rule import Rule
 
 KINDS = ("environment", "person", "recipes", "recordings", "steps", "type")
 PLACE = "data_splits"
@@ -68,9 +68,9 @@ def split(
     Example:
       kitchensync release split our-kitchens --kind person --ratio 0.6,0.2,0.2 --seed 1 --out our-kitchens/data_splits
     """
-    from recipe_app.releases.splits.rule import divide, normal_only
-    from recipe_app.releases.splits.split_findings import look_over
-    from recipe_app.releases.sums import refresh
+    from dataset.source.sums import refresh
+    from dataset.splits.rule import divide, normal_only
+    from dataset.splits.split_findings import look_over
 
     if corrected and (kind != "steps" or rule or ratio):
         raise click.UsageError("--corrected is for the published rule of steps: give --kind steps alone")
@@ -105,13 +105,13 @@ def _text(divided: Any) -> str:
 
 
 def _published() -> Rule:
-    from recipe_app.releases.splits.rule import Rule
+    from dataset.splits.rule import Rule
 
     return Rule("published")
 
 
 def _rule(rule: str | None, ratio: str | None, seed: int | None, corrected: bool) -> Rule | None:
-    from recipe_app.releases.splits.rule import Rule
+    from dataset.splits.rule import Rule
 
     if rule is not None and ratio is not None:
         raise click.UsageError("--rule and --ratio are two ways to say the same; give one of them")
@@ -141,7 +141,7 @@ def _shares(text: str) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def _values(path: Path) -> dict[str, list[str]]:
-    from recipe_app.releases.splits.kinds import PARTS
+    from dataset.splits.kinds import PARTS
     from task_graphs.formats.graph_files import read_text
     from task_graphs.formats.strict_json import Reader, load
 

@@ -14,7 +14,7 @@ from storage.shell.output_options import OutputFolder, output_file
 from storage.shell.outputs import write_into, write_output
 
 if TYPE_CHECKING:
-    from recipe_app.releases.given_data import GivenData
+    from dataset.source.given_data import GivenData
 
 
 @click.command()
@@ -36,8 +36,8 @@ def stats(
     Example:
       kitchensync release stats our-kitchens --html statistics.html --csv statistics
     """
-    from recipe_app.releases.statistics.statistics_numbers import statistics
-    from recipe_app.releases.statistics.statistics_page import as_page, as_tables
+    from dataset.statistics.statistics_numbers import statistics
+    from dataset.statistics.statistics_page import as_page, as_tables
 
     found = given((folder,), numbering)
     said = {**statistics(found.data, _steps(folder, found)), "warnings": found.warnings}

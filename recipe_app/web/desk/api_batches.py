@@ -11,12 +11,12 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
+from dataset.errors import NotNow
+from dataset.operations.events import consent_of
+from dataset.operations.kinds import Strict
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotNow
 from recipe_app.exchange.app_withdrawals import note_download
 from recipe_app.exchange.desk_batches import REFUSED, Row
-from recipe_app.operations.events import consent_of
-from recipe_app.operations.kinds import Strict
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.web.bodies import Id

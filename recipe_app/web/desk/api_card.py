@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from dataset.errors import NotNow
+from dataset.operations.kinds import Strict
 from recipe_app.cooking.cards import card_of, read_card
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotNow
-from recipe_app.operations.kinds import Strict
 from recipe_app.people.roles import Access
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools

@@ -11,15 +11,16 @@ from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from dataset.errors import BadOperation
+from dataset.operations.kinds import KINDS, checked
 from recipe_app.cooking import steering
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn
-from recipe_app.errors import BadOperation, NotAllowed
+from recipe_app.errors import NotAllowed
 from recipe_app.exchange import published
 from recipe_app.exchange.dump_pictures import frames_in
 from recipe_app.exchange.dumps import read_dump, take_in
 from recipe_app.exchange.published_graphs import shelve_graphs
-from recipe_app.operations.kinds import KINDS, checked
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.pseudonyms import check_pseudonym
 from recipe_app.people.roles import Access

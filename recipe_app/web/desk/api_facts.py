@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from dataset.operations.kinds import Strict
 from recipe_app.cooking import training
 from recipe_app.exchange import stated_facts
-from recipe_app.operations.kinds import Strict
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.web.door.access import Asking, Route, Tools

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from dataset.errors import NotNow
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotNow
 from recipe_app.people.roles import Access
 from recipe_app.web.bodies import LiveMark
 from recipe_app.web.desk.api_room import is_paused

@@ -10,9 +10,9 @@ from fastapi import Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from dataset.errors import NotNow
 from recipe_app.cooking import recipe_pictures
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotNow
 from recipe_app.people.roles import Access
 from recipe_app.store.shelf import Recipe, shelve
 from recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges, WrittenRecipe

@@ -8,11 +8,11 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from dataset.errors import NotNow
 from recipe_app.cooking import steering
 from recipe_app.cooking.capture_link import Capture
 from recipe_app.cooking.cards import cards_to_read
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotNow
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.web.bodies import Preflight, RoomControl

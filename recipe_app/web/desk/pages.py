@@ -14,17 +14,17 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
+from dataset.errors import NotNow
+from dataset.operations.events import consent_of, folder_of
+from dataset.operations.planned_steps import plan_of
+from dataset.operations.step_runs import began, spans, timeline
 from recipe_app.cooking import checklist, voices
 from recipe_app.cooking.cards import unread_card
 from recipe_app.cooking.checklist import is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotNow
 from recipe_app.exchange.app_withdrawals import note_download, proofs
 from recipe_app.exchange.folders import APP_FOLDER
 from recipe_app.exchange.stated_facts import AGES
-from recipe_app.operations.events import consent_of, folder_of
-from recipe_app.operations.planned_steps import plan_of
-from recipe_app.operations.step_runs import began, spans, timeline
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.store import oplog, tables

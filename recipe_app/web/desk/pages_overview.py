@@ -8,9 +8,9 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from sqlalchemy import ColumnElement, func, or_, select
 
+from dataset.operations.reduce import PHASES
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.exchange import published
-from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.app_records import roles_of

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from dataset.errors import NotNow
 from recipe_app.cooking import next_sessions, study_at_desk, training
-from recipe_app.errors import NotNow
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.study import progress

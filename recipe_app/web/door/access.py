@@ -17,7 +17,6 @@ from recipe_app.errors import NotAllowed
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.people.visitors import Tokens
-from recipe_app.store.room import require_room
 from recipe_app.web.door.request_bodies import (
     MAX_BODY,
     MAX_FORM,
@@ -28,6 +27,7 @@ from recipe_app.web.door.request_bodies import (
     stated_bytes,
     timely,
 )
+from storage.disk.room import require_room
 
 DEVICE_COOKIE = "ks_device"
 LOGIN_COOKIE = "ks_login"

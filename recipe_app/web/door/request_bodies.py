@@ -15,11 +15,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
-from recipe_app.errors import BadOperation, NotNow
-from recipe_app.store.room import require_room
+from dataset.errors import BadOperation, NotNow
 from recipe_app.web.door.networks import Lanes
 from recipe_app.web.door.strings_apart import NotStrings, strings_in
 from sensors.host_clock import host_ns
+from storage.disk.room import require_room
 from task_graphs.errors import RecipeError
 
 MAX_FORM = 1 << 12

@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from dataset.errors import BadOperation, NotNow
+from dataset.operations.kinds import Strict
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.recorded_evidence import evidence_of, told
-from recipe_app.errors import BadOperation, NotNow
-from recipe_app.operations.kinds import Strict
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.review.drawn_graphs import (

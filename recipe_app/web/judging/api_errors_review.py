@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from recipe_app.errors import NotNow
+from dataset.errors import NotNow
 from recipe_app.review.judged_answers import (
     ERRORS,
     agreement_of_answers,

@@ -7,14 +7,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from recipe_app.errors import BadOperation, NotAllowed, NotNow
-from recipe_app.operations.kinds import Strict
-from recipe_app.releases.data_set import numbered
-from recipe_app.releases.grounding.object_questions import drawn, questions
-from recipe_app.releases.numbering import Numbering
-from recipe_app.releases.own import OwnRecording
-from recipe_app.releases.own_set import cooked_of
-from recipe_app.releases.tables.step_rows import SIZES, windows
+from dataset.errors import BadOperation, NotNow
+from dataset.grounding.object_questions import drawn, questions
+from dataset.operations.kinds import Strict
+from dataset.source.data_set import numbered
+from dataset.source.numbering import Numbering
+from dataset.source.own import OwnRecording
+from dataset.source.own_set import cooked_of
+from dataset.tables.step_rows import SIZES, windows
+from recipe_app.errors import NotAllowed
 from recipe_app.review.film_evidence import (
     ASKED,
     EVIDENCE,

@@ -12,11 +12,12 @@ from typing import Annotated, Any
 from fastapi import Query
 from fastapi.responses import FileResponse, Response
 
+from dataset.errors import BadOperation, NotNow
+from dataset.operations.kinds import Strict
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import BadOperation, NotAllowed, NotNow
+from recipe_app.errors import NotAllowed
 from recipe_app.films.film_jobs import HEIGHTS
 from recipe_app.films.review_film import film_of, front_film_of
-from recipe_app.operations.kinds import Strict
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.review.marks import given_marks, touched_marks

@@ -9,12 +9,12 @@ from fastapi import Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from recipe_app.annotation.accept import accept
-from recipe_app.errors import BadOperation, NotNow
-from recipe_app.narration.narrations import drawn
-from recipe_app.operations.kinds import OpId, Strict
+from dataset.annotation.accept import accept
+from dataset.errors import BadOperation, NotNow
+from dataset.narration.narrations import drawn
+from dataset.operations.kinds import OpId, Strict
+from dataset.source.own import OwnRecording
 from recipe_app.people.roles import Access
-from recipe_app.releases.own import OwnRecording
 from recipe_app.review.mark_versions import keep_marks
 from recipe_app.review.marks import (
     ACCEPTED,

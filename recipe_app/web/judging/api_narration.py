@@ -9,9 +9,7 @@ from fastapi import Request
 from fastapi.responses import FileResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.narration.hear import hear
-from recipe_app.narration.narrations import (
+from dataset.narration.narrations import (
     NARRATED,
     SUBMITTED,
     Name,
@@ -20,10 +18,12 @@ from recipe_app.narration.narrations import (
     keep_narrations,
     narrations_of,
 )
-from recipe_app.narration.sounds import add_part, ending_of, finish, sound_begun, sound_file
+from dataset.narration.sounds import add_part, ending_of, finish, sound_begun, sound_file
+from dataset.narration.spoken import parse
+from dataset.operations.kinds import OpId, Strict
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.narration.hear import hear
 from recipe_app.narration.speech_server import speech_server
-from recipe_app.narration.spoken import parse
-from recipe_app.operations.kinds import OpId, Strict
 from recipe_app.people.roles import Access
 from recipe_app.review.marks import annotation_of
 from recipe_app.web.desk.pages import render

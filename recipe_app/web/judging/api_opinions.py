@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends
 from pydantic import Field
 
-from recipe_app.errors import BadOperation
-from recipe_app.operations.kinds import Strict
-from recipe_app.releases.data_set import numbered
-from recipe_app.releases.numbering import Numbering
-from recipe_app.releases.own import OwnRecording
-from recipe_app.releases.own_set import cooked_of
-from recipe_app.releases.tables.coherence_examples import all_examples
+from dataset.errors import BadOperation
+from dataset.operations.kinds import Strict
+from dataset.source.data_set import numbered
+from dataset.source.numbering import Numbering
+from dataset.source.own import OwnRecording
+from dataset.source.own_set import cooked_of
+from dataset.tables.coherence_examples import all_examples
 from recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_all
 from recipe_app.review.opinions import (
     ASKED,

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from recipe_app.errors import NotNow
-from recipe_app.operations.kinds import OpId, Strict
-from recipe_app.releases.own import OwnRecording
+from dataset.errors import NotNow
+from dataset.operations.kinds import OpId, Strict
+from dataset.source.own import OwnRecording
 from recipe_app.review.question_rounds import (
     ASKED,
     QUESTIONS,

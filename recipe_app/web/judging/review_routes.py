@@ -15,9 +15,9 @@ from fastapi import Depends, Request
 from fastapi.responses import Response
 from pydantic import Field
 
+from dataset.errors import BadOperation
+from dataset.operations.kinds import OpId, Strict
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import BadOperation
-from recipe_app.operations.kinds import OpId, Strict
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import HOLDERS, Access
 from recipe_app.review.judged_answers import GivenAnswer

@@ -9,8 +9,9 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
+from dataset.errors import BadOperation
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import BadOperation, NotAllowed
+from recipe_app.errors import NotAllowed
 from recipe_app.exchange.app_withdrawals import FORGOTTEN, note_dump, to_forget
 from recipe_app.exchange.dumps import site_of
 from recipe_app.people.accounts import Visitor

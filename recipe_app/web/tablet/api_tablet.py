@@ -10,6 +10,7 @@ from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from dataset.errors import NotNow
 from recipe_app.cooking import (
     checklist,
     mise_en_place,
@@ -23,7 +24,6 @@ from recipe_app.cooking.capture_link import FRESH_NS
 from recipe_app.cooking.choosing import frozen, help_for
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn
-from recipe_app.errors import NotNow
 from recipe_app.exchange.dumps import keep_voice
 from recipe_app.exchange.intake import Sender
 from recipe_app.exchange.stated_facts import RECIPE, latest

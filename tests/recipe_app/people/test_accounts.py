@@ -10,7 +10,8 @@ import pytest
 from argon2 import PasswordHasher, extract_parameters
 from sqlalchemy import insert
 
-from recipe_app.errors import BadOperation, NotAllowed, TooOften
+from dataset.errors import BadOperation
+from recipe_app.errors import NotAllowed, TooOften
 from recipe_app.people.accounts import Accounts
 from recipe_app.people.attempts import AT_ONCE, Bucket
 from recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest

@@ -1,0 +1,1 @@
+"""Annotations, data sets made of recordings, their exports, splits, statistics and measures."""

@@ -1,0 +1,243 @@
+"""Keep what annotators marked in a recording, and accept one version as its step times."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from dataset.annotation.forms.frame_times import is_rate, region_of
+from dataset.annotation.forms.marked_steps import MarkedFilm, Uncounted, marked_frames
+from dataset.annotation.forms.narration import SpokenRegion, is_transcription, spoken_regions
+from dataset.annotation.forms.server_export import Annotation, Task, parse_export
+from dataset.annotation.forms.timed_marks import task_of_marks
+from dataset.annotation.labels import labels_of
+from dataset.annotation.read_file import marked_in, read_bytes
+from dataset.narration.narrations import keep_narrations
+from dataset.source.own import OwnRecording
+from storage.annotation_folder import (
+    ACCEPTED,
+    ACCEPTED_SCHEMA,
+    FILMS,
+    FILMS_SCHEMA,
+    add_version,
+    editing,
+    read_annotations,
+    versions,
+    write_annotations,
+)
+from task_graphs.errors import RecipeError
+from task_graphs.formats.strict_json import Reader
+
+
+class NotAcceptable(RecipeError):
+    """An annotation that cannot become a recording's step times, with what and where."""
+
+
+@dataclass(frozen=True)
+class KeptVersions:
+    """What became of the annotations of one task: new versions by number, and those that were there."""
+
+    new: dict[int, int]
+    same: dict[int, int]
+
+
+def keep(recording: Path, task: Task, source: str) -> KeptVersions:
+    """Keep every annotation of a task as it came, cancelled ones too; the same again changes nothing.
+
+    `source` says where they come from: a server and project, or a file.
+    """
+    kept = KeptVersions({}, {})
+    for one in task.annotations:
+        content = {
+            "source": source,
+            "task": task.id,
+            "annotation": one.id,
+            "author": one.by,
+            "was_cancelled": one.was_cancelled,
+            "kept_utc_ns": time.time_ns(),
+            "film": {
+                "fps": task.fps,
+                "frames": task.frames,
+                "proxy_sha256": task.data.get("proxy_sha256"),
+            },
+            "raw": one.raw,
+        }
+        number, is_new = add_version(recording, content)
+        (kept.new if is_new else kept.same)[one.id] = number
+    return kept
+
+
+def keep_file(own: OwnRecording, file: Path) -> KeptVersions:
+    """Keep the annotations that a file has of a recording. Raises BadGraph, NotAcceptable."""
+    name, marked = own.recording.id, marked_in(file)
+    if marked is None:
+        tasks = parse_export(read_bytes(file), file.name)
+    else:
+        tasks = [task_of_marks(one, own.frames.fps, len(own.frames)) for one in marked]
+    for task in tasks:
+        if task.recording == name:
+            return keep(own.recording.path, task, file.name)
+    raise NotAcceptable(f"{file.name}: has nothing of the recording {name}; give its own export")
+
+
+def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Make the newest version of an annotation the step times of a recording; return what was written.
+
+    `films` are hashes of films that were not handed out but shown here.
+    Raises NotAcceptable, and then nothing changed.
+    """
+    place = f"annotation {annotation}"
+    number, version = _whole_version(own, annotation, films, place)
+    labels = _nodes(own)
+    steps = [
+        {"node": labels[label], "start_frame": start, "end_frame": end}
+        for label, spans in sorted(_frames(own, version, place, labels).items())
+        for start, end in spans
+    ]
+    if not steps:
+        raise NotAcceptable(f"{place}: holds no step; accept another one")
+    done = {one["node"] for one in steps}
+    touched = [int(node) for node, step in own.state["steps"].items() if step["state"] == "done"]
+    with editing(own.recording.path):
+        before = read_annotations(own.recording.path, ACCEPTED, ACCEPTED_SCHEMA)
+        if before is not None and before["version"] == number:
+            return before
+        content = {
+            "schema": ACCEPTED_SCHEMA,
+            "version": number,
+            "annotation": annotation,
+            "author": version["author"],
+            "source": version["source"],
+            "accepted_utc_ns": time.time_ns(),
+            "fps": str(own.frames.fps),
+            "frames": len(own.frames),
+            "steps": sorted(steps, key=lambda one: (one["node"], one["start_frame"])),
+            "touched_not_marked": sorted(node for node in touched if node not in done),
+            "earlier": _earlier(before),
+        }
+        write_annotations(own.recording.path, ACCEPTED, content)
+    return content
+
+
+def accept_narrations(own: OwnRecording, annotation: int) -> dict[str, Any] | None:
+    """Keep what an annotation says was spoken as the narrations of its author; return what is kept.
+
+    None where it is no transcription. The newest version counts. Raises NotAcceptable, and then nothing changed.
+    """
+    place = f"annotation {annotation}"
+    _, version = _whole_version(own, annotation, frozenset(), place)
+    one = _annotation(version, place)
+    if not is_transcription(one):
+        return None
+    findings: list[Uncounted] = []
+    nodes, fps = _nodes(own), own.frames.fps
+    said = spoken_regions(one, nodes, findings, Reader(own.recording.id))
+    _refuse(findings)
+    if not said:
+        raise NotAcceptable(f"{place}: holds no text; accept another one")
+    film = {
+        "fps": [fps.numerator, fps.denominator],
+        "frames": len(own.frames),
+        "sha256": version["film"]["proxy_sha256"],
+    }
+    told = [_narration(region, nodes[region.label], own) for region in said]
+    told.sort(key=itemgetter("frame", "narration"))
+    kept = keep_narrations(own.recording.path, version["author"], film, told)
+    return {"version": kept, "author": version["author"], "narrations": told}
+
+
+def _narration(region: SpokenRegion, node: int, own: OwnRecording) -> dict[str, Any]:
+    first, last = region_of(region.start_s, region.end_s, own.frames.fps)
+    most = len(own.frames) - 1
+    return {
+        "narration": hashlib.sha256(f"{region.region} {node}".encode()).hexdigest()[:16],
+        "frame": min(first - 1, most),
+        "end_frame": min(last - 1, most),
+        "node": node,
+        "text": region.text,
+        "source": "typed",
+    }
+
+
+def _whole_version(
+    own: OwnRecording, annotation: int, films: frozenset[str], place: str
+) -> tuple[int, dict[str, Any]]:
+    """Return the newest version of an annotation that was finished, in our film. Raises NotAcceptable."""
+    number, version = _version(own.recording.path, annotation)
+    if version["was_cancelled"]:
+        raise NotAcceptable(f"{place}: was cancelled by its annotator; accept another one")
+    _check_film(own, version["film"], films, place)
+    return number, version
+
+
+def _nodes(own: OwnRecording) -> dict[str, int]:
+    return {label: node for node, label in labels_of(own.state["recording"]).items()}
+
+
+def _version(recording: Path, annotation: int) -> tuple[int, dict[str, Any]]:
+    found = {number: one for number, one in versions(recording).items() if one["annotation"] == annotation}
+    if found:
+        return max(found.items())
+    known = ", ".join(sorted({str(one["annotation"]) for one in versions(recording).values()})) or "none"
+    raise NotAcceptable(
+        f"{recording.name}: no annotation {annotation} is kept, there are: {known}; "
+        "run `kitchensync annotate pull`, or give the exported file with --file"
+    )
+
+
+def _earlier(before: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return what was accepted before, without its steps: those are in its version."""
+    if before is None:
+        return []
+    kept = ("version", "annotation", "author", "accepted_utc_ns")
+    return [*before["earlier"], {key: before[key] for key in kept}]
+
+
+def _check_film(own: OwnRecording, film: dict[str, Any], films: frozenset[str], place: str) -> None:
+    """Refuse frames that were counted in another film than ours. Raises NotAcceptable."""
+    if film["fps"] is None or not is_rate(film["fps"], own.frames.fps):
+        raise NotAcceptable(
+            f"{place}: region at another rate: {film['fps']} frames a second, the film has {own.frames.fps}; "
+            "annotate the film that `kitchensync annotate export` writes"
+        )
+    if film["frames"] != len(own.frames):
+        raise NotAcceptable(
+            f"{place}: its film has {film['frames']} frames, that of {own.recording.id} {len(own.frames)}; "
+            "annotate the film that `kitchensync annotate export` writes"
+        )
+    handed_out = read_annotations(own.recording.path, FILMS, FILMS_SCHEMA) or {"films": []}
+    known = films | {one["sha256"] for one in handed_out["films"]}
+    if film["proxy_sha256"] is not None and film["proxy_sha256"] not in known:
+        raise NotAcceptable(
+            f"{place}: film of another hash: {film['proxy_sha256']} was never written of {own.recording.id}; "
+            "annotate the film that `kitchensync annotate export` writes"
+        )
+
+
+def _frames(
+    own: OwnRecording, version: dict[str, Any], place: str, labels: Iterable[str]
+) -> dict[str, list[tuple[int, int]]]:
+    """Return label -> first and last frame of every region. Raises NotAcceptable where one cannot count."""
+    findings: list[Uncounted] = []
+    one = _annotation(version, place)
+    film = MarkedFilm(own.frames.fps, len(own.frames), frozenset(labels))
+    found = marked_frames(one, film, findings, Reader(own.recording.id))
+    _refuse(findings)
+    return found
+
+
+def _annotation(version: dict[str, Any], place: str) -> Annotation:
+    return Annotation(
+        version["annotation"], version["author"], False, version["raw"].get("result") or [], place
+    )
+
+
+def _refuse(findings: list[Uncounted]) -> None:
+    if findings:
+        named = "; ".join(f"{finding.word}: {finding.where}" for finding in findings)
+        raise NotAcceptable(f"{named}; correct it in the tool, then pull again")

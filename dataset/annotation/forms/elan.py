@@ -1,0 +1,163 @@
+"""ELAN's files (.eaf): steps on tiers on which none overlaps another, whole milliseconds.
+
+Nanoseconds stand in a second file, by the number of the annotation; they count where ELAN did not move it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from dataset.annotation.forms.label_config import parse_xml
+from dataset.annotation.forms.timed_marks import NOBODY, Marked, TimedMark
+from sensors.untrusted_json import BadJson, parse_object
+from task_graphs.errors import BadGraph
+
+TIMES = ".times.json"
+"""Behind the name of an .eaf: the name of its nanoseconds."""
+SCHEMA = "elan-times/1"
+PROXY = "kitchensync.proxy_sha256"
+_NS_IN_MS = 10**6
+_SCHEMA_PLACE = "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"
+
+
+def write_elan(marked: Marked, film: str, *, utc_s: int) -> tuple[bytes, bytes]:
+    """Return an .eaf and its nanoseconds; `film` is the path of the film from where the .eaf lies."""
+    ordered = sorted(marked.marks, key=lambda one: (one.start_ns, one.end_ns))
+    numbered = [(f"a{number}", one) for number, one in enumerate(ordered, 1)]
+    root = Element("ANNOTATION_DOCUMENT", AUTHOR="", DATE=_date(utc_s), FORMAT="3.0", VERSION="3.0")
+    root.set(_SCHEMA_PLACE, "http://www.mpi.nl/tools/elan/EAFv3.0.xsd")
+    header = SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
+    SubElement(header, "MEDIA_DESCRIPTOR", MEDIA_URL=film, RELATIVE_MEDIA_URL=film, MIME_TYPE="video/mp4")
+    for name, text in ((PROXY, marked.proxy_sha256 or ""), ("lastUsedAnnotationId", str(len(numbered)))):
+        SubElement(header, "PROPERTY", NAME=name).text = text
+    slots = _slots(root, numbered)
+    for name, tier in _tiers(numbered):
+        _write_tier(root, name, tier, slots)
+    SubElement(root, "LINGUISTIC_TYPE", LINGUISTIC_TYPE_ID="step", TIME_ALIGNABLE="true",
+               GRAPHIC_REFERENCES="false")  # fmt: skip
+    indent(root)
+    exact = {number: [one.start_ns, one.end_ns] for number, one in numbered}
+    times = json.dumps({"schema": SCHEMA, "ns": exact}, indent=1) + "\n"
+    return tostring(root, encoding="utf-8", xml_declaration=True) + b"\n", times.encode()
+
+
+def _date(utc_s: int) -> str:
+    return datetime.fromtimestamp(utc_s, UTC).isoformat()
+
+
+def _ms(one: TimedMark) -> tuple[int, int]:
+    """Return whole milliseconds; ELAN knows no annotation without length."""
+    start = _round(one.start_ns)
+    return start, max(start + 1, _round(one.end_ns))
+
+
+def _round(ns: int) -> int:
+    return (ns + _NS_IN_MS // 2) // _NS_IN_MS
+
+
+def _slots(root: Element, numbered: list[tuple[str, TimedMark]]) -> dict[tuple[str, int], str]:
+    """Write all time slots in order of time; return the name of each annotation's start (0) and end (1)."""
+    order = SubElement(root, "TIME_ORDER")
+    ends = sorted((_ms(one)[side], number, side) for number, one in numbered for side in (0, 1))
+    found = {}
+    for place, (at_ms, number, side) in enumerate(ends, 1):
+        SubElement(order, "TIME_SLOT", TIME_SLOT_ID=f"ts{place}", TIME_VALUE=str(at_ms))
+        found[number, side] = f"ts{place}"
+    return found
+
+
+def _tiers(numbered: list[tuple[str, TimedMark]]) -> Iterable[tuple[str, list[tuple[str, TimedMark]]]]:
+    """Give every person tiers, as many as that no two annotations of one overlap."""
+    for by in sorted({one.by for _, one in numbered}):
+        tiers: list[list[tuple[str, TimedMark]]] = [[]]
+        for number, one in numbered:
+            if one.by != by:
+                continue
+            free = (tier for tier in tiers if not tier or _ms(tier[-1][1])[1] <= _ms(one)[0])
+            tier = next(free, None)
+            if tier is None:
+                tiers.append(tier := [])
+            tier.append((number, one))
+        for place, tier in enumerate(tiers, 1):
+            yield " ".join(["steps of", by, *([str(place)] if place > 1 else [])]), tier
+
+
+def _write_tier(
+    root: Element, name: str, tier: list[tuple[str, TimedMark]], slots: dict[tuple[str, int], str]
+) -> None:
+    by = tier[0][1].by if tier else ""
+    made = SubElement(root, "TIER", TIER_ID=name, LINGUISTIC_TYPE_REF="step", ANNOTATOR=by)
+    for number, one in tier:
+        inner = SubElement(SubElement(made, "ANNOTATION"), "ALIGNABLE_ANNOTATION", ANNOTATION_ID=number)
+        for side in (0, 1):
+            inner.set(f"TIME_SLOT_REF{side + 1}", slots[number, side])
+        SubElement(inner, "ANNOTATION_VALUE").text = one.label
+
+
+def parse_elan(content: bytes, times: bytes | None, name: str) -> Marked:
+    """Read an .eaf, its nanoseconds too where they are there. Raises BadGraph."""
+    root = parse_xml(content, name)
+    if root.tag != "ANNOTATION_DOCUMENT":
+        raise BadGraph(name, "", "is no ELAN file")
+    exact = _exact(times, f"{name}{TIMES}") if times else {}
+    slots = {
+        str(slot.get("TIME_SLOT_ID")): _whole(slot.get("TIME_VALUE"), name) for slot in root.iter("TIME_SLOT")
+    }
+    marks = [
+        _mark(one, tier, slots, exact, name)
+        for tier in root.iter("TIER")
+        for one in tier.iter("ALIGNABLE_ANNOTATION")
+    ]
+    media = next((one.get("MEDIA_URL", "") for one in root.iter("MEDIA_DESCRIPTOR")), "")
+    stem = PurePosixPath(unquote(media)).stem or name.removesuffix(".eaf")
+    proxy = next((one.text for one in root.iter("PROPERTY") if one.get("NAME") == PROXY), None)
+    return Marked(stem, tuple(marks), proxy or None)
+
+
+def _whole(text: str | None, name: str) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 12:
+        raise BadGraph(name, "TIME_SLOT", f"{text[:20]!r} is no number of milliseconds")
+    return int(text)
+
+
+def _mark(
+    one: Element,
+    tier: Element,
+    slots: dict[str, int | None],
+    exact: dict[str, list[int]],
+    name: str,
+) -> TimedMark:
+    number = str(one.get("ANNOTATION_ID", "?"))
+    ends = [slots.get(str(one.get(f"TIME_SLOT_REF{side}"))) for side in (1, 2)]
+    if ends[0] is None or ends[1] is None:
+        raise BadGraph(name, f"annotation {number}", "has no time; align it in ELAN")
+    label = (one.findtext("ANNOTATION_VALUE") or "").strip()
+    by = tier.get("ANNOTATOR") or tier.get("PARTICIPANT") or NOBODY
+    place = f"annotation {number}"
+    kept = exact.get(number)
+    if kept is not None:
+        found = TimedMark(label, kept[0], kept[1], by, place)
+        if _ms(found) == (ends[0], ends[1]):
+            return found
+    return TimedMark(label, ends[0] * _NS_IN_MS, ends[1] * _NS_IN_MS, by, place)
+
+
+def _exact(content: bytes, name: str) -> dict[str, list[int]]:
+    try:
+        found: Any = parse_object(content).get("ns")
+    except BadJson as error:
+        raise BadGraph(name, "", str(error)) from error
+    if not isinstance(found, dict):
+        raise BadGraph(name, "", "holds no times")
+    for number, ends in found.items():
+        if not (isinstance(ends, list) and len(ends) == 2 and all(type(one) is int for one in ends)):
+            raise BadGraph(name, number, "not two times in nanoseconds")
+    return found

@@ -1,0 +1,139 @@
+"""The regions of an export as spans of steps in seconds; what cannot count is named, with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dataset.annotation.forms.agreement_of_people import agreement
+from dataset.annotation.forms.frame_times import span_s
+from dataset.annotation.forms.server_export import Annotation, Task
+from task_graphs.formats.strict_json import Reader
+
+Spans = dict[str, list[tuple[float, float]]]
+"""label -> [from, to) in seconds, in time order."""
+TIMELINE = "timelinelabels"
+
+
+@dataclass(frozen=True, slots=True)
+class Uncounted:
+    """What does not count in an annotation, or what one lacks: a word, and where."""
+
+    word: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedFilm:
+    """What regions are held to: pictures a second, how many, and the labels there are (None: not known)."""
+
+    fps: Fraction
+    frames: int | None
+    labels: frozenset[str] | None
+
+
+@dataclass
+class Steps:
+    """What was marked in one film: spans by person, those of the prediction, and what was left out."""
+
+    annotators: dict[str, Spans] = field(default_factory=dict)
+    annotation_of: dict[str, int] = field(default_factory=dict)
+    "Which annotation of a person counts."
+    prediction: Spans = field(default_factory=dict)
+    findings: list[Uncounted] = field(default_factory=list)
+    ignored: list[int] = field(default_factory=list)
+    empty: list[int] = field(default_factory=list)
+
+    def said(self, duration_s: float | None) -> dict[str, Any]:
+        """Return it as an object of JSON."""
+        people = list(self.annotators.values())
+        return {
+            "annotators": self.annotators,
+            "prediction": self.prediction,
+            "problems": sorted(one.word for one in self.findings),
+            "findings": [{"word": one.word, "where": one.where} for one in self.findings],
+            "ignored_annotations": self.ignored,
+            "empty_annotations": self.empty,
+            "agreement": agreement(people[0], people[1], duration_s) if len(people) > 1 else None,
+        }
+
+
+def read_steps(task: Task, film: MarkedFilm, read: Reader) -> Steps:
+    """Read the spans of one task. Raises BadGraph."""
+    steps = Steps()
+    if task.prediction is not None:
+        steps.prediction = _spans(task.prediction, film, steps.findings, read)
+    for one in task.annotations:
+        if one.was_cancelled:
+            steps.ignored.append(one.id)
+        elif not one.result:
+            steps.empty.append(one.id)
+        else:
+            _add(one, film, steps, read)
+    return steps
+
+
+def _add(one: Annotation, film: MarkedFilm, steps: Steps, read: Reader) -> None:
+    """Add what a person marked; of two annotations by one person the later one counts."""
+    if one.by in steps.annotators:
+        steps.findings.append(Uncounted("two annotations by one person", one.place))
+        steps.ignored.append(steps.annotation_of[one.by])
+    spans = _spans(one, film, steps.findings, read)
+    steps.annotators[one.by], steps.annotation_of[one.by] = spans, one.id
+    if any(entry.get("type") == TIMELINE for entry in one.result):
+        lacking = [label for label in steps.prediction if label not in spans]
+        steps.findings += [Uncounted("step without region", f"{one.place} {label}") for label in lacking]
+
+
+def _spans(one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader) -> Spans:
+    marked = marked_frames(one, film, findings, read)
+    return {label: [span_s(*frames, film.fps) for frames in marked[label]] for label in sorted(marked)}
+
+
+def marked_frames(
+    one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader
+) -> dict[str, list[tuple[int, int]]]:
+    """Return label -> first and last frame of the regions that count, in time order; add what does not count.
+
+    Raises BadGraph.
+    """
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for entry in one.result:
+        if entry.get("type") != TIMELINE:
+            continue
+        place = f"{one.place} region {entry.get('id', '?')}"
+        value = read.object(entry.get("value"), place)
+        labels = [read.text(label, place) for label in read.array(value.get(TIMELINE, []), place)]
+        for start, end in _ranges(value, place, read):
+            if word := _wrong(start, end, labels, film):
+                findings.append(Uncounted(word, place))
+                continue
+            for label in labels:
+                spans.setdefault(label, []).append((start, end))
+    return {label: sorted(found) for label, found in spans.items()}
+
+
+def _ranges(value: dict[str, Any], place: str, read: Reader) -> Iterator[tuple[int, int]]:
+    for one in read.array(value.get("ranges"), f"{place} ranges"):
+        span = read.object(one, f"{place} ranges")
+        if span.get("enabled") is not False:
+            yield _frame(span.get("start"), place, read), _frame(span.get("end"), place, read)
+
+
+def _frame(value: Any, place: str, read: Reader) -> int:
+    return read.whole(int(value) if isinstance(value, float) and value.is_integer() else value, place)
+
+
+def _wrong(start: int, end: int, labels: list[str], film: MarkedFilm) -> str:
+    """Say why a region does not count; nothing where it does."""
+    if not labels:
+        return "region without label"
+    if film.labels is not None and not film.labels.issuperset(labels):
+        return "unknown label"
+    if end < start:
+        return "end before start"
+    if start < 1:
+        return "region before the first frame"
+    return "region past the end" if film.frames is not None and end > film.frames else ""

@@ -1,0 +1,113 @@
+"""A Label Studio server's export in its form JSON: tasks with annotations and predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataset.annotation.forms.frame_times import MOST_FPS
+from sensors.untrusted_json import BadJson, parse_json
+from task_graphs.errors import BadGraph
+from task_graphs.formats.strict_json import Reader, refuse_half_letters
+
+MOST_BYTES = 256 << 20
+Result = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What one person marked in one film, or a program (a prediction); `result` as the server has it."""
+
+    id: int
+    by: str
+    was_cancelled: bool
+    result: Result
+    place: str
+    raw: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One film to annotate; `frames` and `fps` are what the task says of it."""
+
+    id: int
+    recording: str
+    frames: int | None
+    fps: float | None
+    annotations: tuple[Annotation, ...]
+    prediction: Annotation | None
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def parse_export(content: bytes, name: str) -> list[Task]:
+    """Read the tasks of an export. Raises BadGraph."""
+    read = Reader(name)
+    try:
+        found = parse_json(content, most_bytes=MOST_BYTES)
+    except BadJson as error:
+        raise BadGraph(name, "", str(error)) from error
+    refuse_half_letters(found, content.decode(), name)
+    return tasks_of(read.array(found, ""), name)
+
+
+def tasks_of(found: list[Any], name: str) -> list[Task]:
+    """Read tasks as the server gives them; each recording has one. Raises BadGraph."""
+    read = Reader(name)
+    tasks = [_task(one, f"task {number}", read) for number, one in enumerate(found, 1)]
+    seen: dict[str, int] = {}
+    for task in tasks:
+        if task.recording in seen:
+            why = f"recording {task.recording} is in task {seen[task.recording]} too; delete one of them"
+            raise read.fail(f"task {task.id}", why)
+        seen[task.recording] = task.id
+    return tasks
+
+
+def _task(value: Any, place: str, read: Reader) -> Task:
+    one = read.object(value, place)
+    if "data" not in one:
+        why = "is in the form JSON_MIN, which drops predictions and what was cancelled; export as JSON"
+        raise read.fail(place, why if _is_flat(one) else "has no data")
+    place = f"task {one.get('id', place[5:])}"
+    data = read.object(one["data"], f"{place} data")
+    frames = data.get("frames")
+    fps = data.get("fps")
+    return Task(
+        id=read.whole(one.get("id", 0), f"{place} id"),
+        recording=read.label(data.get("recording_id", data.get("title")), f"{place} recording_id"),
+        frames=None if frames is None else read.whole(frames, f"{place} frames"),
+        fps=_number(fps, f"{place} fps", read) if fps is not None else None,
+        annotations=tuple(_many(one, "annotations", place, read)),
+        prediction=next(iter(_many(one, "predictions", place, read)), None),
+        data=data,
+    )
+
+
+def _is_flat(one: dict[str, Any]) -> bool:
+    return bool({"annotation_id", "annotator", "recording_id", "video", "video_url"} & one.keys())
+
+
+def _many(task: dict[str, Any], key: str, place: str, read: Reader) -> list[Annotation]:
+    """Read annotations or predictions; servers of today give only the numbers of predictions."""
+    found = read.array(task.get(key) or [], f"{place} {key}")
+    return [
+        _annotation(one, f"{place} {key[:-1]} {number}", read)
+        for number, one in enumerate(found, 1)
+        if not (key == "predictions" and type(one) is int)
+    ]
+
+
+def _annotation(value: Any, place: str, read: Reader) -> Annotation:
+    one = read.object(value, place)
+    number = read.whole(one.get("id", 0), f"{place} id")
+    place = f"{place.rpartition(' ')[0]} {number}" if number else place
+    result = [read.object(entry, place) for entry in read.array(one.get("result") or [], place)]
+    by = one.get("completed_by", "")
+    by = by.get("id", by.get("email", "")) if isinstance(by, dict) else by
+    return Annotation(number, str(by), one.get("was_cancelled") is True, result, place, one)
+
+
+def _number(value: Any, place: str, read: Reader) -> float:
+    if type(value) in (int, float) and 1 <= value <= MOST_FPS:
+        return float(value)
+    raise read.fail(place, f"not a number of frames a second, 1 to {MOST_FPS}")

@@ -1,0 +1,90 @@
+"""A file that an annotation tool wrote, as what is in it by recording."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dataset.annotation.forms.elan import TIMES, parse_elan
+from dataset.annotation.forms.frame_times import is_rate, rate_near
+from dataset.annotation.forms.label_config import parse_labels
+from dataset.annotation.forms.marked_steps import TIMELINE, MarkedFilm, Steps, read_steps
+from dataset.annotation.forms.narration import read_narration
+from dataset.annotation.forms.server_export import MOST_BYTES, Task, parse_export
+from dataset.annotation.forms.timed_marks import Marked, parse_via, steps_of
+from task_graphs.errors import BadGraph
+from task_graphs.formats.strict_json import Reader
+
+
+def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str, Any]:
+    """Return `fps` and `recordings` of an export; without `fps` the rate is what the tasks say.
+
+    Raises BadGraph.
+    """
+    labels = parse_labels(read_bytes(config), config.name) if config else None
+    if (found := marked_in(path)) is not None:
+        return _in_seconds(found, labels, fps)
+    tasks = parse_export(read_bytes(path), path.name)
+    read = Reader(path.name)
+    fps = fps or _rate(tasks, read)
+    return {
+        "fps": str(fps) if fps else None,
+        "recordings": {task.recording: _recording(task, fps, labels, read) for task in tasks},
+        "other_rates": [task.recording for task in tasks if fps and is_other_rate(task, fps)],
+    }
+
+
+def marked_in(path: Path) -> list[Marked] | None:
+    """Return what a file of ELAN or VIA marks in seconds; None of a file of another kind. Raises BadGraph."""
+    if path.suffix == ".eaf":
+        times = path.with_name(path.name + TIMES)
+        return [parse_elan(read_bytes(path), read_bytes(times) if times.exists() else None, path.name)]
+    return parse_via(read_bytes(path), path.name) if path.suffix == ".csv" else None
+
+
+def _in_seconds(found: list[Marked], labels: frozenset[str] | None, fps: Fraction | None) -> dict[str, Any]:
+    said = {
+        one.recording: {"duration_s": None, **steps_of(one, labels).said(None), "audio": {}} for one in found
+    }
+    return {"fps": str(fps) if fps else None, "recordings": said, "other_rates": []}
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file of bounded size. Raises BadGraph."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadGraph(path.name, "", f"larger than {MOST_BYTES} bytes; this is no export")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadGraph(path.name, "", f"cannot be read ({error.strerror}); check the path") from error
+
+
+def is_other_rate(task: Task, fps: Fraction) -> bool:
+    """Tell whether a task says that its film has another rate."""
+    return task.fps is not None and not is_rate(task.fps, fps)
+
+
+def _rate(tasks: list[Task], read: Reader) -> Fraction | None:
+    """Return the one rate of all tasks that have frames; None where none has. Raises BadGraph."""
+    with_frames = [task for task in tasks if _has_frames(task)]
+    rates = {rate_near(task.fps) if task.fps else None for task in with_frames}
+    if None in rates or len(rates) > 1:
+        named = ", ".join(sorted(str(rate or "none stated") for rate in rates))
+        raise read.fail("", f"its films have these numbers of frames a second: {named}; give --fps")
+    return next(iter(rates), None)
+
+
+def _has_frames(task: Task) -> bool:
+    marked = (*task.annotations, *([task.prediction] if task.prediction else []))
+    return any(entry.get("type") == TIMELINE for one in marked for entry in one.result)
+
+
+def _recording(
+    task: Task, fps: Fraction | None, labels: frozenset[str] | None, read: Reader
+) -> dict[str, Any]:
+    film = MarkedFilm(fps or Fraction(1), task.frames, labels)
+    steps: Steps = read_steps(task, film, read)
+    audio = read_narration(task, steps.findings, read)
+    length_s = float(task.frames / film.fps) if fps and task.frames else None
+    return {"duration_s": length_s, **steps.said(length_s), "audio": audio}

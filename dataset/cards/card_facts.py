@@ -1,0 +1,113 @@
+"""What the cards say of a data set beside what people said: counted, not claimed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataset.cards.about import About
+from dataset.source.data_set_folder import DataSet, lacking_in
+
+NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A data set as its cards tell it; `hashes` and `sizes` by relative path, `members` as `release` answers."""
+
+    about: About
+    data: DataSet
+    members: list[dict[str, Any]]
+    hashes: Mapping[str, str]
+    sizes: Mapping[str, int]
+    is_virtual: bool = False
+    name: str = "data-set"
+    splits: list[str] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """The title that people gave, else the folder's name."""
+        return self.about.title or self.name
+
+    @property
+    def hours(self) -> float:
+        """Hours of film."""
+        return sum(self.data.lengths_s.values()) / 3600
+
+    @property
+    def description(self) -> str:
+        """What people said, else what is in it."""
+        recordings = self.data.annotations.recordings
+        recipes = len({one.activity_id for one in recordings})
+        persons, kitchens = (
+            {getattr(one, key) for one in recordings} for key in ("person_id", "environment")
+        )
+        counts = (
+            (len(recordings), "recording"),
+            (recipes, "recipe"),
+            (len(persons), "person"),
+            (len(kitchens), "kitchen"),
+        )
+        made, cooked, cooks, places = (f"{count} {word}{'s' * (count != 1)}" for count, word in counts)
+        counted = (
+            f"{made} ({self.hours:.2f} hours) of {cooked} cooked by {cooks} in {places}, seen by a "
+            "head-mounted camera, with the times of all steps and the errors."
+        )
+        return self.about.description or counted
+
+    def absent(self) -> dict[str, Counter[str]]:
+        """Return kind of link -> why it is absent -> in how many recordings."""
+        found: dict[str, Counter[str]] = {}
+        for member in self.members:
+            for one in member["absent"]:
+                found.setdefault(one["kind"], Counter())[one["why"]] += 1
+        return found
+
+    def lacking(self) -> dict[str, list[str]]:
+        """Return, by recording, what not to use for which entries."""
+        return lacking_in(self.data.facts)
+
+    def rai(self) -> dict[str, str]:
+        """Return what is said of responsible use: people's words first, ours where they said nothing.
+
+        What not to use is said in any case.
+        """
+        ours = texts(is_own=self.data.is_own, is_virtual=self.is_virtual)
+        said = ours | dict(self.about.rai)
+        lines = [f"{name}: {'; '.join(lines)}." for name, lines in self.lacking().items()]
+        return said | {"dataCollectionMissingData": " ".join([said["dataCollectionMissingData"], *lines])}
+
+
+OWN = {
+    "dataCollection": "People cooked a recipe from a tablet while a head-mounted camera, and a headset where there "
+    "was one, recorded them; some followed scripts with planned errors.",
+    "dataAnnotationProtocol": "Steps begin and end where the tablet was touched, on the film's time; errors "
+    "were planned before, logged while cooking, or added in review, and corrected at a desk.",
+    "dataLimitations": "Where a start was not touched, a step begins where the one before it ended; the bound of "
+    "each time stands in kitchensync.jsonl.",
+}
+TAKEN_OVER = {
+    "dataCollection": "As its publication says; this folder was released again.",
+    "dataAnnotationProtocol": "As its publication says, but for what was corrected at a desk.",
+    "dataLimitations": "Faults of the published files are kept; `kitchensync release check` names them.",
+}
+ALL = {
+    "dataCollectionType": "Direct measurement; recording of human activity",
+    "dataCollectionMissingData": "What is absent of a recording has no key in metadata/download_links.json.",
+    "personalSensitiveInformation": "Persons and kitchens are numbers. Films show hands, kitchens and possibly "
+    "persons, and may hold voices; a recording of people is released by their consent.",
+    "dataBiases": "Kitchens, recipes and persons are those of one group of people.",
+    "dataUseCases": "Recognition and localization of steps, recognition of errors in procedures.",
+    "dataReleaseMaintenancePlan": "Withdrawn recordings are taken out of the next version; ids stay.",
+}
+VIRTUAL = {
+    "dataCollection": "Made by a simulator, without people.",
+    "personalSensitiveInformation": "None: the recordings are simulated.",
+}
+
+
+def texts(*, is_own: bool, is_virtual: bool) -> dict[str, str]:
+    """Return property -> text; of simulated recordings it says so."""
+    return ALL | (OWN if is_own else TAKEN_OVER) | (VIRTUAL if is_virtual else {})

@@ -1,0 +1,133 @@
+"""croissant.json of a data set: its files and tables for machines, with the fields for responsible AI (RAI)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from dataset.cards.card_facts import Facts
+from task_graphs.formats.annotations import VIDEOS
+
+STEPS = "annotation_csv/step_annotations.csv"
+TABLES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "steps": (
+        STEPS,
+        "One row for each step of each recording, in the order of its script; times are seconds of the film, "
+        "-1 where the step was not done.",
+        {
+            "recording_id": "sc:Text",
+            "step_id": "sc:Integer",
+            "start_time": "sc:Float",
+            "end_time": "sc:Float",
+            "description": "sc:Text",
+            "has_errors": "sc:Boolean",
+        },
+    ),
+    "recordings": (
+        VIDEOS,
+        "One row for each recording: numbers of its kitchen and person, length of its film.",
+        {
+            "recording_id": "sc:Text",
+            "environment_id": "sc:Integer",
+            "person_id": "sc:Integer",
+            "duration(min)": "sc:Float",
+            "duration(sec)": "sc:Float",
+        },
+    ),
+}
+"""Record set -> file, what it says, columns."""
+FORMATS = {"csv": "text/csv", "json": "application/json", "jsonl": "application/jsonlines"}
+UNLISTED = ("captain_cook_4d", "data_splits", "previews")
+_OURS = ("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject", "fileSet",
+         "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet",
+         "references", "regex", "repeated", "replace", "samplingRate", "separator", "source", "subField",
+         "transform")  # fmt: skip
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{name: f"cr:{name}" for name in _OURS},
+}
+
+
+def as_croissant(facts: Facts) -> str:
+    """Return the text of croissant.json."""
+    return json.dumps(_document(facts), indent=2, ensure_ascii=False) + "\n"
+
+
+def _document(facts: Facts) -> dict[str, Any]:
+    about = facts.about
+    tables = {name: table for name, table in TABLES.items() if table[0] in facts.hashes}
+    said: dict[str, Any] = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "name": re.sub(r"[^A-Za-z0-9._-]+", "-", facts.title).strip("-") or "data-set",
+        "alternateName": facts.title,
+        "description": facts.description,
+        "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
+        "license": _licence(about.licence),
+        "url": about.url,
+        "version": about.version,
+        "datePublished": about.published,
+        "citeAs": about.cite_as,
+        "keywords": ["egocentric", "procedural", "cooking", "errors"],
+        "creator": [{"@type": "sc:Organization", "name": name} for name in about.creators],
+    }
+    said = {key: value for key, value in said.items() if value}
+    said |= {f"rai:{name}": text for name, text in facts.rai().items()}
+    said["distribution"] = [_file(facts, path) for path in sorted(facts.hashes) if _is_listed(path)]
+    said["recordSet"] = [_record_set(name, *table) for name, table in tables.items()]
+    return said
+
+
+def _licence(spdx: str) -> str:
+    """Return the address of a licence's text; what is no SPDX id stays as it is."""
+    return f"https://spdx.org/licenses/{spdx}.html" if re.fullmatch(r"[A-Za-z0-9.+-]+", spdx) else spdx
+
+
+def _is_listed(path: str) -> bool:
+    """Tell whether a file is listed by itself; films, arrays and splits (made anew at will) are in SHA256SUMS."""
+    return path.partition("/")[0] not in UNLISTED and path.rpartition(".")[2] in FORMATS
+
+
+def _file(facts: Facts, path: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": path,
+        "name": path,
+        "contentUrl": path,
+        "contentSize": f"{facts.sizes[path]} B",
+        "encodingFormat": FORMATS[path.rpartition(".")[2]],
+        "sha256": facts.hashes[path],
+    }
+
+
+def _record_set(name: str, path: str, description: str, columns: dict[str, str]) -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": description,
+        "field": [
+            {
+                "@type": "cr:Field",
+                "@id": f"{name}/{_plain(column)}",
+                "name": f"{name}/{_plain(column)}",
+                "dataType": kind,
+                "source": {"fileObject": {"@id": path}, "extract": {"column": column}},
+            }
+            for column, kind in columns.items()
+        ],
+    }
+
+
+def _plain(column: str) -> str:
+    return re.sub(r"[^a-z_]+", "_", column).strip("_")

@@ -1,0 +1,125 @@
+"""README.md of a data set, in the form that the Hugging Face hub reads: a head for machines, a text for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from dataset.cards.card_facts import NOT_STATED, Facts
+
+HUB_LICENCES = (
+    "apache-2.0", "mit", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nd-4.0", "cc-by-nc-sa-4.0",
+    "cc-by-nc-nd-4.0", "odbl", "bsd-3-clause", "gpl-3.0", "cdla-permissive-2.0", "cdla-sharing-1.0",
+)  # fmt: skip
+"""Licences that the hub knows by these names; any other is `other` there."""
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+ALWAYS = ("croissant.json", "index.html", "download.py", "SHA256SUMS")
+PLACES = {
+    "annotation_json/": "steps, errors and times, in seconds of the film",
+    "annotation_csv/": "the same as tables",
+    "task_graphs/": "which step must come before which",
+    "data_splits/": "parts to train, validate and test with",
+    "metadata/": "length of each film, kitchen and person by number, which files there are",
+    "captain_cook_4d/gopro/": "films of the camera",
+    "captain_cook_4d/hololens/sync/": "data of the headset on the frames of its camera: `.npz` files of plain "
+    "arrays, no pickles, with `capture_ns` and the bound of the alignment of each frame",
+    "kitchensync.jsonl": "what the published form cannot say, a line for each recording and entry",
+    "croissant.json": "this card for machines, with the fields for responsible AI",
+    "index.html": "a page with a picture of each recording",
+    "download.py": "fetches the data set from its address, goes on where it stopped, proves every file",
+    "SHA256SUMS": "checksums of all files",
+}
+
+
+def as_readme(facts: Facts) -> str:
+    """Return the text of README.md."""
+    parts = [_head(facts), f"# {facts.title}\n", facts.description + "\n", *_body(facts)]
+    return "\n".join(parts)
+
+
+def as_licence(facts: Facts) -> str:
+    """Return the text of LICENSE: which licence it is, and where its words are."""
+    about = facts.about
+    by = f" by {', '.join(about.creators)}" if about.creators else ""
+    if not about.licence:
+        return f"{facts.title}{by}\n\nNo licence was stated: all rights reserved.\n"
+    return f"{facts.title}{by}\n\nLicence: {about.licence}\nText: https://spdx.org/licenses/{about.licence}.html\n"
+
+
+def _head(facts: Facts) -> str:
+    """Return the head in YAML; every text is written as JSON, which YAML reads."""
+    entries = sum(len(one.entries) for one in facts.data.annotations.recordings)
+    size = next((name for most, name in SIZES if entries < most), "n>1M")
+    licence = facts.about.licence.lower()
+    lines = [
+        f"pretty_name: {json.dumps(facts.title)}",
+        *(
+            [f"license: {licence}"]
+            if licence in HUB_LICENCES
+            else ["license: other", f"license_name: {json.dumps(facts.about.licence or NOT_STATED)}"]
+        ),
+        "language:\n- en",
+        "task_categories:\n- video-classification",
+        "tags:\n- egocentric\n- procedural\n- cooking\n- errors\n- croissant",
+        f"size_categories:\n- {size}",
+        "configs:\n- config_name: steps\n  default: true\n  data_files: annotation_csv/step_annotations.csv",
+    ]
+    return "---\n" + "\n".join(lines) + "\n---\n"
+
+
+def _body(facts: Facts) -> Iterator[str]:
+    yield "## What is in it\n"
+    yield "| place | holds |\n|---|---|"
+    for place, holds in PLACES.items():
+        if place in ALWAYS or any(name.startswith(place) for name in facts.hashes):
+            yield f"| `{place}` | {holds} |"
+    yield "\n## Recordings\n"
+    yield "| recipe | recordings | with errors | hours |\n|---|---|---|---|"
+    yield from _recipes(facts)
+    yield from _absent(facts)
+    yield from _lacking(facts)
+    yield "\n## How it came about, and what to mind\n"
+    for name, text in facts.rai().items():
+        yield f"- **{_words(name)}**: {text}"
+    yield "\n## Use\n"
+    yield "    sha256sum -c SHA256SUMS\n    python download.py ADDRESS FOLDER\n"
+    yield "Steps that were not done have the times -1. Ids such as `1_26` are `<recipe>_<number>`: of each 50"
+    yield "numbers the first 25 were meant as correct, the others had planned errors.\n"
+    yield "## Licence and citation\n"
+    yield f"Licence: {facts.about.licence or NOT_STATED}."
+    if facts.about.creators:
+        yield f"By {', '.join(facts.about.creators)}."
+    if facts.about.contact:
+        yield f"Contact, also for withdrawals: {facts.about.contact}"
+    if facts.about.cite_as:
+        yield f"\n    {facts.about.cite_as.strip()}".replace("\n", "\n    ")
+    yield ""
+
+
+def _recipes(facts: Facts) -> Iterator[str]:
+    recordings = facts.data.annotations.recordings
+    for name in sorted({one.activity_name for one in recordings}):
+        ours = [one for one in recordings if one.activity_name == name]
+        hours = sum(facts.data.lengths_s.get(one.recording_id, 0.0) for one in ours) / 3600
+        cell = name.replace("|", "\\|")
+        yield f"| {cell} | {len(ours)} | {sum(one.is_error for one in ours)} | {hours:.2f} |"
+
+
+def _absent(facts: Facts) -> Iterator[str]:
+    if found := facts.absent():
+        yield "\nAbsent, and why:\n"
+        for kind, reasons in sorted(found.items()):
+            said = "; ".join(f"{why} ({count} recordings)" for why, count in sorted(reasons.items()))
+            yield f"- `{kind}`: {said}"
+
+
+def _lacking(facts: Facts) -> Iterator[str]:
+    if found := facts.lacking():
+        yield "\nLacking, in time of the film; steps are counted from 1 as in `step_annotations`:\n"
+        for name, lines in found.items():
+            yield f"- `{name}`: {'; '.join(lines)}"
+
+
+def _words(name: str) -> str:
+    """Return `dataUseCases` as `data use cases`."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)

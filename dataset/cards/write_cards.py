@@ -1,0 +1,83 @@
+"""Write the cards of a data set that lies in a folder, and the checksums of everything in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dataset.cards import download_data_set
+from dataset.cards.about import About
+from dataset.cards.card_facts import Facts
+from dataset.cards.croissant import as_croissant
+from dataset.cards.readme import as_licence, as_readme
+from dataset.pages.release_pages import render
+from dataset.source.data_set_folder import read_data_set
+from dataset.source.sums import SUMS, hashes_of, sums_of
+from storage.shell.outputs import write_into
+
+PREVIEW = "previews/{}.jpg"
+LICENCE = "LICENSE"
+WIDTH_PX = 320
+SMALL_FILMS = ("gopro_360p", "gopro_720p")
+
+
+def write_cards(
+    out: Path,
+    about: About,
+    members: list[dict[str, Any]],
+    names: Iterable[str],
+    *,
+    is_virtual: bool,
+    force: bool,
+) -> tuple[int, int]:
+    """Write cards and checksums beside the files `names` of a data set; return how many files and bytes there are.
+
+    Raises CannotWrite.
+    """
+    pictures = _pictures(out, members)
+    write_into(out, pictures, force=force)
+    hashes = hashes_of(out, [*names, *pictures])
+    sizes = {name: (out / name).stat().st_size for name in hashes}
+    facts = Facts(about, read_data_set(out), members, hashes, sizes, is_virtual, out.name)
+    shown = {name.removeprefix("previews/").removesuffix(".jpg"): name for name in pictures}
+    cards = {
+        "README.md": as_readme(facts).encode(),
+        "croissant.json": as_croissant(facts).encode(),
+        "index.html": render("index.html.j2", facts=facts, pictures=shown).encode(),
+        "download.py": Path(download_data_set.__file__).read_bytes(),
+    }
+    if not any(name.startswith(LICENCE) for name in hashes):
+        cards[LICENCE] = as_licence(facts).encode()
+    write_into(out, cards, force=force)
+    sums = sums_of(hashes | hashes_of(out, cards))
+    write_into(out, {SUMS: sums.encode()}, force=force)
+    written = [*hashes, *cards, SUMS]
+    return len(written), sum((out / name).stat().st_size for name in written)
+
+
+def _pictures(out: Path, members: list[dict[str, Any]]) -> dict[str, bytes]:
+    """Return path -> JPEG of a picture from the middle of each small film."""
+    made = {}
+    for member in members:
+        film = next((member["streams"][kind] for kind in SMALL_FILMS if kind in member["streams"]), None)
+        if film is not None and (out / film).is_file():
+            made[PREVIEW.format(member["published_id"])] = _middle(out / film)
+    return made
+
+
+def _middle(film: Path) -> bytes:
+    """Decode the key frame before the middle of a film."""
+    import av
+    import cv2
+
+    with av.open(str(film)) as source:
+        stream = source.streams.video[0]
+        source.seek(int((source.duration or 0) / 2), backward=True)
+        picture = next(source.decode(stream)).to_ndarray(format="bgr24")
+    height = round(picture.shape[0] * WIDTH_PX / picture.shape[1])
+    small = cv2.resize(picture, (WIDTH_PX, height), interpolation=cv2.INTER_AREA)
+    done, content = cv2.imencode(".jpg", small)
+    if not done:
+        raise RuntimeError(f"{film}: no picture of it could be written")
+    return bytes(content)

@@ -1,0 +1,100 @@
+"""Films and arrays: they decode, are as long as stated, and hold neither place nor serial number."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dataset.checks.check_entries import SLACK_S
+from dataset.checks.check_layout import FILMS
+from dataset.checks.release_faults import DataSetUnderCheck
+from storage.privacy import UNKNOWN
+
+NAME = re.compile(r"([0-9]+_[0-9]+)_.+")
+PLACES = (b"GPS5l", b"GPS9?", b"GPSUU\x10")
+"""How records of a GoPro's place begin: key and type."""
+TIMES = "capture_ns"
+TELLING = re.compile(r"location|gps|serial|xyz", re.IGNORECASE)
+"""Names of a film's facts that say where, or by which camera, it was taken."""
+
+
+def check_films(checked: DataSetUnderCheck) -> None:
+    """Decode every film, load every array file; hold them against the tables and each other."""
+    lengths = {row[0]: float(row[-1]) for row in checked.annotations.videos[1:] if _is_number(row[-1])}
+    pictures: dict[str, int] = {}
+    paths = sorted(path for path in (checked.folder / FILMS).rglob("*") if path.is_file())
+    sizes = [path.stat().st_size for path in paths]
+    for number, path in enumerate(paths):
+        name = path.relative_to(checked.folder).as_posix()
+        checked.tell(name, sum(sizes[:number]), sum(sizes))
+        match = NAME.fullmatch(path.stem)
+        if match is None or match[1] not in checked.ids:
+            checked.found.differs(name, "", "a recording of this data set", "none of it")
+        elif path.suffix == ".mp4":
+            pictures[name] = _film(checked, name, path, lengths.get(match[1]))
+        elif path.suffix == ".npz":
+            _arrays(checked, name, path, pictures)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) is not None
+
+
+def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | None) -> int:
+    """Return the number of pictures; 0 where it does not decode."""
+    import av
+
+    try:
+        with av.open(str(path)) as film:
+            facts = {key for stream in film.streams for key in stream.metadata} | set(film.metadata)
+            count = sum(1 for _ in film.decode(video=0))
+            rate = Fraction(film.streams.video[0].average_rate or 1)
+    except (av.FFmpegError, IndexError, ValueError) as error:
+        checked.found.differs(name, "", "a film that decodes", str(error)[:80])
+        return 0
+    if telling := sorted(key for key in facts if TELLING.search(key)):
+        checked.found.names.append({"file": name, "found": telling[0]})
+    _place(checked, name, path)
+    film_s = float(count / rate)
+    if stated_s is None:
+        checked.found.differs(name, f"{count} pictures", "a length in video_information.csv", "none")
+    elif abs(film_s - stated_s) > SLACK_S and "/gopro/" in name:
+        checked.found.differs(name, f"{count} pictures", f"{stated_s} s", f"{film_s:.2f} s")
+    return count
+
+
+def _place(checked: DataSetUnderCheck, name: str, path: Path) -> None:
+    kept = b""
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            if any(mark in kept + block for mark in PLACES):
+                checked.found.names.append({"file": name, "found": "a GPS record"})
+                return
+            kept = block[-8:]
+
+
+def _arrays(checked: DataSetUnderCheck, name: str, path: Path, pictures: dict[str, int]) -> None:
+    """Load arrays without pickle, one at a time; a small film's have a row for each picture, in order of time."""
+    found: dict[str, Any] = {}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            for key in file.files:
+                values = file[key]  # each is read, only the times are kept: there may be an array a frame
+                found |= {key: values} if key == TIMES else {}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        checked.found.differs(name, "", "plain arrays", str(error)[:80])
+        return
+    film = name.replace("_frames.npz", ".mp4")
+    if name.endswith("_frames.npz") and film in pictures and TIMES in found:
+        if len(found[TIMES]) != pictures[film]:
+            checked.found.differs(name, "", f"{pictures[film]} rows, one a picture", len(found[TIMES]))
+        known = np.flatnonzero(found[TIMES] != UNKNOWN)
+        falls = np.diff(found[TIMES][known]) <= 0
+        if falls.any():
+            place = int(known[np.argmax(falls) + 1])
+            checked.found.differs(name, f"row {place}", "times that rise", "a time before the last")

@@ -1,0 +1,65 @@
+"""Words that must not leave: searched in the bytes and the name of every file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from dataset.cards import card_facts, readme
+from dataset.checks.release_faults import ReleaseFaults
+from storage.errors import StorageError
+from storage.manifest import Manifest, read_manifest
+from storage.names import recordings_in
+
+SHORTEST = 5
+"""A shorter word stands everywhere by chance."""
+
+
+def private_words(data: Path) -> frozenset[str]:
+    """Return the words of all recordings below a folder; those of a manifest that cannot be read are not known."""
+    found: set[str] = set()
+    for recording in recordings_in(data):
+        try:
+            found |= _words(read_manifest(recording)) | {str(recording.resolve())}
+        except StorageError:
+            continue
+    return frozenset(word for word in found if len(word) >= SHORTEST)
+
+
+def _words(manifest: Manifest) -> set[str]:
+    about = {str(manifest.get(key) or "") for key in ("uuid", "pseudonym", "place", "consent")} - {"none"}
+    for device in manifest.get("devices", {}).values():
+        address = str(device.get("address") or "")
+        about |= {str(device.get("serial") or ""), urlsplit(address).hostname or address}
+    return about
+
+
+_BLOCK = 1 << 22
+
+
+def check_private(folder: Path, words: frozenset[str], found: ReleaseFaults) -> None:
+    """Search for words as they are and as JSON writes them; those that every data set says tell nothing."""
+    wanted = {word: {word.encode(), json.dumps(word)[1:-1].encode()} for word in words - _of_all_cards(words)}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        name = path.relative_to(folder).as_posix()
+        there = {word for word, forms in wanted.items() if any(form in name.encode() for form in forms)}
+        for block in _blocks(
+            path, max((len(form) for forms in wanted.values() for form in forms), default=1)
+        ):
+            there |= {word for word in wanted.keys() - there if any(form in block for form in wanted[word])}
+        found.names += [{"file": name, "found": word} for word in sorted(there)]
+
+
+def _of_all_cards(words: frozenset[str]) -> frozenset[str]:
+    said = json.dumps([readme.PLACES, card_facts.texts(is_own=True, is_virtual=False)])
+    return frozenset(word for word in words if word in said)
+
+
+def _blocks(path: Path, overlap: int) -> Iterator[bytes]:
+    kept = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield kept + block
+            kept = block[-overlap:]

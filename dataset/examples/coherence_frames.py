@@ -1,0 +1,170 @@
+"""Pictures of steps that are judged: the sharpest of those that are looked at, or those at the steps' boundaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+
+from dataset.source.given_films import OpenFilm
+from dataset.tables.coherence_examples import STEP_S, Example, recording_of
+from storage.exports.film import numbered_pictures, rate_of
+
+GROUP = 5
+"""Samples of which one picture is taken: half a second."""
+_QUALITY = [cv2.IMWRITE_JPEG_QUALITY, 95]
+
+
+@dataclass
+class _Group:
+    """Pictures of which the sharpest is wanted, by number."""
+
+    example: Example
+    number: int
+    pictures: frozenset[int]
+    best: tuple[float, int, Any] | None = None
+
+    def look(self, picture: int, image: np.ndarray, sharpness: float) -> None:
+        if picture in self.pictures and (self.best is None or sharpness > self.best[0]):
+            self.best = (sharpness, picture, image)
+
+
+def sharpest_frames(film: OpenFilm, examples: list[Example]) -> Iterator[tuple[Example, str, float, bytes]]:
+    """Yield (example, name of a file, second of the film, JPEG) for each half second that is to be seen."""
+    rate = rate_of(film.take)
+    waiting = sorted(_groups(examples, float(rate)), key=lambda group: min(group.pictures))
+    open_groups: list[_Group] = []
+    for number, picture in numbered_pictures(film.take):
+        while waiting and min(waiting[0].pictures) <= number:
+            open_groups.append(waiting.pop(0))
+        for group in [one for one in open_groups if max(one.pictures) < number]:
+            open_groups.remove(group)
+            yield from _written(group, float(rate))
+        wanted = [group for group in open_groups if number in group.pictures]
+        if wanted and (film.hidden is None or not film.hidden[number]):
+            image = picture.to_ndarray(format="bgr24")
+            sharpness = float(cv2.Laplacian(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), cv2.CV_64F).var())
+            for group in wanted:
+                group.look(number, image, sharpness)
+    for group in open_groups:
+        yield from _written(group, float(rate))
+
+
+def _groups(examples: list[Example], rate: float) -> Iterator[_Group]:
+    for example in examples:
+        first, behind = example["single_frame_range"]
+        for number, start in enumerate(range(first, behind, GROUP)):
+            samples = range(start, min(start + GROUP, behind))
+            pictures = frozenset(int((example["from"] + STEP_S * one) * rate) for one in samples)
+            yield _Group(example, number, pictures)
+
+
+def _written(group: _Group, rate: float) -> Iterator[tuple[Example, str, float, bytes]]:
+    if group.best is not None:
+        _, picture, image = group.best
+        content = cv2.imencode(".jpg", image, _QUALITY)[1].tobytes()
+        yield (
+            group.example,
+            f"frame_{group.example['example_id']}_{group.number}.jpg",
+            picture / rate,
+            content,
+        )
+
+
+HEIGHT = 360
+DARKEST, BRIGHTEST, ALIKE = 0.2, 255, 0.95
+UNSEEN, IS_DARK = "examples of which a picture is hidden", "examples whose pictures are dark"
+IS_ALIKE = "examples that look alike before and after"
+Picture = tuple[str, int]
+"""Recording and number of the picture."""
+
+
+class BoundaryFrames:
+    """The pictures of examples at boundaries, film by film; then which examples they leave out.
+
+    As published a step is dark where its pictures' mean is below 0.2 of 255, so only if they are black, and pictures
+    of other steps are not judged; `corrected`: below 0.2 of full brightness, those too.
+    """
+
+    def __init__(self, rows: list[Example], *, corrected: bool) -> None:
+        """Take the examples whose pictures are looked at."""
+        self._rows, self._corrected = rows, corrected
+        self._darkest = DARKEST * (BRIGHTEST if corrected else 1)
+        self._films: dict[str, tuple[float, int]] = {}
+        self._light: dict[Picture, float] = {}
+        self._likeness: dict[tuple[Picture, Picture], float] = {}
+
+    def look(self, film: OpenFilm, recording: str) -> Iterator[tuple[str, bytes]]:
+        """Yield (name, JPEG) of all pictures of a film that may be needed."""
+        self._films[recording] = float(rate_of(film.take)), len(film.take.frame_times_s)
+        steps = {
+            tuple(self._around(row))
+            for row in self._rows
+            if recording_of(row) == recording and not row["mistake"]
+        }
+        wanted = {self._shown(row) for row in self._rows if row["recording"] == recording}.union(*steps)
+        first = {one[0] for one in steps}
+        before: dict[Picture, np.ndarray] = {}
+        for number, taken in numbered_pictures(film.take):
+            here = recording, number
+            if here not in wanted or (film.hidden is not None and film.hidden[number]):
+                continue
+            wide = 2 * round(taken.width * HEIGHT / taken.height / 2)
+            image = taken.reformat(width=wide, height=HEIGHT, format="bgr24").to_ndarray()
+            self._light[here] = float(image.mean())
+            for start, _, end in steps:
+                if end == here and start in before:
+                    self._likeness[start, end] = likeness(before[start], image)
+            if here in first:
+                before[here] = image
+            yield _name(here), cv2.imencode(".jpg", image, _QUALITY)[1].tobytes()
+
+    def why_left_out(self, row: Example) -> str:
+        """Say why an example's pictures do not show it; nothing where they do, or its films are not here."""
+        if recording_of(row) in self._films:
+            around = self._around(row)
+            light = [self._light.get(one, -1.0) for one in around]
+            if min(light) < 0:
+                return UNSEEN
+            if sum(light) / len(light) < self._darkest:
+                return IS_DARK
+            if self._likeness.get((around[0], around[-1]), 1.0) >= ALIKE:
+                return IS_ALIKE
+        if row["recording"] in self._films:
+            shown = self._light.get(self._shown(row), -1.0)
+            if shown < 0:
+                return UNSEEN
+            if self._corrected and shown < self._darkest:
+                return IS_DARK
+        return ""
+
+    def named(self, row: Example, folder: str) -> dict[str, Any]:
+        """Return the name of an example's picture and its second of the film; none where the film is not here."""
+        if row["recording"] not in self._films:
+            return {"frames": [], "frame_times": []}
+        shown, rate = self._shown(row), self._films[row["recording"]][0]
+        return {"frames": [f"{folder}/{_name(shown)}"], "frame_times": [round(shown[1] / rate, 4)]}
+
+    def _around(self, row: Example) -> list[Picture]:
+        start, end = row["step"]
+        return [self._picture(recording_of(row), at_s) for at_s in (start, (start + end) / 2, end)]
+
+    def _shown(self, row: Example) -> Picture:
+        return self._picture(row["recording"], row["time"])
+
+    def _picture(self, recording: str, at_s: float) -> Picture:
+        rate, count = self._films[recording]
+        return recording, min(int(at_s * rate), count - 1)
+
+
+def likeness(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the cosine of the pixels of two pictures of one size."""
+    one, other = (image.astype(np.float32).ravel() for image in (first, second))
+    return float(one @ other / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1.0))
+
+
+def _name(picture: Picture) -> str:
+    return f"{picture[0]}/{picture[1]:06d}.jpg"

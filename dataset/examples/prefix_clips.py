@@ -1,0 +1,127 @@
+"""Films that stop where an example ends, and a picture a second of each, up to its last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataset.source.given_films import open_film
+from storage.copies.derived import will_write
+from storage.exports.clips import count_pictures, each_second, numbered_jpegs, times_shown, write_beginning
+from storage.exports.film import rate_of, write_small_film
+from storage.shell.outputs import write_into, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from dataset.source.given_data import GivenData
+HEIGHT = 360
+
+
+@dataclass(frozen=True)
+class PrefixWish:
+    """What is written beside the list: whether films, whether pictures, and over what is there.
+
+    `small_film` gives the small film of an own recording, None where it is not made yet.
+    """
+
+    out: Path
+    clips: bool
+    frames: bool
+    force: bool
+    small_film: Callable[[Path], Path | None]
+
+    @property
+    def pictures(self) -> Path:
+        """The folder of pictures."""
+        return self.out.with_suffix(".frames")
+
+
+def picture_name(recording: str, number: int) -> str:
+    """Name a picture of a film; clips that show it share it."""
+    return f"{recording}/{number:06d}.jpg"
+
+
+def write_prefixes(
+    found: GivenData, recording: str, rows: Iterable[dict[str, Any]], wish: PrefixWish
+) -> bool:
+    """Write what is wished of one recording, and name it in its rows; False where its film is not here.
+
+    A row gets `clip`, `clip_frames`, `last_frame_s` and `frames`. Raises CannotWrite, UnreadableMedia.
+    """
+    if wish.clips:
+        will_write(wish.out.with_suffix(".clips"))
+    with _to_cut(found, recording, wish) as cut:
+        if cut is None:
+            return False
+        film, fps, times = cut
+        by_end: dict[int, dict[str, Any]] = {}
+        wanted: set[int] = set()
+        for row in rows:
+            end_s = seconds_of(row["end_time"])
+            if end_s not in by_end:
+                pictures = min(len(times), max(1, ceil(end_s * fps)))
+                said: dict[str, Any] = {
+                    "clip_frames": pictures,
+                    "last_frame_s": round(float((pictures - 1) / fps), 4),
+                }
+                if wish.clips:
+                    said["clip"] = _write_clip(film, times, pictures, f"{recording}_{end_s}", wish)
+                if wish.frames:
+                    numbers = each_second(fps, pictures)
+                    said["frames"] = [
+                        f"{wish.pictures.name}/{picture_name(recording, number)}" for number in numbers
+                    ]
+                    wanted.update(numbers)
+                by_end[end_s] = said
+            row |= by_end[end_s]
+        for number, content in numbered_jpegs(film, wanted):
+            write_into(wish.pictures, {picture_name(recording, number): content}, force=wish.force)
+    return True
+
+
+def seconds_of(end_time: str) -> int:
+    """Return hh:mm:ss as seconds."""
+    hours, minutes, seconds = map(int, end_time.split(":"))
+    return hours * 3600 + minutes * 60 + seconds
+
+
+@contextmanager
+def _to_cut(
+    found: GivenData, recording: str, wish: PrefixWish
+) -> Iterator[tuple[Path, Fraction, list[Fraction]] | None]:
+    """Lend a film whose pictures stand in order, its rate and their times; one is made where there is none."""
+    with open_film(found, recording) as film:
+        if film is None:
+            yield None
+            return
+        fps = rate_of(film.take)
+        if recording in found.own:
+            made = wish.small_film(found.own[recording].path)
+            paths = [made] if made else []
+        else:
+            paths = [chapter.path for chapter in film.take.chapters]
+        if len(paths) == 1 and (times := times_shown(paths[0])):
+            yield paths[0], fps, times
+            return
+        small = wish.out.with_name(f"{wish.out.name}.{recording}.part.mp4")
+        small.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            write_small_film(film.take, small, height=HEIGHT, hidden=film.hidden)
+            yield small, fps, times_shown(small) or []
+        finally:
+            small.unlink(missing_ok=True)
+
+
+def _write_clip(film: Path, times: list[Fraction], pictures: int, name: str, wish: PrefixWish) -> str:
+    """Write a clip where it is not there already; return its name beside the list."""
+    clip = wish.out.with_suffix(".clips") / f"{name}.mp4"
+    if wish.force or not clip.exists() or count_pictures(clip) != pictures:
+        with written(clip, force=wish.force, ending=".mp4") as part:
+            write_beginning(film, part, times, pictures)
+    return f"{clip.parent.name}/{clip.name}"

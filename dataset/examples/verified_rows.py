@@ -1,0 +1,63 @@
+"""Questions that people verified, with what they said: of own recordings, from their folders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataset.grounding.object_questions import steps_met
+from dataset.source.given_data import GivenData
+from dataset.source.given_films import FILM
+from storage.annotation_folder import newest_judged
+
+SOURCE, ABOUT_FILM = "KitchenSync", {"view": "Egocentric", "domain": "Cooking"}
+KEPT = ("question", "answers", "answer_tags", "judges", "generation")
+
+
+def verified_rows(found: GivenData, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the examples that are valid with their verified answers, and the recordings where nobody verified any.
+
+    Raises BadAnnotations, OSError.
+    """
+    said: dict[str, dict[str, Any]] = {}
+    without = []
+    for recording, ready in found.own.items():
+        kept = newest_judged(ready.path, "questions")
+        if kept is None:
+            without.append(recording)
+        for one in kept["questions"] if kept else ():
+            if one["valid"]:
+                said[recording + _behind(one)] = {key: one[key] for key in KEPT if key in one}
+    valid = [row | said[row["question_id"]] for row in rows if row["question_id"] in said]
+    return valid, without
+
+
+def evidence_rows(found: GivenData) -> tuple[list[dict[str, Any]], int, list[str]]:
+    """Return the questions with evidence that hold, keys as published; how many do not; recordings without any.
+
+    Raises BadAnnotations, OSError.
+    """
+    rows: list[dict[str, Any]] = []
+    rejected, without = 0, []
+    for recording, ready in found.own.items():
+        kept = newest_judged(ready.path, "evidence")
+        if kept is None:
+            without.append(recording)
+        for one in kept["questions"] if kept else ():
+            if not one["valid"]:
+                rejected += 1
+                continue
+            place = {"id": len(rows), "video_path": FILM.format(recording), "source": SOURCE, **ABOUT_FILM}
+            name = recording + str(one["question_id"]).removeprefix(str(one["recording"]))
+            said = {key: value for key, value in one.items() if key != "valid"}
+            marked = [(one["clip_start"] + start, one["clip_start"] + end) for start, end in one["evidence"]]
+            rows.append(
+                place
+                | said
+                | {"recording": recording, "question_id": name, "about": steps_met(marked, one["spans"])}
+            )
+    return rows, rejected, without
+
+
+def _behind(row: dict[str, Any]) -> str:
+    """Return what stands in the id of a question behind that of its recording, which each release gives anew."""
+    return str(row["question_id"]).removeprefix(str(row["recording_id"]))

@@ -1,0 +1,95 @@
+"""Questions about an object in a clip of some steps, in five forms, each with what is known to answer it.
+
+Two steps of a clip name the object, the later one being the next that does; of a mistake one step does.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, pairwise, zip_longest
+from typing import Any
+
+from dataset.measures.span_agreement import Span, common, merged
+from dataset.tables.step_rows import Window
+from task_graphs.model import Step
+
+FORMS = {
+    "precondition": "Precondition Grounding",
+    "evolution": "Object State Evolution",
+    "counterfactual": "Counterfactual Reasoning",
+    "mistake": "Mistake Recognition",
+    "readiness": "Readiness Assessment",
+}
+TEXTS = {
+    "precondition": 'How does the {thing} change before "{late}" begins?',
+    "evolution": 'How does the state of the {thing} change from "{early}" to "{late}"?',
+    "counterfactual": 'What would happen later if "{early}" were not performed on the {thing}?',
+    "mistake": 'What mistake occurs on the {thing} in "{early}", and why?',
+    "readiness": 'Before "{late}", is the {thing} ready, and by which cues?',
+}
+ANSWERS = {
+    "precondition": 'It was changed by "{early}".',
+    "evolution": 'First "{early}" is done to it, then "{late}".',
+    "counterfactual": '"{late}" could not be done as it should be.',
+    "mistake": "{wrong}.",
+    "readiness": 'Yes: "{early}" is done.',
+}
+NOT_READY = 'No: in "{early}" something went wrong: {wrong}.'
+MULTI_HOP, NEEDLE = "Multi-hop Reasoning", "Needle-in-a-Haystack"
+Question = dict[str, Any]
+
+
+def questions(window: Window, task: str) -> Iterator[Question]:
+    """Yield what can be asked about a clip; `about` are the steps, by their place in it, that tell the answer."""
+    words = [Step(0, text).text for text in window["texts"]]
+    places: dict[str, list[int]] = {}
+    for place, things in enumerate(window["objects"]):
+        for thing in things:
+            places.setdefault(thing, []).append(place)
+    for thing, named in places.items():
+        pairs = [(form, *pair) for pair in pairwise(named) for form in FORMS if form != "mistake"]
+        wrong = [("mistake", place, place) for place in named if window["errors"][place]]
+        for form, early, late in [*pairs, *wrong]:
+            errors = window["errors"][early]
+            answer = NOT_READY if form == "readiness" and errors else ANSWERS[form]
+            said = {
+                "thing": thing,
+                "early": words[early],
+                "late": words[late],
+                "wrong": "; ".join(one["description"] or one["tag"] for one in errors).rstrip("."),
+            }
+            yield {
+                "question_id": f"{window['id']}_{form}_{late}_{thing.replace(' ', '_')}",
+                "recording": window["recording"],
+                "clip_start": window["start"],
+                "clip_end": window["end"],
+                "task": task,
+                "qa_type": FORMS[form],
+                "question": TEXTS[form].format(**said),
+                "answer": answer.format(**said),
+                "texts": window["texts"],
+                "spans": window["spans"],
+                "about": [early, late] if form in ("evolution", "counterfactual") else [early],
+            }
+
+
+def drawn(found: Sequence[Question], wanted: int, seed: int) -> list[Question]:
+    """Draw questions by a seed, form by form in turn; of those with the same words in one recording one."""
+    mixed = list(found)
+    random.Random(seed).shuffle(mixed)
+    unlike = {(one["recording"], one["question"]): one for one in mixed}
+    by_form = [[one for one in unlike.values() if one["qa_type"] == form] for form in FORMS.values()]
+    turns = filter(None, chain.from_iterable(zip_longest(*by_form)))
+    kept = {one["question_id"] for one in islice(turns, wanted)}
+    return [one for one in found if one["question_id"] in kept]
+
+
+def reasoning(evidence: Sequence[Span]) -> str:
+    """Say whether an answer needs several moments of a clip, or one that is to be found in it."""
+    return MULTI_HOP if len(merged(evidence)) > 1 else NEEDLE
+
+
+def steps_met(evidence: Sequence[Span], spans: Sequence[Span]) -> list[int]:
+    """Return the steps, by their place in the clip, that some evidence lies in; all times from one moment."""
+    return [place for place, span in enumerate(spans) if common(merged(evidence), [(span[0], span[1])])]

@@ -1,0 +1,160 @@
+"""How relevant and informative the questions are by which a model decides whether a step was done without a mistake.
+
+`p` are probabilities, by an entailment model, that the step was successful, were the answer Yes or No; `prev_p` the
+same together with the earlier questions and answers. By the published code, not the paper, where both differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dataset.measures.cases import CaseReader
+from dataset.measures.questioning import (
+    CANDIDATE,
+    StopRule,
+    best_question,
+    best_threshold,
+    informativeness,
+)
+
+UNSURE = 0.1
+THRESHOLD = 0.5
+PROBABILITIES = ("p_yes", "p_no", "prev_p_yes", "prev_p_no", "vqa")
+Turn = Mapping[str, Any]
+
+
+def relevance(turn: Turn) -> float:
+    """Return how much the answer to a question matters, 0 to 1."""
+    return abs(float(turn["prev_p_yes"]) - float(turn["prev_p_no"]))
+
+
+def is_unsure(turn: Turn, unsure: float = UNSURE) -> bool:
+    """Tell whether the model that answered had hardly a preference."""
+    return abs(float(turn["vqa"]) - 0.5) < unsure
+
+
+def reference_adjusted(turn: Turn, label: int, unsure: float = UNSURE) -> float:
+    """Return the informativeness, negative where the answer speaks against the label, 0 where it is unsure."""
+    if is_unsure(turn, unsure):
+        return 0.0
+    p = _answered(turn, "prev_p")
+    return informativeness(p) if (p < THRESHOLD) == bool(label) else -informativeness(p)
+
+
+def measures(
+    turns: Sequence[Turn], success: Sequence[float], label: int, unsure: float, *, corrected: bool = False
+) -> dict[str, Any]:
+    """Return every measure of a dialog; `success`: the judged probability after each turn, `label` 1: a mistake.
+
+    `corrected`: as the paper says, unsure turns have no part in `example_informativeness`, 0 where all are.
+    """
+    relevances = [relevance(turn) for turn in turns]
+    adjusted = [reference_adjusted(turn, label, unsure) for turn in turns]
+    sure = [
+        one for one, turn in zip(adjusted, turns, strict=True) if not (corrected and is_unsure(turn, unsure))
+    ]
+    mistake = 1 - success[-1]
+    return {
+        "relevance": relevances,
+        "informativeness": [informativeness(_answered(turn, "prev_p")) for turn in turns],
+        "reference_adjusted": adjusted,
+        "individual_informativeness": [informativeness(_answered(turn, "p")) for turn in turns],
+        "example_relevance": sum(relevances) / len(relevances),
+        "example_informativeness": max(sure, default=0.0),
+        "information_gain": informativeness(success[-1]),
+        "decision": int(mistake >= THRESHOLD),
+        "decision_error": abs(label - mistake),
+    }
+
+
+def _answered(turn: Turn, kind: str) -> float:
+    return float(turn[f"{kind}_{str(turn['answer']).lower()}"])
+
+
+def answered(
+    content: bytes,
+    name: str,
+    unsure: float = UNSURE,
+    *,
+    corrected: bool = False,
+    stop: StopRule | None = None,
+) -> list[dict[str, Any]]:
+    """Return the dialogs of a file with `measures` at each. Raises BadGraph.
+
+    A turn that has `candidates` gets the place of the best of them in `best_questions`; a stop rule, `iterations`.
+    """
+    read = CaseReader(name)
+    dialogs = read.cases(content)
+    for number, dialog in enumerate(dialogs):
+        _check(read, dialog, f"[{number}]")
+        turns, success = dialog["turns"], dialog["success"]
+        found = measures(turns, success, dialog["label"], unsure, corrected=corrected)
+        if any("candidates" in turn for turn in turns):
+            found["best_questions"] = [best_question(turn.get("candidates", [])) for turn in turns]
+        if stop is not None:
+            found["iterations"] = stop.iterations(success)
+        dialog["measures"] = found
+    return dialogs
+
+
+def differ_from_paper(dialogs: Iterable[Mapping[str, Any]], unsure: float = UNSURE) -> int:
+    """Count the dialogs in which an unsure turn, counted 0 by the published code, is the maximum."""
+    return sum(
+        one["measures"]["example_informativeness"] == 0
+        and max(one["measures"]["reference_adjusted"]) == 0
+        and any(is_unsure(turn, unsure) for turn in one["turns"])
+        and not all(is_unsure(turn, unsure) for turn in one["turns"])
+        for one in dialogs
+    )
+
+
+def _check(read: CaseReader, dialog: dict[str, Any], place: str) -> None:
+    turns = read.array(dialog.get("turns"), f"{place}: turns")
+    success = read.array(dialog.get("success"), f"{place}: success")
+    if not turns or len(turns) != len(success):
+        raise read.fail(place, f"{len(turns)} turns and {len(success)} values of success; give one a turn")
+    if dialog.get("label") not in (0, 1):
+        raise read.fail(f"{place}: label", "neither 0 nor 1")
+    for number, (turn, judged) in enumerate(zip(turns, success, strict=True)):
+        where = f"{place}: turns[{number}]"
+        turn = read.object(turn, where)
+        if turn.get("answer") not in ("Yes", "No"):
+            raise read.fail(f"{where}: answer", "neither Yes nor No")
+        for key in PROBABILITIES:
+            read.number(turn.get(key), f"{where}: {key}", most=1)
+        for one in read.array(turn.get("candidates", []), f"{where}: candidates"):
+            one = read.object(one, f"{where}: candidates")
+            for key in CANDIDATE:
+                read.number(one.get(key), f"{where}: candidates: {key}", most=1)
+        read.number(judged, f"{place}: success[{number}]", most=1)
+
+
+def summary(dialogs: list[dict[str, Any]], *, corrected: bool = False) -> dict[str, Any]:
+    """Return the means over dialogs; consistency and verifiability count 0 where the decision is wrong.
+
+    `corrected`: as the paper says, a dialog that informs against its label adds 0 to verifiability. `best_threshold`
+    is where the fewest decisions are wrong, by FPR + FNR; of several the lowest.
+    """
+    found = [dialog["measures"] for dialog in dialogs]
+    right = [one["decision"] == dialog["label"] for one, dialog in zip(found, dialogs, strict=True)]
+    sound = [one["example_relevance"] * ok for one, ok in zip(found, right, strict=True)]
+    proven = [value * one["example_informativeness"] for value, one in zip(sound, found, strict=True)]
+    if corrected:
+        proven = [max(0.0, value) for value in proven]
+    stopped = [one["iterations"] for one in found if "iterations" in one]
+    keys = ("example_relevance", "example_informativeness", "information_gain", "decision_error")
+    means = {key: _mean([one[key] for one in found]) for key in keys}
+    return {
+        "dialogs": len(found),
+        **means,
+        "accuracy": _mean(right),
+        "consistency": _mean(sound),
+        "verifiability": _mean(proven),
+        "best_threshold": best_threshold([(1 - one["success"][-1], one["label"]) for one in dialogs]),
+        **({"iterations": _mean(stopped)} if stopped else {}),
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

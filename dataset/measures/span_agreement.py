@@ -1,0 +1,97 @@
+"""How well spans of time that a model names agree with the true ones, each list taken as one set of moments.
+
+IoU = |P n T| / |P u T|, IoP = |P n T| / |P|, IoG = |P n T| / |T|, each 0 where its denominator is 0. Spans of one
+list that overlap count once, as in the published scorer and not in the printed equation. A span that does not end
+after it begins is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dataset.measures.cases import CaseReader
+
+Span = tuple[float, float]
+KEYS = ("iou", "iop", "iog")
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Return valid spans in order of time, those that touch or overlap joined."""
+    joined: list[Span] = []
+    for start, end in sorted(span for span in spans if span[1] > span[0]):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def length(spans: Iterable[Span]) -> float:
+    """Return the seconds that spans of one merged list cover."""
+    return sum(end - start for start, end in spans)
+
+
+def common(first: Sequence[Span], second: Sequence[Span]) -> list[Span]:
+    """Return the spans that two merged lists share."""
+    found = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
+    return [span for span in found if span[1] > span[0]]
+
+
+def agreement(predicted: Sequence[Span], true: Sequence[Span]) -> dict[str, Any]:
+    """Return `iou`, `iop`, `iog`, and how many predicted spans were `dropped`."""
+    ours, theirs = merged(predicted), merged(true)
+    shared = length(common(ours, theirs))
+    either = length(merged([*ours, *theirs]))
+    wholes = (either, length(ours), length(theirs))
+    values = dict(zip(KEYS, (shared / whole if whole else 0.0 for whole in wholes), strict=True))
+    return {**values, "dropped": sum(end <= start for start, end in predicted)}
+
+
+def answered(content: bytes, name: str) -> list[dict[str, Any]]:
+    """Return the cases of a file with `answer` at each prediction. Raises BadGraph."""
+    read = CaseReader(name)
+    cases = read.cases(content)
+    for number, case in enumerate(cases):
+        place = f"[{number}]"
+        true = _spans(read, case.get("truth"), f"{place}: truth")
+        for model, body in read.object(case.get("predictions"), f"{place}: predictions").items():
+            where = f"{place}: predictions: {model}"
+            spans = _spans(read, read.object(body, where).get("spans"), f"{where}: spans")
+            body["answer"] = agreement(spans, true)
+    return cases
+
+
+def overlapping(cases: Iterable[dict[str, Any]]) -> int:
+    """Count the lists whose spans overlap each other: the printed equation, without merging, differs there."""
+    lists = [
+        one for case in cases for one in (case["truth"], *(b["spans"] for b in case["predictions"].values()))
+    ]
+    return sum(_overlap([(start, end) for start, end in one if end > start]) for one in lists)
+
+
+def _overlap(spans: Sequence[Span]) -> bool:
+    return length(merged(spans)) < length(spans) - 1e-9
+
+
+def _spans(read: CaseReader, value: Any, place: str) -> list[Span]:
+    pairs = [read.array(one, place) for one in read.array(value, place)]
+    if wrong := next((pair for pair in pairs if len(pair) != 2), None):
+        raise read.fail(place, f"a span of {len(wrong)} numbers; give start and end")
+    return [(read.number(start, place), read.number(end, place)) for start, end in pairs]
+
+
+def summary(cases: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the means by model, with how many samples they are over and how many spans were dropped."""
+    answers: dict[str, list[dict[str, Any]]] = {}
+    for case in cases:
+        for model, body in case["predictions"].items():
+            answers.setdefault(model, []).append(body["answer"])
+    return {
+        model: {
+            "samples": len(found),
+            **{key: sum(one[key] for one in found) / len(found) for key in KEYS},
+            "dropped": sum(one["dropped"] for one in found),
+        }
+        for model, found in answers.items()
+    }

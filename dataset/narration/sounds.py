@@ -1,0 +1,82 @@
+"""The sounds of narrations in a recording's folder: what the browser sends each second is on the disk at once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dataset.errors import BadOperation, NotNow
+from sensors.files_on_disk import file_sha256
+from storage.annotation_folder import FOLDER, editing
+from storage.disk.durable import LOCAL
+from storage.disk.room import require_room
+from storage.names import PART_SUFFIX
+from task_graphs.errors import NotFound
+
+ENDINGS = {"audio/webm": ".webm", "audio/mp4": ".m4a", "audio/ogg": ".ogg"}
+MOST_BYTES = 16 << 20
+
+
+def narration_folder(recording: Path) -> Path:
+    """Return where the narrations of a recording lie."""
+    return recording / FOLDER / "narration"
+
+
+def ending_of(media_type: str) -> str:
+    """Return how the file of a sound ends. Raises BadOperation for what no browser records."""
+    kind = media_type.partition(";")[0].strip().lower()
+    if kind not in ENDINGS:
+        raise BadOperation("a narration is WebM, MP4 or Ogg sound")
+    return ENDINGS[kind]
+
+
+def sound_file(recording: Path, name: str, ending: str) -> Path:
+    """Return where the finished sound of a narration lies."""
+    return narration_folder(recording) / f"{name}{ending}"
+
+
+def sound_begun(recording: Path, name: str) -> Path:
+    """Return where the sound of a narration lies once it is finished. Raises NotFound where nothing came."""
+    files = [sound_file(recording, name, ending) for ending in ENDINGS.values()]
+    for file in files:
+        if file.exists() or file.with_name(file.name + PART_SUFFIX).exists():
+            return file
+    raise NotFound("nothing of the narration {name!r} has arrived", name=name)
+
+
+def add_part(recording: Path, file: Path, at: int, content: bytes) -> int:
+    """Append what was recorded since the last part; return the bytes that are there. The same again changes nothing.
+
+    `at` is where it begins in the sound. Raises NotNow where something before it is missing, or it is another one.
+    """
+    if at + len(content) > MOST_BYTES:
+        raise BadOperation("a narration has at most 16 MB; stop, and begin another one")
+    require_room(recording, len(content))
+    with editing(recording):
+        file.parent.mkdir(exist_ok=True)
+        if file.exists():
+            raise NotNow("this narration is finished; begin another one")
+        with open(file.with_name(file.name + PART_SUFFIX), "a+b") as part:
+            there = part.seek(0, os.SEEK_END)
+            if at > there:
+                raise NotNow("a part of this narration is missing; send it first")
+            part.seek(at)
+            known = part.read()
+            if content[: len(known)] != known[: len(content)]:
+                raise NotNow("this part of the narration is another one than what came before")
+            part.write(content[len(known) :])
+            part.flush()
+            os.fsync(part.fileno())
+        return max(there, at + len(content))
+
+
+def finish(recording: Path, file: Path) -> tuple[str, int]:
+    """Give a sound its name; return hash and bytes. Once finished it stays. Raises NotFound where nothing came."""
+    part = file.with_name(file.name + PART_SUFFIX)
+    with editing(recording):
+        if not file.exists():
+            if not part.exists() or not part.stat().st_size:
+                raise NotFound("nothing of the narration {name!r} has arrived", name=file.stem)
+            os.replace(part, file)
+            LOCAL.sync_folder(file.parent)
+    return file_sha256(file), file.stat().st_size

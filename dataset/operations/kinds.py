@@ -1,0 +1,314 @@
+"""What can be done to a recording from a tablet, and what each operation must say.
+
+An operation is one action of one person, made once on one device, kept for ever. The server adds kinds of its
+own: `recording` (what was chosen, frozen with everything that is shown), `capture` (what the devices were told) and
+`release` (the desk took the recording from its tablet).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dataset.errors import BadOperation
+
+OpId = Annotated[
+    str,
+    Field(
+        pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
+        description="UUID version 7, made by the client once per action",
+    ),
+]
+Milliseconds = Annotated[float, Field(ge=0, le=4e12, allow_inf_nan=False)]
+Nanoseconds = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Node = Annotated[int, Field(ge=0, le=999_999_999)]
+Categories = Annotated[list[Annotated[int, Field(ge=0, le=7)]], Field(max_length=8)]
+Short = Annotated[str, Field(max_length=80)]
+MOST_LETTERS = 600
+Line = Annotated[str, Field(max_length=MOST_LETTERS)]
+OnScreen = Annotated[str, Field(max_length=4000)]
+
+
+class Strict(BaseModel):
+    """Nothing but the named fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ClientClock(Strict):
+    """The touch and the clock exchange that suits it best, all on the client's clock, and what the server answered.
+
+    `basis` says which of the client's clocks: `page` never steps; `wall` is used when the page was loaded anew
+    since. `clock_id` names the run of the capture computer that answered, `signature` proves that it did.
+    """
+
+    touch_ms: Milliseconds
+    sent_ms: Milliseconds
+    received_ms: Milliseconds
+    host_ns: Nanoseconds
+    basis: Literal["page", "wall"] = "page"
+    clock_id: Short = ""
+    signature: Short = ""
+    wall_ms: Milliseconds | None = None
+
+
+class _AtStep(Strict):
+    """At a step; `shown` are its words as they stood on the screen when it was touched."""
+
+    node: Node
+    shown: OnScreen | None = None
+
+
+class Start(_AtStep):
+    """A step was begun; `with_op` is the operation of the same touch."""
+
+    with_op: OpId | None = None
+
+
+class ErrorFields(Strict):
+    """What an error is; only what is given is changed.
+
+    `before` is the step that an error of order comes in front of (its own: none is named), `language` that of `text`.
+    `at` is when it happened, on the capture clock; `corrected_by` the step that made it good (-1: none did).
+    """
+
+    node: Node | None = None
+    categories: Categories | None = None
+    subtype: Short | None = None
+    expected: Line | None = None
+    actual: Line | None = None
+    text: Line | None = None
+    language: Short | None = None
+    before: Node | None = None
+    description: Line | None = None
+    outcome: Literal["", "as_planned", "differently", "not_done"] | None = None
+    outcome_note: Line | None = None
+    at: Nanoseconds | None = None
+    intent: Literal["", "on_purpose", "by_accident"] | None = None
+    noticed: Literal["", "at_once", "later", "somebody_else", "not"] | None = None
+    corrected_by: Annotated[int, Field(ge=-1, le=999_999_999)] | None = None
+    removed: bool | None = None
+
+
+class NewError(Strict):
+    """An error, planned (stage 2), logged (stage 3) or added (stage 4)."""
+
+    error_id: OpId
+    fields: ErrorFields
+
+
+class MadeError(NewError):
+    """An error while cooking; `shown` are the words of its step as they stood on the screen."""
+
+    shown: OnScreen | None = None
+
+
+class PlannedError(NewError):
+    """An error that shall be made; `hint` is the category of the hint that it was made of."""
+
+    hint: Short = ""
+
+
+class EditError(Strict):
+    """A change of an error; fields are merged one by one."""
+
+    error_id: OpId
+    fields: ErrorFields
+
+
+class HintUse(_AtStep):
+    """A hint was offered for the first time, made an error, changed or not, or came with the balanced set."""
+
+    category: Short
+    wording: Line
+    use: Literal["shown", "applied", "edited", "suggested"]
+
+
+Scope = Literal["annotate", "release_raw", "release_faces_hidden", "third_party_processing"]
+
+
+class Consent(Strict):
+    """The answer to one version of the form of consent, all of it; the last answer counts."""
+
+    version: Short
+    accepted: bool
+    scopes: Annotated[list[Scope], Field(max_length=4)] = []
+    language: Annotated[str, Field(max_length=3)] = ""
+
+
+class Check(Strict):
+    """One item of the checklist."""
+
+    item: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")]
+    checked: bool
+
+
+class Checked(Strict):
+    """The checklist is through; `confirmed_by` is the second person, `override` why an item stayed open."""
+
+    version: Short
+    confirmed_by: Short = ""
+    override: Line = ""
+
+
+class Timer(_AtStep):
+    """A kitchen timer of a step."""
+
+    seconds: Annotated[int, Field(ge=1, le=86_400)]
+    action: Literal["start", "stop", "rang", "lengthen", "pause", "resume"]
+
+
+class Text(Strict):
+    """A remark in words."""
+
+    text: Line
+
+
+class Voice(Strict):
+    """A voice note; its sound is sent apart, by the hash of its bytes."""
+
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    media_type: Annotated[str, Field(pattern=r"^audio/[a-z0-9.+-]{1,30}(;codecs=[a-z0-9.]{1,20})?$")]
+    seconds: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)]
+    error_id: OpId | None = None
+
+
+class Instructed(Strict):
+    """The instructions of a strategy were read: their version, and the words on the screen.
+
+    `training` are the versions of what was to be seen before the first session of a recipe or with a skill.
+    """
+
+    version: Short
+    shown: OnScreen
+    training: Annotated[list[Short], Field(max_length=40)] | None = None
+
+
+class Awake(Strict):
+    """Whether the screen is kept on."""
+
+    held: bool
+
+
+class End(Strict):
+    """Cooking ended; `rest` says why steps were not begun, nothing where none was left."""
+
+    rest: Literal["left_out", "stopped_early"] | None = None
+
+
+class Undo(Strict):
+    """Takes back what one touch did; an undo can be taken back too."""
+
+    undoes: Annotated[list[OpId], Field(min_length=1, max_length=4)]
+
+
+class Nothing(Strict):
+    """An operation whose kind says it all."""
+
+
+KINDS: dict[str, type[Strict]] = {
+    "plan_error": PlannedError,
+    "edit_error": EditError,
+    "hint": HintUse,
+    "instructed": Instructed,
+    "prepared": Nothing,
+    "consent": Consent,
+    "check": Check,
+    "checked": Checked,
+    "start": Start,
+    "done": _AtStep,
+    "reopen": _AtStep,
+    "skip": _AtStep,
+    "hold": _AtStep,
+    "error": MadeError,
+    "mark": Text,
+    "timer": Timer,
+    "awake": Awake,
+    "end": End,
+    "add_error": NewError,
+    "note": Text,
+    "voice": Voice,
+    "finish": Nothing,
+    "claim": Nothing,
+    "pause": Nothing,
+    "resume": Nothing,
+    "withdraw": Nothing,
+    "keep": Nothing,
+    "undo": Undo,
+}
+
+Kind = Literal[
+    "plan_error",
+    "edit_error",
+    "hint",
+    "instructed",
+    "prepared",
+    "consent",
+    "check",
+    "checked",
+    "start",
+    "done",
+    "reopen",
+    "skip",
+    "hold",
+    "error",
+    "mark",
+    "timer",
+    "awake",
+    "end",
+    "add_error",
+    "note",
+    "voice",
+    "finish",
+    "claim",
+    "pause",
+    "resume",
+    "withdraw",
+    "keep",
+    "undo",
+]
+
+
+class Operation(Strict):
+    """One action, as a device sends it."""
+
+    op_id: OpId
+    seq: Annotated[int, Field(ge=1, le=2**53, description="counted by the device, from 1")]
+    recording: OpId
+    actor: Annotated[
+        str, Field(max_length=40, description="whom the tablet takes for it; who is signed in counts")
+    ] = ""
+    kind: Kind
+    body: dict[str, Any] = Field(default_factory=dict, description="by kind")
+    seen: Annotated[int, Field(ge=0, le=2**53, description="last n known of this recording")] = 0
+    clock: ClientClock | None = None
+    tapped_ms_ago: Annotated[float, Field(ge=0, le=8.64e9, allow_inf_nan=False)] | None = None
+    round_trip_ms: Annotated[float, Field(ge=0, le=6e4, allow_inf_nan=False)] | None = None
+
+
+class Misfit(BaseModel):
+    """What has the id of an operation and not its form: refused by itself, the others of its batch count."""
+
+    model_config = ConfigDict(extra="allow")
+    op_id: OpId
+
+    def refuse(self) -> NoReturn:
+        """Say what does not fit. Raises BadOperation in one line."""
+        checked(Operation, "operation", self.model_dump())
+        raise AssertionError("what fits is an Operation")
+
+
+def checked_body(operation: Operation) -> dict[str, Any]:
+    """Return the body with its kind's fields and nothing else. Raises BadOperation in one line."""
+    return checked(KINDS[operation.kind], operation.kind, operation.body)
+
+
+def checked(model: type[Strict], kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return a body with the fields of its model and nothing else. Raises BadOperation in one line."""
+    try:
+        return model.model_validate(body).model_dump(exclude_none=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "body"
+        raise BadOperation(f"{kind}: {place}: {first['msg']}") from error

@@ -1,0 +1,1 @@
+"""Pages that go with a data set."""

@@ -1,0 +1,17 @@
+"""Fill the templates of the pages that go with a data set: self-contained, everything in them escaped."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+
+def render(template: str, **facts: object) -> str:
+    """Return a page, UTF-8; nothing in it is loaded from elsewhere."""
+    environment = Environment(
+        loader=PackageLoader("dataset.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(facts)

@@ -1,0 +1,120 @@
+"""Questions and answers that a model writes about an example: what it is told, what is taken of what it says.
+
+What it says is text and nothing else: three candidates in one form are read, whatever else stands there is no
+candidate. Everything is kept, one candidate is drawn by a seed.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from dataset.promqa.questions import TAGS, Example
+from sensors.untrusted_json import BadJson, parse_json
+
+CANDIDATES = 3
+MOST_TEXT, MOST_ANSWERS = 600, 10
+TEMPLATE = "step-target"
+_ABOUT = {
+    "next": "what can be done next",
+    "missing": "whether a step was left out so far, and which",
+    **{kind: f"whether something about {kind} went wrong in the last step" for kind in TAGS},
+}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "candidates": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "question": {"type": "string"},
+                    "answers": {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["question", "answers"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["candidates"],
+    "additionalProperties": False,
+}
+
+
+def prompt_of(example: Example) -> str:
+    """Return what a model is told: recipe, steps with their errors, what is true; nothing of people, no picture."""
+    lines = [
+        f"Somebody cooks {example['activity_name']} and asks a friend who watches.",
+        "The person completed these steps:",
+        *(_told(step) for step in example["previous_steps"]),
+        "The person has just performed this step:",
+        _told(example["current_step"]),
+        _target(example),
+        f"Write {CANDIDATES} questions of the person about {_ABOUT[example['type']]}, in everyday words, each with "
+        "one or more short answers of the friend that say nothing beyond what the friend knows.",
+        'Answer with JSON alone: {"candidates": [{"question": "..", "answers": [".."]}, ..]}.',
+    ]
+    return "\n".join(lines)
+
+
+def _told(step: dict[str, Any]) -> str:
+    errors = "".join(f"\n    - [{one['tag']}] {one['description']}" for one in step.get("errors", ()))
+    return f"- {step['description']}{errors}"
+
+
+def _target(example: Example) -> str:
+    if "error_description" in example:
+        return f"The friend knows that this went wrong ({example['type']}): {example['error_description']}"
+    steps = [step["description"] for step in example[f"{example['type']}_steps"]]
+    nothing = "this is the last step" if example["type"] == "next" else "no step is missing"
+    said = {"next": "these steps can be done next", "missing": "these steps were left out"}[example["type"]]
+    return (
+        f"The friend knows that {said}: {'; '.join(steps)}" if steps else f"The friend knows that {nothing}."
+    )
+
+
+def candidates_of(text: str) -> list[dict[str, Any]]:
+    """Return the candidates that a model wrote. Raises ValueError for anything but three of them in the form."""
+    try:
+        found = parse_json(text)
+    except BadJson as error:
+        raise ValueError(f"is {error}") from error
+    listed = found.get("candidates") if isinstance(found, dict) else None
+    if not isinstance(listed, list) or len(listed) != CANDIDATES:
+        raise ValueError(f"has not {CANDIDATES} candidates")
+    return [_candidate(one) for one in listed]
+
+
+def _candidate(one: Any) -> dict[str, Any]:
+    if not isinstance(one, dict) or set(one) != {"question", "answers"}:
+        raise ValueError("has a candidate that is not a question with answers")
+    answers = one["answers"]
+    if not isinstance(answers, list) or not 1 <= len(answers) <= MOST_ANSWERS:
+        raise ValueError(f"has not 1 to {MOST_ANSWERS} answers")
+    for text in (one["question"], *answers):
+        if not isinstance(text, str) or not text.strip() or len(text) > MOST_TEXT or not text.isprintable():
+            raise ValueError(f"has a text that is not one line of at most {MOST_TEXT} characters")
+    return {"question": one["question"].strip(), "answers": list(dict.fromkeys(map(str.strip, answers)))}
+
+
+def generated(example: Example, prompt: str, response: str | None, model: str, seed: int) -> Example:
+    """Return an example with everything that was said, and the candidate that the seed draws, to be verified.
+
+    Without an answer, or with one that is not in the form, it has no question. Keys as published.
+    """
+    kept: dict[str, Any] = {
+        "prompt": prompt,
+        "response": response,
+        "model_id": model,
+        "template_type": TEMPLATE,
+        "qas": [],
+    }
+    row = {**example, "generation": kept}
+    if response is None:
+        return row
+    try:
+        found = candidates_of(response)
+    except ValueError as error:
+        return {**row, "generation": {**kept, "refused": str(error)}}
+    drawn = random.Random(f"{seed} {example['question_id']}").choice(found)
+    return {**row, "generation": {**kept, "qas": found}, "verification": {**drawn, "judges": []}}

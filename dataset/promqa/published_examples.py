@@ -1,0 +1,46 @@
+"""Published examples beside those that the rules give: which differ, in what, and why as far as that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataset.promqa.questions import Example
+from task_graphs.formats.strict_json import Reader, load
+
+_EDITED = {
+    1: (36, 37, 42), 2: (3, 26, 42), 3: (46,), 4: (43, 44), 5: (2, 27), 8: (31,), 10: (42,), 12: (6, 38), 13: (44,),
+    15: (29, 33, 41), 17: (49,), 18: (3, 11, 19, 27, 33, 101), 22: (2, 31, 40, 41), 23: (32,), 25: (4, 22, 41),
+    27: (45,), 28: (25,), 29: (5, 28),
+}  # fmt: skip
+EDITED_BY_HAND = frozenset(f"{recipe}_{number}" for recipe, numbers in _EDITED.items() for number in numbers)
+"""Recordings whose annotations the authors of ProMQA changed before they made examples, as their program says."""
+BY_HAND, UNKNOWN = "recording edited by hand", "not known"
+_KEYS = (
+    *("recording_id", "example_id", "question_id", "activity_name", "type", "end_time", "previous_steps"),
+    *("current_step", "next_steps", "missing_steps", "error_description", "is_noisy"),
+)
+
+
+def parse_examples(text: str, name: str) -> list[Example]:
+    """Return the examples of a published file. Raises BadGraph."""
+    read = Reader(name)
+    rows = [read.object(one, f"[{number}]") for number, one in enumerate(read.array(load(text, name), ""))]
+    for number, row in enumerate(rows):
+        for key in ("question_id", "recording_id", "type"):
+            read.text(row.get(key), f"[{number}]: {key}")
+    return rows
+
+
+def compared(published: Iterable[Example], made: Iterable[Example]) -> dict[str, Any]:
+    """Return how many published examples come out again, and each that does not, with what differs and why."""
+    ours = {one["question_id"]: one for one in made}
+    equal, differences = 0, []
+    for one in published:
+        found = ours.get(one["question_id"])
+        keys = ["absent"] if found is None else [key for key in _KEYS if one.get(key) != found.get(key)]
+        equal += not keys
+        if keys:
+            cause = BY_HAND if one["recording_id"] in EDITED_BY_HAND else UNKNOWN
+            differences.append({"question_id": one["question_id"], "differs": keys, "cause": cause})
+    return {"equal": equal, "differences": differences}

@@ -1,0 +1,1 @@
+"""A data set written from recordings: films, synchronized data, texts, checksums."""

@@ -1,0 +1,252 @@
+"""The synchronized data of one recording: the headset's streams on the frames of its index, file by file.
+
+Names are the published ones: `captain_cook_4d/hololens/sync/<kind>/<recording>_<stream>`, arrays as `.npz`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from dataset.release.headset_frames import (
+    Arrays,
+    Beside,
+    Fill,
+    HeadsetFrames,
+    NothingThere,
+    beside_of,
+    frames_of,
+    poses,
+    records,
+    samples,
+)
+from sensors.array_types import Int64
+from sensors.hololens.catalogue import STREAMS
+from sensors.hololens.headset_stream import DEPTH, RECORDS, SAMPLES, HeadsetStream
+from storage.exports.arrays_file import ArraysFile, made_of
+from storage.exports.film import made_of_film
+from storage.exports.headset_film import write_headset_film
+from storage.instants import INDEX
+from storage.reading.alignments import alignment_files
+from storage.reading.pictures import DepthFrame, unbroken_depth
+from storage.recording import StoredStream
+from storage.shell.outputs import check_output, written
+
+FOLDER = "captain_cook_4d/hololens/sync"
+PREFIX = "hololens_sync"
+IMAGES = {"depth": "depth_mm", "ab": "brightness"}
+"""Folder of each kind of depth image, and what the decoded picture calls it."""
+Tell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class SyncFile:
+    """Where a kind of data goes: the key of its link, and its path in the data set."""
+
+    kind: str
+    path: str
+
+
+@dataclass
+class Synced:
+    """What was written: link by kind, why others are absent, how many frames have none of a kind."""
+
+    links: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    holes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SyncWriter:
+    """Writes the synchronized data of one recording into a data set; `published_id` names its files."""
+
+    frames: HeadsetFrames
+    published_id: str
+    out: Path
+    force: bool
+    tell: Tell
+
+    def write(self) -> Synced:
+        """Write what there is; files that were made of the same are left alone. Raises CannotWrite."""
+        result = Synced()
+        self._frame_table(result)
+        for short, sensor in STREAMS.items():
+            stream = self.frames.stream(short)
+            if stream is not None:
+                self._stream(short, sensor, stream, result)
+            elif sensor.is_default:
+                result.absent |= dict.fromkeys(_kinds(short, sensor), "nothing was recorded of it")
+        return result
+
+    def _stream(self, short: str, sensor: HeadsetStream, stream: StoredStream, result: Synced) -> None:
+        if sensor.is_front_camera:
+            self._pictures(short, stream, result)
+            self._arrays(self._place(f"{short}_pose", f"{short}_pose"), short, stream, poses, result)
+        elif sensor.kind == DEPTH:
+            self._depth(short, stream, result)
+            self._arrays(self._place("depth_pose", f"{short}_pose"), short, stream, poses, result)
+        elif sensor.kind == SAMPLES:
+            self._arrays(self._place(f"imu_{short}", f"imu_{short}"), short, stream, samples, result)
+        elif sensor.is_head_pose:
+            self._arrays(self._place("spatial_pose", "spatial"), short, stream, records, result)
+        elif sensor.kind == RECORDS:
+            self._arrays(self._place(short, short), short, stream, records, result)
+        else:
+            result.absent[f"{PREFIX}_{short}"] = "the published form has no place for it"
+
+    def _place(self, folder: str, stem: str, ending: str = "npz") -> SyncFile:
+        path = f"{FOLDER}/{folder}/{self.published_id}_{stem}.{ending}"
+        return SyncFile(f"{PREFIX}_{stem}_{'video' if ending == 'mp4' else ending}", path)
+
+    @property
+    def _made_of(self) -> str:
+        """Text that is another one as soon as the recording was synchronized anew."""
+        recording = self.frames.recording
+        digest = hashlib.sha256(f"{recording.manifest['uuid']} {self.frames.pauses}".encode())
+        for path in (recording.path / INDEX, *alignment_files(recording.path)):
+            digest.update(path.read_bytes())
+        return digest.hexdigest()
+
+    def _is_there(self, place: SyncFile, found: str) -> bool:
+        """Tell whether a file was made of the same; another one in its place needs `force`. Raises CannotWrite."""
+        if found == self._made_of:
+            return True
+        check_output(self.out / place.path, force=self.force)
+        return False
+
+    def _arrays(self, place: SyncFile, short: str, stream: StoredStream, fill: Fill, result: Synced) -> None:
+        try:
+            if not self._is_there(place, made_of(self.out / place.path)):
+                self._save(place, fill(self.frames, short, stream))
+        except NothingThere as error:
+            result.absent[place.kind] = str(error)
+        else:
+            self._written(place, result)
+
+    def _save(self, place: SyncFile, arrays: Arrays) -> None:
+        with (
+            written(self.out / place.path, force=self.force) as part,
+            ArraysFile(part, self._made_of) as file,
+        ):
+            for name, values in arrays.items():
+                file.add(name, values)
+
+    def _written(self, place: SyncFile, result: Synced) -> None:
+        result.links[place.kind] = place.path
+        with np.load(self.out / place.path, allow_pickle=False) as arrays:
+            if holes := len(self.frames) - len(arrays["frame"]):
+                result.holes[place.kind] = holes
+
+    def _frame_table(self, result: Synced) -> None:
+        """Write what every frame is: its time, and which picture of the camera's film stands beside it."""
+        place = self._place("metadata", "frames")
+        if not self._is_there(place, made_of(self.out / place.path)):
+            arrays = frames_of(self.frames, np.arange(len(self.frames)))
+            arrays["hidden"] = self.frames.hidden
+            arrays["fps"] = np.array([self._fps.numerator, self._fps.denominator])
+            if self.frames.film is not None:
+                number, taken_ns, bound_ns = self.frames.film_numbers
+                arrays |= {
+                    "film_frame": number,
+                    "film_capture_ns": taken_ns,
+                    "film_bound_ns": bound_ns,
+                }
+            self._save(place, arrays)
+        result.links[place.kind] = place.path
+        if untaken := self.frames.untaken():
+            result.holes[place.kind] = untaken
+
+    @property
+    def _fps(self) -> Fraction:
+        """Frames a second: as the master was asked to send, else as it came."""
+        stream = self.frames.stream(self.frames.recording.instants.master)
+        if stream is not None and "hz" in stream.format:
+            return Fraction(int(stream.format["hz"]), int(stream.format.get("divisor", 1)))
+        if self.frames.film is not None and self.frames.is_of_film:
+            return self.frames.film.frames.fps
+        steps = np.diff(self.frames.capture_ns)
+        return Fraction(round(10**9 / float(np.median(steps)))) if len(steps) else Fraction(30)
+
+    def _pictures(self, short: str, stream: StoredStream, result: Synced) -> None:
+        """Write the front camera's film: frame k of the synchronized data is its picture k."""
+        height = stream.format.get("height", 360)
+        place = SyncFile(f"{PREFIX}_{short}_video", f"{FOLDER}/{short}/{self.published_id}_{height}p.mp4")
+        try:
+            if not {"codec", "width", "height"} <= stream.format.keys():
+                raise NothingThere("the manifest does not say how its pictures are coded")
+            beside = beside_of(self.frames, short, stream)
+        except NothingThere as error:
+            result.absent[place.kind] = str(error)
+            return
+        rows = np.full(len(self.frames), -1)
+        rows[beside.frame] = beside.row
+        if not self._is_there(place, made_of_film(self.out / place.path)):
+            with written(self.out / place.path, force=self.force, ending=".mp4") as part:
+                write_headset_film(stream, rows, self._fps, part, made_of=self._made_of, tell=self.tell)
+        result.links[place.kind] = place.path
+        if holes := len(rows) - len(beside.frame):
+            result.holes[place.kind] = holes
+
+    def _depth(self, short: str, stream: StoredStream, result: Synced) -> None:
+        """Write depth and brightness in one pass: an array a frame, `depth-000123` and `ab-000123`."""
+        places = {name: self._place(name, f"{short}_{name}") for name in IMAGES}
+        try:
+            beside = beside_of(self.frames, short, stream)
+            first = next(_rising(stream, beside.row), None)
+            if first is None:
+                raise NothingThere("none of its pictures decodes")
+        except NothingThere as error:
+            result.absent |= dict.fromkeys((place.kind for place in places.values()), str(error))
+            return
+        if first[1].brightness is None:
+            result.absent[places.pop("ab").kind] = "it was sent without brightness"
+        with ExitStack() as stack:
+            files = {}
+            for name, place in places.items():
+                if not self._is_there(place, made_of(self.out / place.path)):
+                    part = stack.enter_context(written(self.out / place.path, force=self.force))
+                    files[name] = stack.enter_context(ArraysFile(part, self._made_of))
+            if files:
+                self._images(stream, beside, files)
+        for place in places.values():
+            self._written(place, result)
+
+    def _images(self, stream: StoredStream, beside: Beside, files: dict[str, ArraysFile]) -> None:
+        there = []
+        for place, image in _rising(stream, beside.row):
+            for name, file in files.items():
+                file.add(f"{name}-{beside.frame[place]:06d}", getattr(image, IMAGES[name]))
+            there.append(place)
+            if place % 100 == 0:
+                self.tell(place, len(beside.frame))
+        for file in files.values():
+            for name, values in frames_of(self.frames, beside.frame[there]).items():
+                file.add(name, values)
+            file.add("sample_capture_ns", beside.taken_ns[there])
+
+
+def _rising(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, DepthFrame]]:
+    """Yield (place in `rows`, depth picture) of those that decode; `rows` rise."""
+    images = unbroken_depth(stream, int(rows[0]), int(rows[-1]) + 1)
+    held = next(images, None)
+    for place, row in enumerate(rows.tolist()):
+        while held is not None and held.row < row:
+            held = next(images, None)
+        if held is not None and held.row == row:
+            yield place, held
+
+
+def _kinds(short: str, sensor: HeadsetStream) -> list[str]:
+    if sensor.is_front_camera:
+        return [f"{PREFIX}_{short}_video", f"{PREFIX}_{short}_pose_npz"]
+    if sensor.kind == DEPTH:
+        return [f"{PREFIX}_{short}_{name}_npz" for name in ("depth", "ab", "pose")]
+    if sensor.kind == SAMPLES:
+        return [f"{PREFIX}_imu_{short}_npz"]
+    return [f"{PREFIX}_spatial_npz" if sensor.is_head_pose else f"{PREFIX}_{short}"]

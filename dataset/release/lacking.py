@@ -1,0 +1,120 @@
+"""What a recording of a data set lacks while its session ran: of which streams, when in the film, in which steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dataset.source.entries import Told, entries_of
+from dataset.source.own import OwnRecording
+from sensors.array_types import Int64
+from storage.errors import BadChunk, pass_on_trouble
+from storage.ledger import Note
+from storage.notes import read_notes
+from storage.privacy import UNKNOWN
+from storage.recording import Recording
+from storage.verify.coverage import PlacedPackets, Span, cover, is_adaptive, longest_step_s
+from storage.verify.good_for import clock, sentence
+from storage.verify.session import SessionTimes, session_of
+from storage.verify.steps import StepTime, touched
+from storage.verify.thresholds import COVERAGE_WARN, HOLE_NAMED_S
+
+
+def lacking_of(own: OwnRecording, *, with_headset: bool) -> list[dict[str, Any]]:
+    """Say of the camera, from its first picture on, and of the headset's streams what they lack by `verify`'s limits.
+
+    `holes_s` are seconds of the film, `entries` the numbers of the entries that lie there, if only in part, from 0;
+    `said` is both in words and counts entries from 1. What holds nothing that can be read is absent as a whole.
+    """
+    indexes = _indexes(own.recording)
+    times = session_of(indexes, _notes(own.recording), own.manifest)
+    known_ns = own.frames.capture_ns[own.frames.capture_ns != UNKNOWN]
+    if times is None or not len(known_ns):
+        return []
+    session = SessionTimes(int(known_ns[0]), times.start_host_ns, times.stop_host_ns)
+    steps = list(_steps(own, session))
+
+    def film_s(at_s: float) -> float:
+        return own.frames.place(session.zero_host_ns + round(at_s * 1e9)).film_s
+
+    taken = {own.camera: known_ns}
+    if with_headset:
+        taken |= {name: _taken_ns(own.recording, index) for name, index in indexes.items()}
+    lacking = []
+    for name, taken_ns in taken.items():
+        asked = replace(session, start_host_ns=int(known_ns[0])) if name == own.camera else session
+        if holes := _holes(own, name, taken_ns, asked):
+            short = name.rpartition("/")[2]
+            lacking.append(
+                {
+                    "stream": name,
+                    "holes_s": [[film_s(a), film_s(b)] for a, b in holes],
+                    "entries": [number - 1 for number in touched(steps, holes)],
+                    "said": sentence(short, holes, asked, steps, told=lambda at_s: clock(film_s(at_s))),
+                }
+            )
+    return lacking
+
+
+def _indexes(recording: Recording) -> dict[str, npt.NDArray[np.void]]:
+    """Return the packets of each stream of the main headset that has some and is not damaged."""
+    found = {}
+    for name in recording.streams:
+        if name.rpartition("/")[0] == recording.main_headset:
+            try:
+                found[name] = recording[name].index
+            except BadChunk as error:
+                pass_on_trouble(error)
+    return {name: index for name, index in found.items() if len(index)}
+
+
+def _notes(recording: Recording) -> dict[str, list[Note]]:
+    """The ledger; where it is damaged the session ends with the last packet."""
+    try:
+        return read_notes(recording.readable)
+    except BadChunk as error:
+        pass_on_trouble(error)
+        return {}
+
+
+def _taken_ns(recording: Recording, index: npt.NDArray[np.void]) -> Int64:
+    """When packets of the main headset were taken, on the capture clock; when they came, where no exchange tells."""
+    came_ns: Int64 = index["host_ns"].astype(np.int64)
+    host = recording.device_clock(recording.main_headset)
+    return (
+        came_ns
+        if host is None
+        else host.to_host_ns(index["device_ticks"].astype(np.int64), near_host_ns=came_ns)
+    )
+
+
+def _holes(own: OwnRecording, name: str, taken_ns: Int64, session: SessionTimes) -> list[Span]:
+    """Return where a stream holds nothing, seconds from the film's first picture; privacy pauses are no holes."""
+    description = own.manifest["streams"].get(name, {"nominal_hz": own.frames.fps})
+    if not description.get("nominal_hz"):
+        return []  # nobody said how often its packets come
+    step_s = longest_step_s(float(description["nominal_hz"]), adaptive=is_adaptive(name, description))
+    at_s = (np.sort(taken_ns) - session.zero_host_ns) / 1e9
+    pauses = [(session.seconds(first), session.seconds(last)) for first, last in own.pauses]
+    seen = cover(PlacedPackets(at_s, at_s), session, step_s, pauses)
+    return [(a, b) for a, b in seen.holes if seen.share < COVERAGE_WARN or b - a >= HOLE_NAMED_S]
+
+
+def _steps(own: OwnRecording, session: SessionTimes) -> Iterator[StepTime]:
+    """Yield the entries that were done, by their number from 1: as touched, else by the pictures that were marked."""
+    for number, one in enumerate(entries_of(own.state, own.place, lambda _: 0, own.accepted), start=1):
+        span = one.taken_ns or _marked_ns(own, one)
+        if span is not None:
+            yield StepTime(number, session.seconds(span[0]), session.seconds(span[1]))
+
+
+def _marked_ns(own: OwnRecording, one: Told) -> tuple[int, int] | None:
+    if not one.entry.performed:
+        return None
+    ends = [round(at_s * own.frames.fps) for at_s in (one.entry.start_s, one.entry.end_s)]
+    first_ns, last_ns = (int(own.frames.capture_ns[min(end, len(own.frames) - 1)]) for end in ends)
+    return None if UNKNOWN in (first_ns, last_ns) else (first_ns, last_ns)

@@ -1,0 +1,192 @@
+"""Write a data set from recording folders: films first, then the texts, the checksums last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dataset.cards.about import About
+from dataset.cards.write_cards import write_cards
+from dataset.checks.check_layout import TEXTS
+from dataset.release.media_of_all import IN_THIS_PROCESS, MediaOrder, write_media
+from dataset.release.release_media import Tell
+from dataset.source.data_set import BESIDE, LINKS, Member, text_files
+from dataset.source.data_set_folder import refuse_contradictions
+from dataset.source.numbering import Numbering
+from dataset.source.own_set import none_may, read_member
+from dataset.splits.kinds import PARTS, NoSuchSplit
+from dataset.splits.rule import Divided, Rule, divide, normal_only
+from storage.batch.runner import Workforce
+from storage.shell.outputs import write_into
+from task_graphs.errors import BadGraph
+from task_graphs.formats.annotations import (
+    COMPLETE,
+    ERRORS,
+    STEP_TEXTS,
+    AnnotatedRecording,
+    parse_annotations,
+)
+
+
+@dataclass
+class Released:
+    """What came of it, recording by recording."""
+
+    members: list[dict[str, Any]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
+    not_agreed: list[str] = field(default_factory=list)
+    "Recordings that were released without consent."
+    no_splits: dict[str, str] = field(default_factory=dict)
+    files: int = 0
+    bytes: int = 0
+
+
+KINDS = ("environment", "person", "recipes", "recordings")
+RULE = Rule("ratio", ratio=(Fraction(6, 10), Fraction(2, 10), Fraction(2, 10)), seed=0)
+PLACE = "data_splits/{}_data_split_{}.json"
+
+
+def own_splits(
+    out: Path, recordings: list[AnnotatedRecording]
+) -> tuple[dict[str, str], list[str], dict[str, str]]:
+    """Return files to write, files that are there and stay, and why a kind has none.
+
+    What somebody made with `release split` stays as long as it divides exactly these recordings.
+    """
+    made: dict[str, str] = {}
+    kept: list[str] = []
+    lacking: dict[str, str] = {}
+    for kind in KINDS:
+        names = [PLACE.format(kind, which) for which in ("combined", "normal")]
+        if all(_divides(out / name, ids) for name, ids in zip(names, _ids(recordings), strict=True)):
+            kept += names
+            continue
+        try:
+            divided = divide(kind, recordings, RULE)
+        except NoSuchSplit as error:
+            lacking[kind] = str(error)
+        else:
+            made |= dict(zip(names, map(_text, (divided, normal_only(divided, recordings))), strict=True))
+    named = {*made, *kept}
+    kept += [
+        name
+        for path in sorted((out / "data_splits").glob("*.json"))
+        if (name := f"data_splits/{path.name}") not in named
+    ]
+    return made, kept, lacking
+
+
+def _ids(recordings: list[AnnotatedRecording]) -> Iterator[set[str]]:
+    yield {one.recording_id for one in recordings}
+    yield {one.recording_id for one in recordings if not one.is_error}
+
+
+def _divides(path: Path, ids: set[str]) -> bool:
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        lists: Mapping[str, list[str]] = {part: found[part] for part in PARTS}
+        return sorted(one for part in PARTS for one in lists[part]) == sorted(ids)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _text(divided: Divided) -> str:
+    return json.dumps(divided.parts)
+
+
+Stated = Callable[[list[tuple[str, str]], list[str]], list[dict[str, Any]]]
+"""Lines of what people say of recipes (name, title) and participants (pseudonyms)."""
+
+
+def release(
+    paths: Iterable[Path],
+    order: MediaOrder,
+    numbering: Numbering,
+    about: About,
+    *,
+    tell: Tell,
+    keep: Callable[[], None],
+    stated: Stated = lambda *_: [],
+    crew: Workforce = IN_THIS_PROCESS,
+) -> Released:
+    """Write the recordings that may be released into `order.out`; say of the others why they are left out.
+
+    `keep` is called when all ids are given, before a film is written: an interrupted release goes on with them. A
+    worker of `crew` has one recording open at a time. `order.without_consent` is why those are released too to which
+    nobody agreed; it is kept in their manifests. Raises NotReleasable when none may, CannotWrite, MediaNotWritten,
+    NoDask, NoWorkers.
+    """
+    result = Released()
+    out, force, allowed = order.out, order.force, order.without_consent
+    found = (read_member(path, numbering, result.left_out, without_consent=allowed) for path in paths)
+    ready = [one for one in found if one is not None]
+    if not ready:
+        raise none_may(result.left_out)
+    result.not_agreed = [one.path.name for one in ready if one.not_agreed]
+    keep()
+    times = {one.member.published_id: one.member.cooked.facts["step_times"] for one in ready}
+    written = write_media(ready, order, crew, tell)
+    result.members = [said | {"step_times": times[said["published_id"]]} for said in written]
+    links = {said["published_id"]: said["streams"] for said in result.members}
+    members = [_with_lacking(one.member, said["lacking"]) for one, said in zip(ready, written, strict=True)]
+    splits, kept, result.no_splits = own_splits(out, [member.annotated for member in members])
+    texts = (
+        text_files(members, numbering, _stated(members, stated))
+        | {LINKS: json.dumps(links, indent=4)}
+        | splits
+    )
+    write_into(out, {path: text.encode() for path, text in texts.items()}, force=force)
+    names = [*texts, *kept, *(path for kinds in links.values() for path in kinds.values())]
+    is_virtual = any(one.is_virtual for one in ready)
+    result.files, result.bytes = write_cards(
+        out, about, result.members, names, is_virtual=is_virtual, force=force
+    )
+    return result
+
+
+def _with_lacking(member: Member, lacking: list[dict[str, Any]]) -> Member:
+    return replace(member, cooked=replace(member.cooked, facts=member.cooked.facts | {"lacking": lacking}))
+
+
+def _stated(members: list[Member], stated: Stated) -> list[dict[str, Any]]:
+    cooked = [member.cooked for member in members]
+    return stated([(one.recipe, one.title) for one in cooked], [one.person for one in cooked])
+
+
+NOT_TAKEN = "films are not taken over; copy them, the checksums are of the files here"
+
+
+def other_files(folder: Path) -> dict[str, bytes]:
+    """Return what stands beside the annotations and is taken over too, relative path -> content.
+
+    These are all other files of the folders of the form, the licences, and what a lab's release says beside them.
+    """
+    paths = [path for name in TEXTS for path in sorted((folder / name).glob("*")) if path.is_file()]
+    paths += [path for path in sorted(folder.glob("LICENSE*")) if path.is_file()]
+    paths += [folder / BESIDE] if (folder / BESIDE).is_file() else []
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def release_again(files: Mapping[str, bytes], out: Path, about: About, *, force: bool) -> Released:
+    """Write files of the published form, their cards and checksums; say which recordings they hold.
+
+    Raises CannotWrite.
+    """
+    if missing := [name for name in (COMPLETE, ERRORS, STEP_TEXTS) if name not in files]:
+        raise BadGraph(missing[0], "", "is not there; take all files from one release")
+    needed = {name: files[name].decode() for name in (COMPLETE, ERRORS, STEP_TEXTS)}
+    annotations = parse_annotations(needed)
+    refuse_contradictions(annotations, COMPLETE)
+    recordings = [one.recording_id for one in annotations.recordings]
+    write_into(out, files, force=force)
+    links = "" if LINKS in files else f"no {LINKS} came with it; "
+    absent: list[dict[str, Any]] = [{"kind": "gopro", "why": links + NOT_TAKEN}]
+    members = [
+        {"recording": name, "published_id": name, "streams": {}, "absent": absent} for name in recordings
+    ]
+    count, size = write_cards(out, about, members, files, is_virtual=False, force=force)
+    return Released(members=members, files=count, bytes=size)

@@ -1,0 +1,236 @@
+"""Films and synchronized data of one recording in a data set: what `--media` may name, and what is absent and why.
+
+A file has its name only when it is whole; one that was made of the same is left alone, so that a release goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dataset.release.headset_frames import Film, HeadsetFrames
+from dataset.release.headset_sync import PREFIX, SyncWriter
+from dataset.source.data_set import GOPRO
+from dataset.source.own import OwnRecording
+from sensors.errors import SensorError
+from sensors.files_on_disk import file_sha256
+from sensors.gopro.join import join
+from sensors.gopro.media import open_media
+from storage.copies.read_through import promised_hashes
+from storage.errors import StorageError, pass_on_trouble, words_of
+from storage.exports.arrays_file import ArraysFile, made_of
+from storage.exports.film import made_of_film, write_small_film
+from storage.exports.film_frames import FilmFrames
+from storage.instants import NotIndexed
+from storage.shell.outputs import OutputRefused, check_output, written
+
+SMALL = {"360p": 360, "720p": 720}
+"""Heights of the small films that may be asked for."""
+ORIGINAL, HEADSET = "4k", "hololens"
+MEDIA = (ORIGINAL, "720p", "360p", HEADSET)
+"""What `--media` may name."""
+Tell = Callable[[int, int, str], None]
+
+
+@dataclass
+class Work:
+    """How far the media of a whole release are, in pictures of films."""
+
+    tell: Tell
+    whole: int
+    done: int = 0
+    "Of what is finished."
+    part: int = 0
+    "Of what is being written."
+    _shown: int = 0
+
+    def show(self, words: str, done: int, whole: int) -> None:
+        """Say how far the part is that is being written; it never goes back."""
+        self._shown = max(self._shown, self.done + self.part * done // max(whole, 1))
+        self.tell(self._shown, self.whole, words)
+
+    def finish(self, words: str) -> None:
+        """Say that the part is done."""
+        self.done, self.part = self.done + self.part, 0
+        self.show(words, 0, 1)
+
+
+def work_of(wanted: tuple[str, ...], pictures: int) -> int:
+    """Return how much there is to do for a film of so many pictures; copying is a tenth of it."""
+    return sum(pictures // 10 if name == ORIGINAL else pictures for name in wanted)
+
+
+@dataclass
+class Media:
+    """What was written: path by kind of link; why others are absent; frames that have none of a kind."""
+
+    links: dict[str, str] = field(default_factory=dict)
+    absent: list[dict[str, str]] = field(default_factory=list)
+    holes: dict[str, int] = field(default_factory=dict)
+
+    def lacks(self, kind: str, why: str) -> None:
+        """Note what is absent."""
+        self.absent.append({"kind": kind, "why": why})
+
+
+@dataclass(frozen=True)
+class MediaWriter:
+    """Writes the media of one recording into the data set `out`."""
+
+    own: OwnRecording
+    published_id: str
+    out: Path
+    force: bool
+    work: Work
+
+    def write(self, wanted: tuple[str, ...]) -> Media:
+        """Write what is wanted. What a recording does not hold is absent; raises OSError, CannotWrite."""
+        made = Media()
+        for name in MEDIA:
+            kind = PREFIX if name == HEADSET else f"gopro_{name}"
+            if name not in wanted:
+                made.lacks(kind, "not asked for")
+                continue
+            self.work.part = work_of((name,), len(self.own.frames))
+            try:
+                self._kind(name, kind, made)
+            except OutputRefused:
+                raise
+            except (SensorError, StorageError) as error:
+                pass_on_trouble(error)
+                made.lacks(kind, words_of(error))
+            self.work.finish(self.published_id)
+        for name in self.own.others:
+            made.lacks(name, "the published form has one film and one headset a recording")
+        return made
+
+    def _kind(self, name: str, kind: str, made: Media) -> None:
+        if name in SMALL:
+            self._small(name, kind, made)
+        elif name == ORIGINAL:
+            self._original(kind, made)
+        else:
+            self._synced(made)
+
+    def _small(self, name: str, kind: str, made: Media) -> None:
+        """Write a film of constant rate, and when each of its pictures was taken."""
+        take, height = self.own.take, SMALL[name]
+        video = take.chapters[0].video
+        if video is None or (video.height < height and height > min(SMALL.values())):
+            made.lacks(kind, f"the camera filmed no {height} lines")
+            return
+        path = f"{GOPRO.format(name, self.published_id, name)}.mp4"
+        source = self._made_of("film")
+        if self._is_missing(path, made_of_film(self.out / path), source):
+            with written(self.out / path, force=self.force, ending=".mp4") as part:
+                show = partial(self.work.show, f"{self.published_id} {name}")
+                write_small_film(take, part, height=height, hidden=self.own.hidden, made_of=source, tell=show)
+        if hidden := int(self.own.hidden.sum()):
+            made.holes[kind] = hidden
+        made.links[kind] = path
+        self._times(f"{GOPRO.format(name, self.published_id, name)}_frames.npz", f"{kind}_frames_npz", made)
+
+    def _times(self, path: str, kind: str, made: Media) -> None:
+        """Write the manifest of a small film: picture k was taken at `capture_ns[k]`, shown at k / fps."""
+        frames, source = self.own.frames, self._made_of("times")
+        if not frames.is_placed:
+            made.lacks(kind, frames.why or "nothing tells when its pictures were taken")
+            return
+        if self._is_missing(path, made_of(self.out / path), source):
+            with (
+                written(self.out / path, force=self.force) as part,
+                ArraysFile(part, source) as file,
+            ):
+                for name, values in (_arrays(frames) | {"hidden": self.own.hidden}).items():
+                    file.add(name, values)
+        made.links[kind] = path
+
+    def _original(self, kind: str, made: Media) -> None:
+        """Write the camera's film, each sample byte for byte, chapters joined, without place and serial number."""
+        take = self.own.take
+        if self.own.pauses:
+            made.lacks(kind, "it shows what was filmed during a pause; the small films do not")
+            return
+        promised = promised_hashes(self.own.recording.readable, self.own.manifest)
+        for chapter in take.chapters:
+            stated = promised.get(f"{self.own.camera}/{chapter.path.name}")
+            if stated is not None and file_sha256(chapter.path) != stated:
+                made.lacks(kind, f"{chapter.path.name} is not what was recorded; take it from a copy")
+                return
+        path = f"{GOPRO.format('4k', self.published_id, '4K')}.mp4"
+        place = self.out / path
+        if not place.exists() or _picture_sizes([place]) != _picture_sizes([c.path for c in take.chapters]):
+            check_output(place, force=self.force)
+            with written(place, force=self.force, ending=".mp4") as part:
+                show = partial(self.work.show, f"{self.published_id} 4k")
+                paths = [chapter.path for chapter in take.chapters]
+                join(paths, part, strip_location=True, replace=True, progress=show)
+        made.links[kind] = path
+
+    def _synced(self, made: Media) -> None:
+        """Write the headset's streams on the frames of the index."""
+        recording = self.own.recording
+        headset = recording.main_headset
+        if not headset:
+            made.lacks(PREFIX, "no headset was recorded")
+            return
+        host = recording.device_clock(headset)
+        if host is None:
+            made.lacks(PREFIX, "the headset's clock was never compared with the capture clock")
+            return
+        try:
+            film = Film(self.own.camera, self.own.take, self.own.frames) if self.own.camera else None
+            frames = HeadsetFrames(recording, headset, host, self.own.pauses, film)
+            is_of_it = recording.instants.device == headset and len(frames) > 0
+        except NotIndexed as error:
+            made.lacks(PREFIX, words_of(error))
+            return
+        if not is_of_it:
+            made.lacks(PREFIX, "its frame index is not on the headset's clock; run `kitchensync sync` again")
+            return
+        show = partial(self.work.show, f"{self.published_id} hololens")
+        found = SyncWriter(frames, self.published_id, self.out, self.force, show).write()
+        made.links |= found.links
+        made.holes |= found.holes
+        for kind, why in found.absent.items():
+            made.lacks(kind, why)
+
+    def _made_of(self, what: str) -> str:
+        """Text that is another one when the film, or its place in time, is."""
+        digest = hashlib.sha256(f"{self.own.manifest['uuid']} {what} {self.own.pauses}".encode())
+        if what == "times":
+            digest.update(self.own.frames.capture_ns.tobytes() + self.own.frames.bound_ns.tobytes())
+        else:
+            digest.update(self.own.take.frame_times_s.tobytes())
+        return digest.hexdigest()
+
+    def _is_missing(self, path: str, found: str, wanted: str) -> bool:
+        """Tell whether a file is to be written; another one in its place needs `force`. Raises CannotWrite."""
+        if found == wanted:
+            return False
+        check_output(self.out / path, force=self.force)
+        return True
+
+
+def _picture_sizes(paths: list[Path]) -> list[int]:
+    """Return the bytes of every encoded picture: no two films have the same."""
+    sizes: list[int] = []
+    for path in paths:
+        with open_media(path).container() as film:
+            sizes += [entry.size for entry in film.streams.video[0].index_entries]
+    return sizes
+
+
+def _arrays(frames: FilmFrames) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        "frame": np.arange(len(frames)),
+        "capture_ns": frames.capture_ns,
+        "bound_ns": frames.bound_ns,
+        "fps": np.array([frames.fps.numerator, frames.fps.denominator]),
+    }

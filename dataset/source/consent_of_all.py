@@ -1,0 +1,79 @@
+"""Whether every recording of a data set may leave, asked again at the time it does."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from dataset.source.given_data import GivenData
+from dataset.source.numbering import Numbering
+from storage.errors import NotPermitted, StorageError
+from storage.manifest import read_manifest
+from storage.names import recordings_in
+from storage.permission import Purpose, ask
+from storage.shell.outputs import write_output
+from task_graphs.errors import RecipeError
+
+KEPT = "without-consent.json"
+
+
+class NotAgreed(RecipeError):
+    """Recordings of a data set that may not leave."""
+
+
+def ask_for_all(ids: Iterable[str], numbering: Numbering, data: Path) -> list[str]:
+    """Return published ids and why they lack consent, a line each; raise what no reason overrides.
+
+    Raises Withdrawn, and NotAgreed for a recording that is not below `data`: nobody can ask it.
+    """
+    paths = _by_uuid(data)
+    uuids = {published: uuid for uuid, published in numbering.recordings.items()}
+    lacking = []
+    for one in ids:
+        path = paths.get(uuids.get(one, ""))
+        if path is None:
+            raise NotAgreed(
+                f"{one}: its recording is not below {data}, nobody can ask for consent; give --data"
+            )
+        try:
+            ask(path, Purpose.RELEASE_RAW)
+        except NotPermitted as error:
+            lacking.append(f"{one}: {error}")
+    return lacking
+
+
+def may_be_processed(found: GivenData) -> tuple[frozenset[str], list[str]]:
+    """Return the recordings of which texts may be sent to services of others, and a line for each other one.
+
+    A data set in the published form is public already. Raises Withdrawn.
+    """
+    ids = frozenset(one.recording_id for one in found.data.annotations.recordings)
+    if found.folder is not None:
+        return ids, []
+    lacking = {}
+    for one, ready in found.own.items():
+        try:
+            ask(ready.path, Purpose.THIRD_PARTY_PROCESSING, without_consent=found.without_consent)
+        except NotPermitted as error:
+            lacking[one] = f"not sent: {error}"
+    return ids - lacking.keys(), list(lacking.values())
+
+
+def _by_uuid(data: Path) -> dict[str, Path]:
+    found = {}
+    for path in recordings_in(data):
+        try:
+            found[str(read_manifest(path).get("uuid"))] = path
+        except StorageError:
+            continue  # who is looked for and not found is named
+    return found
+
+
+def keep_reason(journal: Path, reason: str, lacking: list[str]) -> None:
+    """Keep why recordings left without consent, beside what was sent."""
+    path = journal / KEPT
+    said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    said.append({"utc_ns": time.time_ns(), "reason": reason, "recordings": lacking})
+    write_output(path, (json.dumps(said, indent=1) + "\n").encode(), force=True)

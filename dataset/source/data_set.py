@@ -1,0 +1,120 @@
+"""A data set in the published form, from own recordings: every text file of it, with what is absent and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from dataset.source.entries import TAGS, Told
+from dataset.source.numbering import Numbering, merged
+from task_graphs.formats.annotation_files import format_annotations
+from task_graphs.formats.annotations import AnnotatedRecording, Annotations
+from task_graphs.formats.captaincook4d import format_captaincook4d
+from task_graphs.model import END, START, Graph, Step
+
+BESIDE = "kitchensync.jsonl"
+FINE_GRAINED = "annotation_json/fine_grained.json"
+"""Narrations: the published form has no place for them."""
+LINKS = "metadata/download_links.json"
+GOPRO = "captain_cook_4d/gopro/resolution_{}/{}_{}"
+"""Films of a height, of a recording, its height behind its name; without ending."""
+VIDEO_COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")
+
+
+@dataclass(frozen=True)
+class Cooked:
+    """One recording as it goes into a data set. `facts` are what the published form has no place for."""
+
+    uuid: str
+    recipe: str
+    title: str
+    person: str
+    kitchen: str
+    errors_planned: bool
+    steps: Mapping[str, Any]
+    edges: list[list[int]]
+    told: list[Told]
+    film_s: float
+    facts: dict[str, Any] = field(default_factory=dict)
+    narrated: list[dict[str, Any]] = field(default_factory=list)
+    "What people said about the film, with the number of each speaker."
+
+
+@dataclass(frozen=True)
+class Member:
+    """A recording with its published id."""
+
+    published_id: str
+    cooked: Cooked
+    annotated: AnnotatedRecording
+
+
+def numbered(cooked: Cooked, numbering: Numbering) -> Member:
+    """Give a recording its published id, its recipe, person and kitchen their numbers."""
+    activity = numbering.activity(cooked.recipe)
+    published_id = numbering.recording(cooked.uuid, activity, errors_planned=cooked.errors_planned)
+    annotated = AnnotatedRecording(
+        published_id,
+        activity,
+        cooked.title,
+        numbering.person(cooked.person),
+        numbering.environment(cooked.kitchen),
+        tuple(told.entry for told in cooked.told),
+    )
+    return Member(published_id, cooked, annotated)
+
+
+def text_files(
+    members: Iterable[Member], numbering: Numbering, stated: Iterable[dict[str, Any]] = ()
+) -> dict[str, str]:
+    """Return relative path -> text of all annotations, graphs and tables of a data set.
+
+    `stated` are lines of what people say of recipes and participants.
+    """
+    ordered = sorted(members, key=lambda member: _by_number(member.published_id))
+    annotations = annotations_of(ordered, numbering)
+    graphs = {f"task_graphs/{m.annotated.graph_stem}.json": graph_of(m.cooked) for m in ordered}
+    lines = chain(chain.from_iterable(map(_beside, ordered)), stated)
+    beside = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    narrated = {m.published_id: m.cooked.narrated for m in ordered if m.cooked.narrated}
+    spoken = {FINE_GRAINED: json.dumps(narrated, indent=4, ensure_ascii=False)} if narrated else {}
+    return format_annotations(annotations) | graphs | {BESIDE: beside} | spoken
+
+
+def annotations_of(members: Sequence[Member], numbering: Numbering) -> Annotations:
+    """Return the annotations of recordings in this order."""
+    return Annotations(
+        tuple(member.annotated for member in members),
+        merged(numbering.steps),
+        {tag: number for number, tag in enumerate(TAGS)},
+        (VIDEO_COLUMNS, *(_video(m) for m in sorted(members, key=lambda m: m.published_id))),
+    )
+
+
+def _by_number(published_id: str) -> tuple[int, int]:
+    activity, _, number = published_id.partition("_")
+    return int(activity), int(number)
+
+
+def _video(member: Member) -> tuple[str, ...]:
+    one, film_s = member.annotated, member.cooked.film_s
+    return one.recording_id, str(one.environment), str(one.person_id), f"{film_s / 60:.2f}", f"{film_s:.2f}"
+
+
+def graph_of(cooked: Cooked) -> str:
+    """Return the graph of the recipe as it was cooked, in the published form."""
+    steps = {int(node): step["label"] for node, step in cooked.steps.items()}
+    ends = {node for edge in cooked.edges for node in edge} - steps.keys()
+    labels = steps | {node: START if node == 0 else END for node in ends}
+    nodes = tuple(Step(node, labels[node]) for node in sorted(labels))
+    return format_captaincook4d(Graph(cooked.recipe, nodes, tuple((u, v) for u, v in cooked.edges)))
+
+
+def _beside(member: Member) -> Iterator[dict[str, Any]]:
+    yield {"recording_id": member.published_id, "kind": "recording", **member.cooked.facts}
+    for place, told in enumerate(member.cooked.told):
+        entry = {"recording_id": member.published_id, "kind": "entry", "entry": place, "node": told.node}
+        yield {**entry, **told.beside}

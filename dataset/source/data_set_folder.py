@@ -1,0 +1,83 @@
+"""A data set on the disk, as splits and statistics read it: annotations, lengths of films, and what stands beside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dataset.source.data_set import BESIDE
+from task_graphs.errors import BadGraph
+from task_graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
+from task_graphs.formats.graph_files import read_annotations, read_text
+
+_MOST_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set; `lengths_s` by recording id, `facts` of recordings only where a lab's own release says them."""
+
+    annotations: Annotations
+    lengths_s: dict[str, float]
+    is_own: bool = False
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stated: list[dict[str, Any]] = field(default_factory=list)
+    "What people say of recipes and participants, for the statistics."
+
+
+def is_published(folder: Path) -> bool:
+    """Tell whether a folder is in the published form."""
+    return (folder / COMPLETE).is_file()
+
+
+def read_data_set(folder: Path) -> DataSet:
+    """Read a folder in the published form. Raises BadGraph, which names the file and the place."""
+    annotations = read_annotations(folder)
+    refuse_contradictions(annotations, folder.name)
+    beside = folder / BESIDE
+    lines = _lines(beside) if beside.exists() else []
+    facts = {line["recording_id"]: line for line in lines if line["kind"] == "recording"}
+    stated = [line for line in lines if line["kind"] in ("recipe", "participants")]
+    return DataSet(annotations, _lengths(annotations), beside.exists(), facts, stated)
+
+
+def lacking_in(facts: Mapping[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """Return, of recordings that lack something for an entry, what not to use for which."""
+    said = {
+        name: [one["said"] for one in of.get("lacking", []) if one["entries"]] for name, of in facts.items()
+    }
+    return {name: lines for name, lines in said.items() if lines}
+
+
+def refuse_contradictions(annotations: Annotations, name: str) -> None:
+    """Refuse a folder of which two files say different things of one recording. Raises BadGraph."""
+    if contrary := annotations.contradictions:
+        raise BadGraph(name, contrary[0], "two files disagree on its steps; take both from one release")
+
+
+def _lengths(annotations: Annotations) -> dict[str, float]:
+    """Return the length of each film in seconds, from the last column of the table."""
+    found = {}
+    for number, row in enumerate(annotations.videos[1:], start=2):
+        try:
+            found[row[0]] = float(row[4])
+        except (ValueError, IndexError) as error:
+            raise BadGraph(VIDEOS, f"line {number}", "no length in seconds in column 5") from error
+    return found
+
+
+def _lines(beside: Path) -> list[dict[str, Any]]:
+    """Read what stands beside the form: a line of a recording names it."""
+    found = []
+    for number, line in enumerate(read_text(beside, most_bytes=_MOST_BYTES).splitlines(), start=1):
+        try:
+            said = json.loads(line)
+            if said["kind"] == "recording":
+                said["recording_id"]
+            found.append(said)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise BadGraph(BESIDE, f"line {number}", "not a line that `release` writes") from error
+    return found

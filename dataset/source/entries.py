@@ -1,0 +1,149 @@
+"""What a cook did, as entries of the published form: one a step in the script's order, times of the film.
+
+Everything that the form cannot say stands in `Told`: it becomes a line of `kitchensync.jsonl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataset.operations.planned_steps import PlannedSteps, plan_of
+from storage.annotation_folder import AcceptedSteps
+from storage.timeline.film_place import FilmPlace
+from task_graphs.formats.annotations import Entry, TaggedError
+
+TAGS = (
+    "Preparation Error",
+    "Measurement Error",
+    "Order Error",
+    "Timing Error",
+    "Technique Error",
+    "Temperature Error",
+    "Missing Step",
+    "Other",
+)
+"""The published names of the categories, by number."""
+NOT_DONE_S = -1.0
+Times = tuple[float, float, dict[str, Any], tuple[int, int] | None]
+_NOT_DONE: Times = (NOT_DONE_S, NOT_DONE_S, {"done": False}, None)
+
+State = dict[str, Any]
+
+
+PlaceOf = Callable[[int], FilmPlace]
+"""The place of a moment of the capture clock (`host_ns`) in the film."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One entry, and what is said of it beside the form."""
+
+    entry: Entry
+    node: int
+    beside: dict[str, Any] = field(default_factory=dict)
+    taken_ns: tuple[int, int] | None = None
+    "From and to on the capture clock, as touched, also outside the film; from 0 where no start was touched."
+
+
+def entries_of(
+    state: State, place_of: PlaceOf, step_id: Callable[[str], int], accepted: AcceptedSteps | None = None
+) -> list[Told]:
+    """Return the entries of a recording's reduced log; a step that was done twice has two.
+
+    Times are those that an annotator marked where some were accepted, else those of the touches.
+    """
+    frozen = state["recording"]
+    nodes = [int(node) for node in frozen["order"]]
+    nodes += sorted(int(node) for node in frozen["steps"] if int(node) not in nodes)
+    starts, plan = _starts(state), plan_of(state)
+    found = []
+    for node in nodes:
+        label = frozen["steps"][str(node)]["label"]
+        errors = [error for error in state["errors"].values() if error["node"] == node]
+        runs = state["steps"].get(str(node), {}).get("runs", [])
+        times = list(_times(runs, starts, place_of) if accepted is None else _marked(node, accepted))
+        for number, (start_s, end_s, beside, taken_ns) in enumerate(times or [_NOT_DONE]):
+            made = [error for error in errors if counts(error)] if number == 0 else []
+            modified = next((error["text"] for error in made if error["text"]), None)
+            entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified)
+            more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
+            sides = _sides(frozen["steps"][str(node)]["text"], plan, node)
+            found.append(Told(entry, node, {**beside, **sides, **more}, taken_ns))
+    return found
+
+
+def _sides(original: str, plan: PlannedSteps, node: int) -> dict[str, Any]:
+    """What the recipe says and what was planned, where that differs; None is planned where it is left out."""
+    if node in plan.left_out:
+        return {"original": original, "planned": None}
+    step = plan.steps[node]
+    return {"original": original, "planned": step.words} if step.is_planned else {}
+
+
+def counts(error: Mapping[str, Any]) -> bool:
+    """Tell whether an error was made: what was judged of it counts, else what the log says.
+
+    An error that was taken out was none, whatever was judged before.
+    """
+    if error["removed"] or not error["categories"]:
+        return False
+    verdict = error.get("judged", {}).get("verdict")
+    return verdict == "happened" or (verdict != "did_not_happen" and error["outcome"] != "not_done")
+
+
+def with_judgments(state: State, judged: Mapping[str, Any] | None) -> State:
+    """Return a reduced log with what was judged of its errors, `judged`, beside what the log says of them."""
+    said = {error["error_id"]: {"judged": error["judged"]} for error in (judged or {"errors": []})["errors"]}
+    return state | {"errors": {name: error | said.get(name, {}) for name, error in state["errors"].items()}}
+
+
+def tagged(errors: list[State]) -> Iterator[TaggedError]:
+    """Give errors of a reduced log as the published form has them: one for each category."""
+    for error in errors:
+        for category in error["categories"]:
+            yield TaggedError(TAGS[category], _words(error))
+
+
+def _words(error: Mapping[str, Any]) -> str:
+    if error["description"]:
+        return str(error["description"])
+    if error["expected"] or error["actual"]:
+        return f"{error['actual'] or '?'} instead of {error['expected'] or '?'}"
+    return str(error["text"])
+
+
+def _error(error: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("error_id", "planned", "origin", "categories", "subtype", "outcome", "outcome_note", "removed")
+    return {key: error[key] for key in (*kept, "judged") if key in error}
+
+
+def _starts(state: State) -> dict[int, int]:
+    """When a run began of which only the end was touched: when the step before it ended, or cooking began."""
+    ends = sorted(run["end"] for step in state["steps"].values() for run in step["runs"] if run["end"])
+    return dict(zip(ends[1:], ends, strict=False))
+
+
+def _marked(node: int, accepted: AcceptedSteps) -> Iterator[Times]:
+    """Give the times of a step that an annotator marked, exact to a frame."""
+    beside = {"done": True, "start": "annotation", "bound_s": round(float(1 / accepted.fps), 4)}
+    for start_s, end_s in accepted.spans_s(node):
+        yield round(start_s, 3), round(end_s, 3), dict(beside), None
+
+
+def _times(runs: list[State], starts: dict[int, int], place_of: PlaceOf) -> Iterator[Times]:
+    for run in runs:
+        if run["end"] is None:
+            continue  # begun and never done
+        touched = run["start"] is not None
+        start_ns = run["start"] if touched else starts.get(run["end"])
+        end = place_of(run["end"])
+        start = place_of(start_ns) if start_ns is not None else FilmPlace(0.0, end.bound_s)
+        beside: dict[str, Any] = {"done": True, "start": "touch" if touched else "end of the step before"}
+        if "shown" in run:
+            beside["shown"] = run["shown"]
+        beside["bound_s"] = round(max(start.bound_s, end.bound_s), 4)
+        if outside := {name: p.outside for name, p in (("start", start), ("end", end)) if p.outside}:
+            beside["outside"] = outside
+        yield start.film_s, end.film_s, beside, (start_ns or 0, run["end"])

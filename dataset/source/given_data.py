@@ -1,0 +1,102 @@
+"""What tables are made of: a folder in the published form, or a lab's own recordings as they would be released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dataset.source.data_set import annotations_of, graph_of
+from dataset.source.data_set_folder import DataSet, read_data_set
+from dataset.source.numbering import Numbering
+from task_graphs.formats.captaincook4d import parse_captaincook4d
+from task_graphs.formats.graph_files import read_task_graphs
+from task_graphs.model import Graph
+
+if TYPE_CHECKING:
+    from dataset.source.own import OwnRecording
+    from dataset.source.own_set import LeftOut, Ready
+
+
+@dataclass(frozen=True)
+class GivenData:
+    """A data set and its folder; of own recordings instead the recordings by id, and those that are left out."""
+
+    data: DataSet
+    folder: Path | None = None
+    own: dict[str, Ready] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    without_consent: str = ""
+
+    def open_own(self, recording: str) -> OwnRecording:
+        """Open an own recording by its id in the data set."""
+        from dataset.source.own import OwnRecording
+
+        return OwnRecording.open(self.own[recording].path, without_consent=self.without_consent)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Say which recordings are left out, and which are used without consent, a line each."""
+        lines = [f"left out: {one['recording']}: {one['why']}" for one in self.left_out]
+        used = [one for one in self.own.values() if one.not_agreed]
+        return lines + [f"used without consent: {one.path.name}: {one.not_agreed}" for one in used]
+
+    def graphs(self) -> dict[str, Graph]:
+        """Return the recipes' graphs by the stem of their files. Raises BadGraph."""
+        if self.folder is not None:
+            return read_task_graphs(self.folder)
+        members = [one.member for one in self.own.values()]
+        texts = {member.annotated.graph_stem: graph_of(member.cooked) for member in members}
+        return {stem: parse_captaincook4d(text, name=stem) for stem, text in texts.items()}
+
+    def other_rates(self, fps: Fraction) -> list[str]:
+        """Say which films have clearly more or fewer pictures a second than `fps`, a line each."""
+        return [
+            f"the film of {one} has {ready.fps} pictures a second, not {fps}; give --fps"
+            for one, ready in self.own.items()
+            if abs(ready.fps / fps - 1) > Fraction(1, 1000)
+        ]
+
+
+def given_folder(folder: Path) -> GivenData:
+    """Read a folder in the published form. Raises BadGraph."""
+    return GivenData(read_data_set(folder), folder)
+
+
+def given_recordings(
+    paths: Iterable[Path], table: Numbering | None, *, without_consent: str = ""
+) -> GivenData:
+    """Read own recordings, one at a time; with a table of published ids under these, else under their own names.
+
+    `without_consent` is why those are read too to which nobody agreed; it is kept in their manifests.
+
+    Raises NotReleasable when none may be used.
+    """
+    from dataset.source.own_set import none_may, read_member  # heavy, and not needed for a folder
+
+    left_out: list[LeftOut] = []
+    ids = table or Numbering()
+    published = frozenset(ids.recordings)
+    found = (read_member(path, ids, left_out, without_consent=without_consent) for path in paths)
+    ready = [_named(one, published if table else None, left_out) for one in found if one is not None]
+    own = {one.member.published_id: one for one in ready if one is not None}
+    if not own:
+        raise none_may(left_out)
+    members = [one.member for one in own.values()]
+    lengths = {member.published_id: member.cooked.film_s for member in members}
+    facts = {member.published_id: dict(member.cooked.facts) for member in members}
+    data = DataSet(annotations_of(members, ids), lengths, True, facts)
+    return GivenData(data, None, own, left_out, without_consent)
+
+
+def _named(one: Ready, published: frozenset[str] | None, left_out: list[LeftOut]) -> Ready | None:
+    """Give a recording its own name where there is no table; None, and why, where the table lacks it."""
+    if published is None:
+        annotated = replace(one.member.annotated, recording_id=one.path.name)
+        return replace(one, member=replace(one.member, published_id=one.path.name, annotated=annotated))
+    if one.member.cooked.uuid in published:
+        return one
+    left_out.append({"recording": one.path.name, "why": "the table of --numbering gives it no id"})
+    return None

@@ -1,0 +1,180 @@
+"""A lab's own recording, read from its folder: what was cooked, by whom, and where that is in the camera's film."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dataset.operations.reduce import State, reduce_log
+from dataset.source.entries import with_judgments
+from sensors.gopro.names import group_takes
+from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
+from storage.camera_clips import clips_of, read_media
+from storage.events import events_of
+from storage.exports.film_frames import FilmFrames, film_frames
+from storage.manifest import Manifest
+from storage.permission import Purpose, ask
+from storage.privacy import WRITERS, Pauses, in_pauses
+from storage.recording import Recording
+from storage.timeline.film_place import FilmPlace
+from task_graphs.errors import RecipeError
+
+if TYPE_CHECKING:
+    from sensors.gopro.take import Take
+
+
+class NotReleasable(RecipeError):
+    """A recording that cannot become part of a data set, with the reason."""
+
+
+@dataclass(frozen=True)
+class OwnRecording:
+    """One recording that may be released; its camera's film is `take`."""
+
+    recording: Recording
+    manifest: Manifest
+    state: State
+
+    @classmethod
+    def open(
+        cls, path: Path, *, without_consent: str = "", purpose: Purpose = Purpose.RELEASE_RAW
+    ) -> OwnRecording:
+        """Open a recording folder for a purpose; `without_consent` is why, where nobody agreed to it.
+
+        Raises NotARecording, Withdrawn, NotPermitted, NotReleasable, BadAnnotations.
+        """
+        manifest = ask(path, purpose, without_consent=without_consent)
+        if manifest["state"] != "complete":
+            raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
+        recording = Recording(path)
+        state = reduce_log(filed_operations(path))
+        if state["recording"] is None:
+            raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
+        if state["withdrawn"] is not None:  # the manifest may not say so yet
+            raise NotReleasable(
+                f"{path}: the person who cooked withdrew; nothing of it may be used or passed on"
+            )
+        return cls(recording, manifest, with_judgments(state, newest_judged(path, "errors")))
+
+    def __enter__(self) -> OwnRecording:
+        """Return the open recording."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the files that are open."""
+        self.recording.close()
+
+    @property
+    def camera(self) -> str:
+        """Name of the camera whose film the times are of; nothing where there is none."""
+        return next((name for name, files in self.recording.gopro_files.items() if files), "")
+
+    def check_filmed(self) -> None:
+        """Raise NotReleasable where no camera of ours filmed it."""
+        kinds = {device["kind"] for device in self.recording.manifest["devices"].values()}
+        if not self.camera:
+            elsewhere = "its film was made elsewhere: nothing tells when the tablet was touched in it"
+            none = "no camera filmed it: its times have no film to count in"
+            raise NotReleasable(elsewhere if "video" in kinds else none)
+
+    @property
+    def others(self) -> list[str]:
+        """What the published form has no place for: further takes, cameras and headsets, by name."""
+        files, devices = self.recording.gopro_files, self.recording.manifest["devices"]
+        shown = {chapter.path for chapter in self.take.chapters} if self.camera else set()
+        takes = [one.paths[0] for one in group_takes(files.get(self.camera, [])) if one.paths[0] not in shown]
+        cameras = [name for name in files if files[name] and name != self.camera]
+        headsets = [name for name, device in devices.items() if device["kind"] == "hololens"]
+        headsets = [name for name in headsets if name != self.recording.main_headset]
+        return [*(f"{self.camera}/{path.name}" for path in takes), *cameras, *headsets]
+
+    @property
+    def film_s(self) -> float:
+        """How long its film is, seconds: pictures divided by their rate."""
+        return float(len(self.frames) / self.frames.fps)
+
+    @cached_property
+    def take(self) -> Take:
+        """The camera's film: the clips that our shutter began, else the first one, all their chapters as one."""
+        from sensors.gopro.take import Take, open_take
+
+        files = self.recording.gopro_files.get(self.camera, [])
+        clips = clips_of(read_media(self.recording.path, self.camera), files)
+        begun = [(clip.opened_host_ns, clip.files) for clip in clips if clip.opened_host_ns is not None]
+        ours = [files for _, files in sorted(begun)] or [clip.files for clip in clips[:1]]
+        return Take([chapter for files in ours for chapter in open_take(*files).chapters])
+
+    @property
+    def errors_planned(self) -> bool:
+        """Tell whether some error was planned before cooking, and not taken out again."""
+        return any(error["planned"] and not error["removed"] for error in self.state["errors"].values())
+
+    @cached_property
+    def frames(self) -> FilmFrames:
+        """When each picture of the film was taken."""
+        return film_frames(self.recording, self.camera, self.take)
+
+    @cached_property
+    def accepted(self) -> AcceptedSteps | None:
+        """The step times of an annotator that were accepted; None where the touches count.
+
+        Raises BadAnnotations, NotReleasable where they are of another film.
+        """
+        found = accepted_steps(self.recording.path)
+        if found is not None and (found.frames, found.fps) != (len(self.frames), self.frames.fps):
+            theirs = f"{found.frames} frames, {found.fps} a second"
+            ours = f"its film has {len(self.frames)}, {self.frames.fps} a second"
+            raise NotReleasable(f"its accepted step times are of a film of {theirs}, {ours}; accept others")
+        return found
+
+    @property
+    def pauses(self) -> Pauses:
+        """When nothing was to be recorded, as asked for at the tablet, with the doubt about its clock."""
+        return self.recording.pauses
+
+    @cached_property
+    def hidden(self) -> npt.NDArray[np.bool_]:
+        """Which pictures of the film are not to be seen."""
+        return in_pauses(self.frames.capture_ns, self.frames.bound_ns, self.pauses)
+
+    def check_placed(self) -> None:
+        """Raise NotReleasable where nothing tells when the pictures of its film were taken."""
+        if not self.frames.is_placed:
+            why = self.frames.why or "run `kitchensync sync` first"
+            raise NotReleasable(f"nothing tells when its film was taken: {why}")
+
+    def place(self, host_ns: int) -> FilmPlace:
+        """Return where a logged moment is in the film; the nearest end of it where the film does not show it."""
+        return self.frames.place(host_ns, self._uncertainties_ns.get(host_ns, 0))
+
+    @cached_property
+    def _uncertainties_ns(self) -> dict[int, int]:
+        events = [event for writer in WRITERS for event in events_of(self.recording.path, writer)]
+        return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}
+
+
+def filed_operations(recording: Path) -> Iterator[dict[str, Any]]:
+    """Return the tablet's operations again, in the order in which they were filed; later ones knew the earlier.
+
+    Raises BadEventLog.
+    """
+    filed = [event for writer in WRITERS for event in events_of(recording, writer)]
+    for number, event in enumerate(filed):
+        kind, body = event["kind"], event["body"]
+        if kind == "undo":
+            body = {"undoes": [body["undoes"]]}
+        yield {
+            "op_id": event["op_id"],
+            "kind": "recording" if kind == "recipe" else kind,
+            "body": body,
+            "host_ns": event["host_ns"],
+            "device": body.get("device", ""),
+            "seen": body.get("seen", number),
+            "n": number,
+        }

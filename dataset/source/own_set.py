@@ -1,0 +1,90 @@
+"""A lab's own recordings as members of a data set: which may be, and what each holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dataset.narration.narrations import released_narrations
+from dataset.source.data_set import Cooked, Member, numbered
+from dataset.source.entries import Told, entries_of
+from dataset.source.numbering import Numbering
+from dataset.source.own import NotReleasable, OwnRecording
+from sensors.errors import SensorError
+from storage.errors import StorageError, pass_on_trouble, words_of
+from storage.permission import Purpose, why_not
+
+LeftOut = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A recording that may be released, with its published id; its film has `pictures`, `fps` a second.
+
+    `not_agreed` is what its consent lacks, where it is used all the same.
+    """
+
+    path: Path
+    member: Member
+    pictures: int
+    fps: Fraction
+    is_virtual: bool
+    not_agreed: str = ""
+
+
+def read_member(
+    path: Path, numbering: Numbering, left_out: list[LeftOut], *, without_consent: str = ""
+) -> Ready | None:
+    """Read what was cooked in a recording; None, and why, where it may or can not be released."""
+    try:
+        with OwnRecording.open(path, without_consent=without_consent) as own:
+            own.check_filmed()
+            own.check_placed()
+            member = numbered(cooked_of(own, numbering), numbering)
+            is_virtual = bool(own.manifest.get("virtual"))
+            not_agreed = why_not(own.manifest, Purpose.RELEASE_RAW)
+            return Ready(path, member, len(own.frames), own.frames.fps, is_virtual, not_agreed)
+    except (StorageError, SensorError, NotReleasable) as error:
+        pass_on_trouble(error)
+        left_out.append({"recording": path.name, "why": words_of(error).removeprefix(f"{path}: ")})
+        return None
+
+
+def none_may(left_out: list[LeftOut]) -> NotReleasable:
+    """Make the refusal of recordings of which none may be released."""
+    return NotReleasable("; ".join(f"{one['recording']}: {one['why']}" for one in left_out))
+
+
+def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
+    """Return what was cooked in a recording, as it goes into a data set."""
+    frozen, manifest = own.state["recording"], own.manifest
+    told = entries_of(own.state, own.place, numbering.step, own.accepted)
+    return Cooked(
+        uuid=manifest["uuid"],
+        recipe=frozen["name"],
+        title=frozen["title"],
+        person=str(manifest.get("pseudonym") or "unknown"),
+        kitchen=str(manifest.get("place") or "unknown"),
+        errors_planned=own.errors_planned,
+        steps=frozen["steps"],
+        edges=frozen["edges"],
+        told=told,
+        film_s=own.film_s,
+        facts={
+            **{name: frozen[name] for name in ("strategy", "display", "seed")},
+            "step_times": "touches" if own.accepted is None else f"annotation {own.accepted.version}",
+            "hidden_s": [[own.frames.place(at).film_s for at in pause] for pause in own.pauses],
+        },
+        narrated=_narrated(own, told, numbering),
+    )
+
+
+def _narrated(own: OwnRecording, told: list[Told], numbering: Numbering) -> list[dict[str, Any]]:
+    """Return what people said about the film, by time; speakers get numbers as participants do."""
+    spans = [(one.node, one.entry.start_s, one.entry.end_s) for one in told if one.entry.start_s >= 0]
+    steps = {int(node): step["text"] for node, step in own.state["recording"]["steps"].items()}
+    said = released_narrations(own.recording.path, len(own.frames), own.frames.fps, spans, steps)
+    found = [one | {"speaker": numbering.person(author)} for author, all_of in said.items() for one in all_of]
+    return sorted(found, key=lambda one: (one["start"], one["end"]))

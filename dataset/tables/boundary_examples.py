@@ -1,0 +1,178 @@
+"""Examples around the boundaries of steps: the picture behind a step shows it done, others show a mistake.
+
+These are the picture in front of the step, and pictures of other recordings in which something else was done: with
+another verb, another noun, or both, by a table of what all steps do to what.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+from dataset.tables.coherence_examples import examples
+from dataset.tables.step_rows import done_in_order, instruction
+from task_graphs.formats.annotations import AnnotatedRecording, Entry
+from task_graphs.model import Step
+from task_graphs.text.actions import action_of
+from task_graphs.text.spans import pieces, plural
+
+INCOMPLETE = "Action Incomplete"
+OTHER_VERB, OTHER_NOUN, OTHER_BOTH = "MisalignSRL_V", "MisalignSRL_ARG1", "MisalignSRL_V_ARG1"
+KINDS = {(False, True): OTHER_VERB, (True, False): OTHER_NOUN, (False, False): OTHER_BOTH}
+"""Whether verb and noun are the same -> kind of mistake."""
+ALIKE = frozenset({"Carry", "Take", "Put", "Hold", "Pull", "Push", "Remove"})
+"""Verbs for which another verb may look the same."""
+INCOMPLETE_S = 2.0
+"""A shorter step is not shown undone."""
+WITH_ERRORS, REPEATED = "with an error that a frame shows", "the same was done just before"
+Row = dict[str, Any]
+Deed = tuple[str, str | None]
+"""Verb and noun; None where the text names neither ingredient nor tool."""
+
+
+def deed(entry: Entry) -> Deed:
+    """Return what a step does to what: its verb, and the first ingredient, else tool, in the plural."""
+    step = Step(entry.step_id, entry.description)
+    nouns = pieces(step.instruction, "ingredient") or pieces(step.instruction, "tool")
+    return action_of(step.action or step.instruction), plural(nouns[0].lower()) if nouns else None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A step that shows no error: entry `place` of a recording; `repeats` the step before it."""
+
+    recording: str
+    place: int
+    entry: Entry
+    verb: str
+    noun: str | None
+    repeats: bool
+
+    @property
+    def middle_s(self) -> float:
+        """A moment inside the step, as a narration has one."""
+        return (self.entry.start_s + self.entry.end_s) / 2
+
+
+def done_steps(one: AnnotatedRecording, left_out: Counter[str]) -> list[Done]:
+    """Return the steps of a recording that show no error, in script order; count why others are left out."""
+    repeats = {id(after) for before, after in pairwise(done_in_order(one)) if deed(before) == deed(after)}
+    found = []
+    for place, (entry, (why, example)) in enumerate(zip(one.entries, examples(one), strict=True)):
+        if example is None or example["mistake"]:
+            left_out[why or WITH_ERRORS] += 1
+            continue
+        found.append(Done(one.recording_id, place, entry, *deed(entry), id(entry) in repeats))
+    return found
+
+
+class OtherSteps:
+    """All steps of a part by verb and noun, to draw one from that is not what a step asks for."""
+
+    def __init__(self, steps: Iterable[Done], recordings: Iterable[AnnotatedRecording]) -> None:
+        """Take in steps, and from their recordings when something was first done."""
+        self._by: dict[tuple[str | None, str | None], list[Done]] = defaultdict(list)
+        for step in steps:
+            if step.noun is not None:
+                for key in ((step.verb, None), (None, step.noun), (None, None)):
+                    self._by[key].append(step)
+        self._first_s: dict[tuple[str, Deed], float] = {}
+        for one in recordings:
+            for entry in reversed(done_in_order(one)):
+                self._first_s[one.recording_id, deed(entry)] = float(entry.start_s)
+
+    def drawn(self, step: Done, kind: str, chance: random.Random, *, corrected: bool) -> Done | None:
+        """Return a step of another recording for a kind of mistake; None where there is none."""
+        if step.noun is None or (kind == OTHER_VERB and step.verb in ALIKE):
+            return None
+        pool = self._by[step.verb if kind == OTHER_NOUN else None, step.noun if kind == OTHER_VERB else None]
+        start = chance.randrange(len(pool)) if pool else 0
+        fitting = (
+            other
+            for other in chain(pool[start:], pool[:start])
+            if other.recording != step.recording
+            and kind == KINDS.get((other.verb == step.verb, other.noun == step.noun))
+            and not (corrected and self._was_done(step, other))
+        )
+        return next(fitting, None)
+
+    def _was_done(self, step: Done, other: Done) -> bool:
+        """Tell whether what a step asks for was begun in another recording before the other step ended."""
+        first_s = self._first_s.get((other.recording, (step.verb, step.noun)))
+        return first_s is not None and first_s < other.entry.end_s
+
+
+def boundary_examples(
+    recordings: Iterable[AnnotatedRecording],
+    part_of: Mapping[str, str],
+    seed: int,
+    *,
+    corrected: bool = False,
+) -> tuple[list[Row], Counter[str], int]:
+    """Return the examples, why steps are left out, and how many steps repeat the one before them.
+
+    Mistakes are drawn from recordings of the same part. As published, another step is seen at a moment inside it and
+    repeated steps stay; `corrected`: it is seen at its end, in a recording where what is asked for was not done
+    before, and steps that repeat the one before them are left out.
+    """
+    left_out: Counter[str] = Counter()
+    parts: dict[str, list[AnnotatedRecording]] = defaultdict(list)
+    for one in recordings:
+        parts[part_of.get(one.recording_id, "")].append(one)
+    rows: list[Row] = []
+    repeated = 0
+    for ours in parts.values():
+        steps = [step for one in ours for step in done_steps(one, left_out)]
+        others = OtherSteps(steps, ours)
+        for step in steps:
+            repeated += step.repeats
+            if step.repeats and corrected:
+                left_out[REPEATED] += 1
+            else:
+                rows += _rows(step, others, seed, corrected=corrected)
+    return rows, left_out, repeated
+
+
+def _rows(step: Done, others: OtherSteps, seed: int, *, corrected: bool) -> Iterable[Row]:
+    yield _row(step, "pos", None, step.recording, float(step.entry.end_s))
+    if step.entry.end_s - step.entry.start_s >= INCOMPLETE_S:
+        yield _row(step, "hardneg", INCOMPLETE, step.recording, float(step.entry.start_s))
+    for kind in KINDS.values():
+        chance = random.Random(f"{seed} {step.recording} {step.place} {kind}")
+        if (other := others.drawn(step, kind, chance, corrected=corrected)) is not None:
+            at_s = round(float(other.entry.end_s) if corrected else other.middle_s, 3)
+            yield _row(step, f"easyneg_{kind}_{other.recording}_{at_s}", kind, other.recording, at_s)
+
+
+def _row(step: Done, name: str, mistake: str | None, recording: str, at_s: float) -> Row:
+    return {
+        "example_id": f"{step.recording}_{step.place}/{name}",
+        "procedure_id": step.entry.step_id,
+        "procedure_description": instruction(step.entry),
+        "mistake": mistake is not None,
+        "mistake_type": mistake,
+        "step": [step.entry.start_s, step.entry.end_s],
+        "recording": recording,
+        "time": at_s,
+    }
+
+
+def published_faults(repeated: int, *, frames: bool) -> list[str]:
+    """Say what the published program does otherwise than was meant, a line each."""
+    lines = [
+        "steps of other recordings are shown at a moment inside them, as published (the time of narration); "
+        "--corrected takes their end"
+    ]
+    if repeated:
+        lines.append(
+            f"{repeated} steps repeat the one before and stay, as published; --corrected leaves them out"
+        )
+    if frames:
+        lines.append(
+            "only black pictures are dark, as published (0.2 of 255); --corrected takes 0.2 of full brightness"
+        )
+    return lines

@@ -1,0 +1,92 @@
+"""Examples for coherent mistake detection: a step as one instruction, with the part of the film that shows it done.
+
+By the rules of the published loader: only errors that a picture can show make a mistake, a step with none but others
+is left out; the range leaves out how a step begins and ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from dataset.tables.step_rows import instruction
+from task_graphs.formats.annotations import AnnotatedRecording, Entry
+
+UNSEEN = frozenset({"Order Error", "Timing Error", "Temperature Error", "Measurement Error"})
+SHORT, NOT_SEEN = "shorter than 0.1 s or not done", "only errors that no frame shows"
+SHORTEST_S = 0.1
+Example = dict[str, Any]
+STEP_S = 0.1
+"""From one sample to the next."""
+
+
+def examples(one: AnnotatedRecording) -> Iterator[tuple[str, Example | None]]:
+    """Yield for each entry why it is left out, and None; or nothing, and its example."""
+    for place, entry in enumerate(one.entries):
+        seen = [error for error in entry.errors if error.tag not in UNSEEN]
+        if not entry.performed or entry.end_s - entry.start_s < SHORTEST_S:
+            yield SHORT, None
+        elif entry.errors and not seen:
+            yield NOT_SEEN, None
+        else:
+            yield "", _example(f"{one.recording_id}_{place}", entry, seen[0].tag if seen else None)
+
+
+def _example(example_id: str, entry: Entry, tag: str | None) -> Example:
+    length = entry.end_s - entry.start_s
+    begin, end = entry.start_s + min(0.05 * length, 0.5), entry.end_s - min(0.3 * length, 3.0)
+    samples = sample_count(begin, end)
+    return {
+        "example_id": example_id,
+        "procedure_id": entry.step_id,
+        "procedure_description": instruction(entry),
+        "mistake": tag is not None,
+        "mistake_type": tag,
+        "from": round(begin, 6),
+        "to": round(end, 6),
+        "samples": samples,
+        "single_frame_range": [math.floor(0.8 * samples), math.ceil(0.9 * samples)],
+    }
+
+
+def sample_count(begin: float, end: float) -> int:
+    """Count the samples of a range, its end among them: steps are added up as the loader does, rounding with it."""
+    count, at = 1, begin
+    while at < end:
+        count, at = count + 1, at + STEP_S
+    return count
+
+
+def all_examples(recordings: Iterable[AnnotatedRecording]) -> tuple[list[Example], Counter[str]]:
+    """Return the examples of recordings, and how many entries are left out for which cause."""
+    rows, left_out = [], Counter({SHORT: 0, NOT_SEEN: 0})
+    for one in recordings:
+        for why, example in examples(one):
+            if example is None:
+                left_out[why] += 1
+            else:
+                rows.append(example)
+    return rows, left_out
+
+
+def recording_of(example: Example) -> str:
+    """Return the recording whose step an example is about."""
+    name: str = example["example_id"]
+    return name.partition("/")[0].rpartition("_")[0]
+
+
+def counted(rows: list[Example], left_out: Counter[str], part_of: Mapping[str, str]) -> dict[str, Any]:
+    """Return how many examples there are: by part where recordings have one, and by type; what was left out."""
+    by_split = Counter(
+        f"{part_of[recording]}:{'mistake' if row['mistake'] else 'success'}"
+        for row in rows
+        if (recording := recording_of(row)) in part_of
+    )
+    return {
+        "examples": len(rows),
+        "by_split": dict(sorted(by_split.items())),
+        "types": dict(Counter(row["mistake_type"] for row in rows if row["mistake"]).most_common()),
+        "left_out": dict(left_out),
+    }

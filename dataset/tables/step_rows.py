@@ -1,0 +1,152 @@
+"""Steps of recordings as rows, clips and questions: when each was done, and which errors it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dataset.source.data_set_folder import DataSet
+from task_graphs.formats.annotations import AnnotatedRecording, Entry
+from task_graphs.model import Step
+from task_graphs.text.spans import pieces
+
+CATEGORIES = {
+    "preparation": "Preparation Error",
+    "measurement": "Measurement Error",
+    "order": "Order Error",
+    "timing": "Timing Error",
+    "technique": "Technique Error",
+    "temperature": "Temperature Error",
+    "missing": "Missing Step",
+}
+"""Column -> tag; an error that is tagged Other alone has none of them."""
+COLUMNS = ("recording", "entry", "step_id", "start", "end", "error", *CATEGORIES)
+
+
+def step_rows(one: AnnotatedRecording) -> Iterator[tuple[object, ...]]:
+    """Yield a row for each entry in script order; start and end are -1.0 where the step was not done."""
+    for place, entry in enumerate(one.entries):
+        flags = (int(entry.has_tag(tag)) for tag in CATEGORIES.values())
+        times = float(entry.start_s), float(entry.end_s)
+        yield one.recording_id, place, entry.step_id, *times, int(bool(entry.errors)), *flags
+
+
+def done_in_order(one: AnnotatedRecording) -> list[Entry]:
+    """Return the steps that were done by start, end and place in the script."""
+    done = (entry for entry in one.entries if entry.performed)
+    return sorted(done, key=lambda entry: (entry.start_s, entry.end_s))
+
+
+def key_steps(one: AnnotatedRecording) -> dict[str, Any]:
+    """Return the steps of a recording in the order in which they were done, with times."""
+    return {
+        "recording": one.recording_id,
+        "activity_id": one.activity_id,
+        "activity_name": one.activity_name,
+        "keysteps": [
+            {"step_id": entry.step_id, "text": instruction(entry), "start": entry.start_s, "end": entry.end_s}
+            for entry in done_in_order(one)
+        ],
+    }
+
+
+def instruction(entry: Entry) -> str:
+    """Return what a step asks for, without the action word in front."""
+    return Step(entry.step_id, entry.description).instruction
+
+
+LONG_S = 120.0
+SIZES = (2, 3, 4, 5)
+"""How many steps in a row are a clip."""
+Window = dict[str, Any]
+
+
+def windows(one: AnnotatedRecording, size: int) -> Iterator[Window]:
+    """Yield the clips of `size` steps of a recording; `errors`, `spans` and `objects` are lists, one a step."""
+    done = done_in_order(one)
+    for first in range(len(done) - size + 1):
+        steps = done[first : first + size]
+        yield {
+            "id": f"{one.recording_id}_{first}_{size}",
+            "recording": one.recording_id,
+            "start": steps[0].start_s,
+            "end": max(step.end_s for step in steps),
+            "step_ids": [step.step_id for step in steps],
+            "texts": [step.description for step in steps],
+            "spans": [[step.start_s, step.end_s] for step in steps],
+            "errors": [_errors(step) for step in steps],
+            "objects": [_objects(step) for step in steps],
+        }
+
+
+def _errors(step: Entry) -> list[dict[str, str]]:
+    return [{"tag": error.tag, "description": error.description} for error in step.errors]
+
+
+def _objects(step: Entry) -> list[str]:
+    """Return the ingredients and tools that a step names, by the rules for texts of recipes; each once."""
+    named = (*pieces(step.description, "ingredient"), *pieces(step.description, "tool"))
+    return list(dict.fromkeys(name.lower() for name in named))
+
+
+def counted(found: list[Window]) -> dict[str, Any]:
+    """Return how many clips there are, their seconds together, and how many are longer than two minutes."""
+    lengths = [window["end"] - window["start"] for window in found]
+    long = sum(length > LONG_S for length in lengths)
+    return {"clips": len(found), "seconds": round(sum(lengths), 3), "over_120_s": long}
+
+
+STEP = "Did the person perform the step {step} from the recipe {recipe}?"
+ABOUT = {
+    "preparation": "make a preparation error (a wrong, soiled or wrongly prepared ingredient or tool)",
+    "measurement": "make a measurement error (a wrong amount)",
+    "order": "make an order error (the step was done before or after its turn)",
+    "timing": "make a timing error (too long or too short)",
+    "technique": "make a technique error (the step was carried out in a wrong way)",
+    "temperature": "make a temperature error (a wrong level of heat or power)",
+    "missing": "leave out all or a part of it",
+}
+CATEGORY = "In the step {step} from the recipe {recipe}, did the person {about}?"
+
+
+def prompts(one: AnnotatedRecording, *, categories: bool) -> Iterator[dict[str, Any]]:
+    """Yield one question a step, or the seven about categories: a step has an error where one answer is Yes.
+
+    `start` and `end` are None where the step was not done: the question is then about the whole film.
+    """
+    for place, entry in enumerate(one.entries):
+        for kind, question, answer in _asked(entry, one.activity_name, categories):
+            yield {
+                "recording": one.recording_id,
+                "entry": place,
+                "step_id": entry.step_id,
+                "start": entry.start_s if entry.performed else None,
+                "end": entry.end_s if entry.performed else None,
+                "kind": kind,
+                "question": question,
+                "answer": "Yes" if answer else "No",
+            }
+
+
+def _asked(entry: Entry, recipe: str, categories: bool) -> Iterator[tuple[str, str, bool]]:
+    words = {"step": instruction(entry), "recipe": recipe}
+    if not categories:
+        yield "step", STEP.format(**words), entry.performed and not entry.errors
+        return
+    for kind, tag in CATEGORIES.items():
+        yield kind, CATEGORY.format(**words, about=ABOUT[kind]), entry.has_tag(tag)
+
+
+ROUNDING_S = 0.01
+"""Lengths of films are kept with two decimals."""
+
+
+def past_the_film(data: DataSet) -> list[str]:
+    """Return a line about the steps that end after their film, none where all lie inside."""
+    late = [
+        f"{one.recording_id} step {entry.step_id}"
+        for one in data.annotations.recordings
+        for entry in one.entries
+        if entry.end_s > data.lengths_s.get(one.recording_id, float("inf")) + ROUNDING_S
+    ]
+    return [f"{len(late)} steps end after their film: {', '.join(late[:3])}"] if late else []

@@ -1,1 +1,0 @@
-"""Data sets in the published form of CaptainCook4D, made of a lab's own recordings."""

@@ -1,0 +1,154 @@
+"""Files of ELAN and VIA: out and back without loss, read by another program, and what is none of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataset.annotation.forms.elan import TIMES, parse_elan, write_elan
+from dataset.annotation.forms.timed_marks import Marked, TimedMark, task_of_marks
+from kitchensync.cli import main
+
+MINUTE_NS = 60 * 10**9
+
+
+def marked(*spans: tuple[str, int, int], by: str = "ann") -> Marked:
+    return Marked(
+        "take1", tuple(TimedMark(label, start, end, by, "") for label, start, end in spans), "f" * 64
+    )
+
+
+def told(found: Marked) -> set[tuple[str, int, int, str]]:
+    return {(one.label, one.start_ns, one.end_ns, one.by) for one in found.marks}
+
+
+OVERLAPPING = marked(
+    ("stir & <mix> 🍳", 1_033_366_667, 9_000_000_001),
+    ("pour", 5_000_000_000, 7_500_000_499),
+    ("cut", 8_999_999_999, 12_000_000_000),
+    ("wash", 12_000_000_000, 13_000_000_000),
+    ("x" * 282, 6_000_000_000, 6_000_000_001),
+)
+
+
+def written(path: Path, one: Marked) -> Path:
+    content, times = write_elan(one, "films/take1.mp4", utc_s=1_700_000_000)
+    path.write_bytes(content)
+    path.with_name(path.name + TIMES).write_bytes(times)
+    return path
+
+
+def test_steps_that_overlap_go_out_and_back_to_the_nanosecond(tmp_path: Path) -> None:
+    path = written(tmp_path / "take1.eaf", OVERLAPPING)
+    back = parse_elan(path.read_bytes(), path.with_name("take1.eaf.times.json").read_bytes(), path.name)
+    assert told(back) == told(OVERLAPPING)
+    assert (back.recording, back.proxy_sha256) == ("take1", "f" * 64)
+    plain = parse_elan(path.read_bytes(), None, path.name)
+    assert (
+        max(
+            abs(one[1] - other[1]) for one, other in zip(sorted(told(plain)), sorted(told(back)), strict=True)
+        )
+        <= 500_000
+    )
+
+
+def test_another_reader_takes_the_file_and_no_tier_overlaps_itself(tmp_path: Path) -> None:
+    elan = pytest.importorskip(
+        "pympi.Elan", reason="pympi-ling reads ELAN's files; it comes with the dev extra"
+    )
+    file = elan.Eaf(str(written(tmp_path / "take1.eaf", OVERLAPPING)))
+    tiers = {name: sorted(file.get_annotation_data_for_tier(name)) for name in file.get_tier_names()}
+    assert list(tiers) == ["steps of ann", "steps of ann 2", "steps of ann 3"]
+    for spans in tiers.values():
+        assert all(before[1] <= after[0] for before, after in pairwise(spans))
+    expected = {(label, (start + 500_000) // 10**6) for label, start, _, _ in told(OVERLAPPING)}
+    assert {(one[2], one[0]) for spans in tiers.values() for one in spans} == expected
+    file.to_file(str(tmp_path / "again.eaf"))
+    again = parse_elan((tmp_path / "again.eaf").read_bytes(), None, "again.eaf")
+    assert told(again) == told(parse_elan((tmp_path / "take1.eaf").read_bytes(), None, "take1.eaf"))
+
+
+def test_what_was_moved_in_elan_is_where_elan_says(tmp_path: Path) -> None:
+    path = written(tmp_path / "take1.eaf", marked(("stir", 1_033_366_667, 9_000_000_001)))
+    path.write_bytes(path.read_bytes().replace(b'"1033"', b'"2000"'))
+    back = parse_elan(path.read_bytes(), (tmp_path / "take1.eaf.times.json").read_bytes(), path.name)
+    assert told(back) == {("stir", 2_000_000_000, 9_000_000_000, "ann")}
+
+
+SPANS = st.lists(
+    st.tuples(st.text("abc<&", min_size=1), st.integers(0, MINUTE_NS), st.integers(0, MINUTE_NS))
+)
+
+
+@pytest.mark.slow
+@given(SPANS)
+def test_any_steps_go_out_and_back(spans: list[tuple[str, int, int]]) -> None:
+    one = marked(*((label, start, start + more) for label, start, more in spans))
+    assert told(parse_elan(*write_elan(one, "take1.mp4", utc_s=0), "take1.eaf")) == told(one)
+
+
+def run(verb: str, *words: object) -> Any:
+    return CliRunner().invoke(main, ["annotate", verb, *map(str, words), "--json"])
+
+
+def test_the_command_reads_elan_and_names_what_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "config.xml").write_text('<View><Label value="stir"/></View>')
+    path = written(tmp_path / "take1.eaf", marked(("stir", 10**9, 2 * 10**9 + 1), ("pour", 0, 1)))
+    found = json.loads(run("read", path, "--config", tmp_path / "config.xml").stdout)["recordings"]["take1"]
+    assert found["annotators"] == {"ann": {"stir": [[1.0, 2.000000001]]}}
+    assert found["problems"] == ["unknown label"]
+
+
+VIA = """# Exported using VGG Image Annotator (http://www.robots.ox.ac.uk/~vgg/software/via)
+# ATTRIBUTE = {"1":{"aname":"step","type":1},"2":{"aname":"kind","type":4,"options":{"0":"pour"}}}
+# CSV_HEADER = metadata_id,file_list,flags,temporal_coordinates,spatial_coordinates,metadata
+"1_a","[""take1.mp4""]",0,"[1.5,2.25]","[]","{""1"":""stir, slowly""}"
+"1_b","[""take1.mp4""]",0,"[2.41892]","[2,162,176,639,45]","{}"
+"1_c","[""take1.mp4""]",0,"[3.000000001,4]","[]","{""2"":""0""}"
+"1_d","[""take2.mp4""]",0,"[5,4]","[]","{""1"":""stir""}"
+"""
+
+
+def test_the_command_reads_a_csv_of_via(tmp_path: Path) -> None:
+    (tmp_path / "via.csv").write_text(VIA)
+    found = json.loads(run("read", tmp_path / "via.csv").stdout)["recordings"]
+    spans = {"stir, slowly": [[1.5, 2.25]], "pour": [[3.000000001, 4.0]]}
+    assert found["take1"]["annotators"] == {"unknown": spans}
+    assert found["take2"]["findings"] == [{"word": "end before start", "where": "row 1_d"}]
+
+
+def test_marks_in_seconds_become_frames_that_hold_them() -> None:
+    task = task_of_marks(marked(("stir", 40_000_000, 80_000_000), ("pour", 0, 0)), Fraction(25), 9)
+    ranges = [entry["value"]["ranges"] for entry in task.annotations[0].result]
+    assert ranges == [[{"start": 2, "end": 2}], [{"start": 1, "end": 1}]]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("a.eaf", lambda text: text.replace("ANNOTATION_DOCUMENT", "HTML"), "is no ELAN file"),
+        ("a.eaf", lambda text: text.replace('TIME_VALUE="1000"', ""), "has no time"),
+        ("a.eaf", lambda text: text.replace('"1000"', '"-1"'), "no number of milliseconds"),
+        ("a.eaf", lambda _: '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "declares entities"),
+        ("a.csv", lambda _: VIA.replace("CSV_HEADER", "HEADER"), "is no CSV of the VGG"),
+        ("a.csv", lambda _: VIA.replace("[1.5,2.25]", "[1.5,NaN]"), "row 1_a: 'NaN' is no number of seconds"),
+        ("a.csv", lambda _: VIA.replace('"[""take1.mp4""]"', "take1.mp4", 1), "row 1_a"),
+    ],
+)
+def test_what_is_no_such_file_is_refused(
+    tmp_path: Path, name: str, change: Callable[[str], str], said: str
+) -> None:
+    text = write_elan(marked(("stir", 10**9, 2 * 10**9)), "take1.mp4", utc_s=0)[0].decode()
+    (tmp_path / name).write_text(change(text))
+    ran = run("read", tmp_path / name)
+    assert ran.exit_code == 1
+    assert said in ran.stderr

@@ -1,0 +1,111 @@
+"""What a plan makes of a recipe: told by hand, and the same on the server and on the tablet."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import javascript
+from histories import history, operation, recording_body
+
+from dataset.operations.planned_steps import PlannedSteps, plan_of
+from dataset.operations.reduce import reduce_log
+from recipe_app.store.app_records import new_id
+from task_graphs.formats.graph_files import read_graph
+from task_graphs.text.spans import timers
+
+ROOT = Path(__file__).resolve().parents[3]
+CORE = ROOT / "recipe_app" / "static" / "core"
+RNG = random.Random(7)
+
+
+def planned(*errors: dict[str, Any], **frozen: Any) -> PlannedSteps:
+    """The plan of a recording of the steps 4, 7, 9, 12 with these errors, planned one after the other."""
+    body = recording_body(language="de", **frozen)
+    ops = [operation(RNG, 1, "recording", body, device="server", seen=0)]
+    for n, fields in enumerate(errors, start=2):
+        made = {"error_id": new_id(n), "fields": fields}
+        ops.append(operation(RNG, n, "plan_error", made, device="tablet", seen=n - 1))
+    return plan_of(reduce_log(ops))
+
+
+def test_planned_words_stand_in_the_place_of_the_step_in_their_own_language() -> None:
+    plan = planned({"node": 7, "categories": [1], "text": "Stir 8", "language": "en"})
+    assert (plan.order, plan.left_out) == ((4, 7, 9, 12), ())
+    assert (plan.steps[7].words, plan.steps[7].language, plan.steps[7].is_planned) == ("Stir 8", "en", True)
+    assert (plan.steps[4].words, plan.steps[4].language, plan.steps[4].is_planned) == ("Stir 4", "de", False)
+
+
+def test_what_else_is_planned_at_a_step_follows_in_brackets() -> None:
+    plan = planned(
+        {"node": 7, "categories": [1], "text": "Stir 8", "description": "8 instead of 7"},
+        {"node": 7, "categories": [4], "description": "with a fork"},
+        {"node": 7, "categories": [3], "text": "Stir 7 at once"},
+    )
+    assert plan.steps[7].words == "Stir 7 at once (8 instead of 7; with a fork)"
+
+
+def test_a_step_is_moved_or_left_out_and_said_nowhere_else() -> None:
+    plan = planned(
+        {"node": 12, "categories": [2], "before": 7, "description": "too early"},
+        {"node": 4, "categories": [6], "description": "Leave it out"},
+    )
+    assert (plan.order, plan.left_out) == ((12, 7, 9), (4,))
+    assert plan.steps[12].words == "Stir 12"
+    nowhere = planned({"node": 12, "categories": [2], "before": 12, "description": "too early"})
+    assert (nowhere.order, nowhere.steps[12].words) == ((4, 7, 9, 12), "Stir 12 (too early)")
+
+
+def test_a_script_has_its_order_already_and_what_is_removed_is_not_planned() -> None:
+    stated = {"error_id": new_id(1), "fields": {"node": 9, "categories": [2], "description": "Do 9 first"}}
+    plan = planned({"node": 4, "categories": [6], "removed": True}, order=[9, 7, 12], planned=[stated])
+    assert (plan.order, plan.left_out, plan.steps[9].words) == ((9, 7, 12), (4,), "Stir 9")
+
+
+def test_the_tablet_plans_as_the_server_does() -> None:
+    """Random histories; the share that changes words, order or steps is what makes the comparison say something."""
+    states = [reduce_log(history(seed, length=60)) for seed in range(300)]
+    code = (
+        f"import {{ planOf }} from '{(CORE / 'plan.js').as_uri()}';"
+        "let text = ''; for await (const part of process.stdin) text += part;"
+        "process.stdout.write(JSON.stringify(JSON.parse(text).map(planOf)));"
+    )
+    theirs = json.loads(javascript.run(code, json.dumps(states)))
+    changed = {"words": 0, "order": 0, "left_out": 0}
+    for state, found in zip(states, theirs, strict=True):
+        plan = plan_of(state)
+        assert (found["order"], found["left"]) == (list(plan.order), list(plan.left_out))
+        for node, step in plan.steps.items():
+            same = {"words": step.words, "language": step.language, "planned": step.is_planned}
+            assert found["steps"][str(node)] == same
+            changed["words"] += step.is_planned
+        kept = [node for node in state["recording"]["order"] if node not in plan.left_out]
+        changed["order"] += kept != list(plan.order)
+        changed["left_out"] += bool(plan.left_out)
+    assert min(changed.values()) > 30, changed
+
+
+def test_the_tablet_finds_the_durations_that_the_server_finds() -> None:
+    texts = [
+        step.text
+        for path in (ROOT / "examples" / "recipes").glob("*.json")
+        for step in read_graph(path).steps
+    ]
+    texts += [
+        "Rest 1 1/2 hours and 5 minutes",
+        "Stir for 2-3 minutes, then two more minutes",
+        "Wait 30 SECONDS",
+    ]
+    texts += ["Wait 40 hours", "Cut in five", "Fry 0.5 min.", "Bake 10 to 12 mins and 20 secs"]
+    code = (
+        f"import {{ durations }} from '{(CORE / 'durations.js').as_uri()}';"
+        "let text = ''; for await (const part of process.stdin) text += part;"
+        "process.stdout.write(JSON.stringify(JSON.parse(text).map(durations)));"
+    )
+    ours = [
+        [{n: getattr(d, n) for n in ("seconds", "most_seconds", "text")} for d in timers(t)] for t in texts
+    ]
+    assert sum(map(len, ours)) > 8
+    assert json.loads(javascript.run(code, json.dumps(texts))) == ours

@@ -1,0 +1,245 @@
+"""`kitchensync export coherence`: counts and rows of another program, and each rule by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import cv2
+import made_data_sets
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dataset.examples.coherence_frames import BoundaryFrames
+from dataset.source.given_films import OpenFilm
+from dataset.tables.boundary_examples import boundary_examples
+from dataset.tables.coherence_examples import examples
+from kitchensync.cli import main
+from sensors.gopro.media import open_media
+from sensors.gopro.take import Take
+from storage.exports.film import FilmWriter
+from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(main, ["export", "coherence", *map(str, words)])
+
+
+def test_counts_and_rows_are_those_of_another_program(
+    shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shared_data("captaincook4d")
+    expected = json.loads((shared_data("coherence-measures") / "expected_examples.json").read_text())
+    split = folder / "data_splits/recordings_data_split_combined.json"
+    done = run(folder, "--split", split, "--out", tmp_path / "c.json", "--json")
+    assert done.exit_code == 0, done.output
+    said, rows = json.loads(done.stdout), json.loads((tmp_path / "c.json").read_text())
+    known = expected.pop("rows")
+    assert {key: said[key] for key in expected} == expected
+    assert rows[:5] + rows[-5:] == known
+    assert run(folder, "--out", tmp_path / "d.json", "--json").exit_code == 0
+    assert (tmp_path / "d.json").read_bytes() == (tmp_path / "c.json").read_bytes()
+
+
+def errors(*tags: str) -> tuple[TaggedError, ...]:
+    return tuple(TaggedError(tag, "so") for tag in tags)
+
+
+def of(*entries: Entry) -> list[tuple[str, dict[str, Any] | None]]:
+    return list(examples(AnnotatedRecording("1_1", 1, "Tea", 1, 1, entries)))
+
+
+def test_only_an_error_that_a_picture_shows_is_a_mistake() -> None:
+    found = of(
+        Entry(
+            5, "Pour - Pour hot-cold water ", 10.0, 12.0, errors("Order Error", "Technique Error", "Other")
+        ),
+        Entry(6, "Stir", 20, 40, errors("Timing Error", "Measurement Error")),
+        Entry(7, "Do-Do", 50, 50.05),
+        Entry(8, "Do-Do", -1.0, -1.0, errors("Missing Step")),
+        Entry(9, "Do-Do", 60, 160, errors("Missing Step")),
+    )
+    assert [why for why, _ in found] == [
+        "", "only errors that no frame shows", "shorter than 0.1 s or not done", "shorter than 0.1 s or not done", "",
+    ]  # fmt: skip
+    first, last = found[0][1], found[4][1]
+    assert first is not None
+    assert last is not None
+    assert first["procedure_description"] == "Pour hot-cold water"
+    assert (first["mistake"], first["mistake_type"]) == (True, "Technique Error")
+    assert (first["from"], first["to"]) == (pytest.approx(10.1), pytest.approx(11.4)), "5 % and 30 %"
+    assert (last["from"], last["to"]) == (60.5, 157), "at most 0.5 s and 3 s"
+    assert (last["example_id"], last["mistake_type"]) == ("1_1_4", "Missing Step")
+    assert last["samples"] == 967, "96.5 s in tenths, the end too, and one more by the loader's rounding"
+    assert last["single_frame_range"] == [773, 871]
+
+
+def test_a_split_of_steps_is_refused(tmp_path: Path) -> None:
+    made_data_sets.write(tmp_path / "set", made_data_sets.recordings(3)[:1])
+    (tmp_path / "split.json").write_text('{"train": {"1_1": [0]}, "val": {}, "test": {}}')
+    done = run(tmp_path / "set", "--split", tmp_path / "split.json", "--out", tmp_path / "c.json")
+    assert (done.exit_code, (tmp_path / "c.json").exists()) == (2, False)
+    assert "divides steps" in done.stderr
+
+
+def test_of_each_half_second_the_sharpest_picture_is_written(tmp_path: Path) -> None:
+    one = AnnotatedRecording(
+        "1_1", 1, "Tea", 1, 1, (Entry(5, "Pour-Pour", 0.5, 10.5), Entry(6, "Do-Do", 4, 12))
+    )
+    made_data_sets.write(tmp_path / "set", [one])
+    film = tmp_path / "set/captain_cook_4d/gopro/resolution_360p/1_1_360p.mp4"
+    film.parent.mkdir(parents=True)
+    sharp = {k for k in range(360) if k % 7 == 0}
+    noise = np.random.default_rng(0).integers(0, 255, (90, 160, 1)).astype(np.uint8)
+    with FilmWriter(film, Fraction(1, 30), key_every=30, crf=5) as writer:
+        for number in range(360):
+            picture = noise if number in sharp else np.full_like(noise, 128)
+            writer.write(np.repeat(picture, 3, axis=2), number)
+    done = run(tmp_path / "set", "--frames", "--out", tmp_path / "c.json", "--json")
+    assert done.exit_code == 0, done.output
+    rows = json.loads((tmp_path / "c.json").read_text())
+    assert json.loads(done.stdout)["frames"] == sum(len(row["frames"]) for row in rows)
+    for row in rows:
+        first, behind = row["single_frame_range"]
+        assert len(row["frames"]) == len(row["frame_times"]) == -(-(behind - first) // 5) >= 2
+        for number, (name, at_s) in enumerate(zip(row["frames"], row["frame_times"], strict=True)):
+            samples = range(first + 5 * number, min(first + 5 * number + 5, behind))
+            looked_at = {int((row["from"] + 0.1 * k) * 30) for k in samples}
+            assert round(at_s * 30) in (looked_at & sharp or looked_at)
+            picture = cv2.imread(str(tmp_path / name))
+            assert picture.shape == (90, 160, 3)
+            assert (picture.std() > 30) == bool(looked_at & sharp)
+    assert run(tmp_path / "set", "--frames", "--out", tmp_path / "c.json", "--force").exit_code == 0
+    film.unlink()
+    again = run(tmp_path / "set", "--frames", "--out", tmp_path / "d.json", "--strict")
+    assert (again.exit_code, "1 films are not here: 1_1" in again.stderr) == (1, True)
+
+
+EGG, SALT, WHISK = "Crack-Crack one egg", "Add-Add salt", "Whisk-Whisk the eggs"
+BUTTER, CRACKED = "Add-Add butter to the egg", "Crack-Crack 2 eggs"
+KITCHENS = [
+    AnnotatedRecording("1_1", 1, "Tea", 1, 1, (Entry(1, EGG, 2, 6), Entry(2, SALT, 8, 9))),
+    AnnotatedRecording(
+        "1_2", 1, "Tea", 1, 1,
+        (
+            Entry(4, CRACKED, 1, 2.5, errors("Technique Error")),
+            Entry(3, WHISK, 3, 7),
+            Entry(5, "Add-Add butter", 8, 12),
+            Entry(6, "Add-Add some butter", 14, 18),
+        ),
+    ),
+]  # fmt: skip
+
+
+def of_boundaries(folder: Path, *words: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    done = run(folder / "set", "--boundaries", "--out", folder / "b.json", "--force", "--json", *words)
+    assert done.exit_code == 0, done.output
+    rows = json.loads((folder / "b.json").read_text())
+    return json.loads(done.stdout), {row["example_id"]: row for row in rows}
+
+
+def write_halves(film: Path, seconds: int, changes_s: float, light: int) -> None:
+    """Film a left half that is light until a second, a right half afterwards, ten pictures a second."""
+    film.parent.mkdir(parents=True, exist_ok=True)
+    with FilmWriter(film, Fraction(1, 10), key_every=10, crf=5) as writer:
+        for number in range(seconds * 10):
+            picture = np.zeros((90, 160, 3), np.uint8)
+            half = slice(0, 80) if number < changes_s * 10 else slice(80, 160)
+            picture[:, half] = light
+            writer.write(picture, number)
+
+
+def test_pictures_at_boundaries_show_steps_done_and_not_done(tmp_path: Path) -> None:
+    made_data_sets.write(tmp_path / "set", KITCHENS)
+    said, rows = of_boundaries(tmp_path)
+    first = {name.partition("/")[2]: row for name, row in rows.items() if name.startswith("1_1_0/")}
+    assert {name: (row["recording"], row["time"], row["mistake_type"]) for name, row in first.items()} == {
+        "pos": ("1_1", 6, None),
+        "hardneg": ("1_1", 2, "Action Incomplete"),
+        "easyneg_MisalignSRL_V_1_2_5.0": ("1_2", 5, "MisalignSRL_V"),
+        **{
+            name: (row["recording"], row["time"], "MisalignSRL_V_ARG1")
+            for name, row in first.items()
+            if "_V_A" in name
+        },
+    }
+    assert {(row["recording"], row["time"]) for name, row in first.items() if "_V_A" in name} <= {
+        ("1_2", 10),
+        ("1_2", 16),
+    }
+    salt = [row["mistake_type"] for name, row in rows.items() if name.startswith("1_1_1/")]
+    assert salt == [None, "MisalignSRL_ARG1", "MisalignSRL_V_ARG1"], (
+        "of 1 s: not shown undone; nobody else did salt"
+    )
+    assert not any(name.startswith("1_2_0/") for name in rows), "it has an error that shows"
+    assert said["left_out"] == {"with an error that a frame shows": 1}
+    assert said["types"]["Action Incomplete"] == 4
+    assert ["at a moment inside" in one or "1 steps repeat" in one for one in said["warnings"]] == [
+        True,
+        True,
+    ]
+    assert of_boundaries(tmp_path)[1] == rows
+    (tmp_path / "split.json").write_text(json.dumps({"train": ["1_1"], "val": [], "test": ["1_2"]}))
+    alone = of_boundaries(tmp_path, "--split", str(tmp_path / "split.json"))[0]
+    assert alone["types"] == {"Action Incomplete": 4}, "no recording of another part is shown"
+    assert alone["by_split"] == {"test:mistake": 3, "test:success": 3, "train:mistake": 1, "train:success": 2}
+
+
+def test_corrected_boundaries_are_at_ends_and_never_where_it_was_done_before(tmp_path: Path) -> None:
+    made_data_sets.write(tmp_path / "set", KITCHENS)
+    said, rows = of_boundaries(tmp_path, "--corrected")
+    assert said["warnings"] == []
+    assert [row["mistake_type"] for name, row in rows.items() if name.startswith("1_1_0/")] == [
+        None, "Action Incomplete",
+    ], "an egg was cracked in the other film before"  # fmt: skip
+    others = {
+        (row["recording"], row["time"]) for row in rows.values() if row["example_id"].startswith("1_1_1/")
+    }
+    assert others <= {("1_1", 9), ("1_2", 7), ("1_2", 12), ("1_2", 18)}
+    assert said["left_out"]["the same was done just before"] == 1
+    assert not any(name.startswith("1_2_3/") for name in rows)
+    refused = run(tmp_path / "set", "--corrected", "--out", tmp_path / "c.json")
+    assert (refused.exit_code, "--boundaries" in refused.stderr) == (2, True)
+
+
+def test_dark_and_unchanged_steps_have_no_boundary_pictures(tmp_path: Path) -> None:
+    made_data_sets.write(tmp_path / "set", KITCHENS)
+    films = [tmp_path / "set" / made_data_sets.FILM.format(name) for name in ("1_1", "1_2")]
+    write_halves(films[0], 20, 4, 200)
+    write_halves(films[1], 20, 6, 40)
+    said, rows = of_boundaries(tmp_path, "--frames")
+    assert {name.partition("/")[0] for name in rows} == {"1_1_0", "1_2_1"}, (
+        "the others look alike at both ends"
+    )
+    assert said["frames"] == len(rows)
+    for row in rows.values():
+        picture = cv2.imread(str(tmp_path / row["frames"][0]))
+        is_left, film_light = (row["time"] < 4, 200) if row["recording"] == "1_1" else (row["time"] < 6, 40)
+        assert picture.shape == (360, 640, 3)
+        assert abs(int(picture[:, slice(20, 300) if is_left else slice(340, 620)].mean()) - film_light) < 12
+        assert row["frame_times"] == [row["time"]]
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.jpg")}
+    assert written == {row["frames"][0] for row in rows.values()}, "none that nothing shows"
+    said, rows = of_boundaries(tmp_path, "--frames", "--corrected")
+    assert {name.partition("/")[0] for name in rows} == {"1_1_0"}, "a mean of 20 of 255 is dark"
+    films[1].unlink()
+    said, rows = of_boundaries(tmp_path, "--frames")
+    assert any("1 films are not here: 1_2" in one for one in said["warnings"])
+    assert {len(row["frames"]) for row in rows.values() if row["recording"] == "1_2"} == {0}
+
+
+def test_what_was_hidden_in_a_pause_is_no_picture_at_a_boundary(tmp_path: Path) -> None:
+    write_halves(tmp_path / "film.mp4", 20, 4, 200)
+    rows, *_ = boundary_examples(KITCHENS[:1], {}, 1)
+    hidden = np.zeros(200, bool)
+    hidden[60:70] = True  # the end of the first step
+    look = BoundaryFrames(rows, corrected=False)
+    seen = [name for name, _ in look.look(OpenFilm(Take([open_media(tmp_path / "film.mp4")]), hidden), "1_1")]
+    assert "1_1/000060.jpg" not in seen
+    assert {"1_1/000020.jpg", "1_1/000080.jpg"} <= set(seen)
+    whys = {row["example_id"]: look.why_left_out(row) for row in rows}
+    assert whys["1_1_0/pos"] == whys["1_1_0/hardneg"] == "examples of which a picture is hidden"
