@@ -45,8 +45,8 @@ def serve(path: Path, pipe: Connection) -> None:
 
 def ours(url: str, source: Path, folder: Path) -> tuple[float, str]:
     """Fetch with our own code; return seconds and hash."""
-    from sensors.gopro.camera import MediaFile
-    from sensors.gopro.download import download
+    from sensors.gopro.control.camera import MediaFile
+    from sensors.gopro.control.download import download
 
     file = MediaFile("100GOPRO", source.name, source.stat().st_size, None)
     begin = time.perf_counter()

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from sync.recording.camera_latency import measure_file
-from virtual_kitchen.gopro.chapters import WallTimes
-from virtual_kitchen.gopro.models import MODELS, FileIds
-from virtual_kitchen.gopro.recorder import TakeFile
-from virtual_kitchen.gopro.sensors import Instruments, Timeline
+from virtual_kitchen.gopro.files.chapters import WallTimes
+from virtual_kitchen.gopro.files.models import MODELS, FileIds
+from virtual_kitchen.gopro.files.recorder import TakeFile
+from virtual_kitchen.gopro.files.sensors import Instruments, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion

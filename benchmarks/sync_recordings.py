@@ -31,7 +31,7 @@ from sensors.hololens import imu
 from sensors.hololens.streams import spatial_input
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
-from virtual_kitchen.gopro.chapters import ChapterRule
+from virtual_kitchen.gopro.files.chapters import ChapterRule
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.clocks import media_map

@@ -13,8 +13,8 @@ from calibration.geometry.cameras import Pinhole
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
 from sensors.array_types import Floats
-from sensors.gopro.media import open_media
-from sensors.gopro.telemetry import TO_IMAGE_AXES
+from sensors.gopro.files.media import open_media
+from sensors.gopro.files.telemetry import TO_IMAGE_AXES
 from sensors.hololens.catalogue import GYROSCOPE, is_front_camera
 from storage.calibration import ConstantTable
 from storage.errors import StorageError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sensors.errors import SensorError
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
 from storage.events import read_lines

@@ -19,13 +19,13 @@ import cv2
 
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.faults import DEVICE, Fault, FaultPlan, is_waiting
-from virtual_kitchen.gopro.board_roll import roll_of
-from virtual_kitchen.gopro.sensors import CameraMount
+from virtual_kitchen.gopro.files.board_roll import roll_of
+from virtual_kitchen.gopro.files.sensors import CameraMount
 from virtual_kitchen.gopro.server import VirtualGoPro
 from virtual_kitchen.headset.client_configuration import VideoFormat
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.pv_stream import eye, focal_px_of
 from virtual_kitchen.headset.server import VirtualHeadset
+from virtual_kitchen.headset.streams.pv_stream import eye, focal_px_of
 from virtual_kitchen.kitchen import NS_PER_S, Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world import rotations

@@ -13,11 +13,12 @@ from films import film
 from registry import parser
 
 from sensors.errors import BadGpmf, CameraError, UnreadableMedia
-from sensors.gopro import boxes, camera, gpmf
-from sensors.gopro.camera import GoProHttp
-from sensors.gopro.inspect import describe_payloads, inspect
-from sensors.gopro.media import open_media
-from sensors.gopro.sample_tables import read_chapter
+from sensors.gopro.control import camera
+from sensors.gopro.control.camera import GoProHttp
+from sensors.gopro.files import boxes, gpmf
+from sensors.gopro.files.inspect import describe_payloads, inspect
+from sensors.gopro.files.media import open_media
+from sensors.gopro.files.sample_tables import read_chapter
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calibration.errors import Refused
 from calibration.estimate.board import Detector
 from calibration.estimate.choice import CandidateFrame, looks
-from sensors.gopro.media import GoProMedia, open_media
+from sensors.gopro.files.media import GoProMedia, open_media
 
 Progress = Callable[[float], None]
 """Called with the seconds of film looked through so far."""

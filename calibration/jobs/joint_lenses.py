@@ -22,8 +22,8 @@ from calibration.jobs.pictures import mount_picture, write_png
 from calibration.recorded import alignments, front_lens, started_at
 from calibration.results import lens_from_words, lens_result, save
 from sensors.array_types import Floats
-from sensors.gopro.media import GoProMedia, open_media
-from sensors.gopro.pictures import PictureReader, index_at
+from sensors.gopro.files.media import GoProMedia, open_media
+from sensors.gopro.files.pictures import PictureReader, index_at
 from sensors.hololens.catalogue import FRONT_CAMERA
 from storage.reading.alignments import FilmClock
 from storage.reading.pictures import Frame

@@ -19,7 +19,7 @@ from calibration.estimate.motion import MountCheck, check_mount, rotation_from_m
 from calibration.geometry.reference_frames import inverse
 from calibration.recorded import GRID_HZ, rig_from, started_at, turning
 from calibration.results import save
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from sensors.hololens.catalogue import FRONT_CAMERA, GYROSCOPE
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording, open_recording

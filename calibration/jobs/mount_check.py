@@ -23,7 +23,7 @@ from calibration.jobs.mount import mount_by_motion
 from calibration.recorded import alignments, started_at
 from calibration.results import find, folder_of
 from sensors.errors import SensorError
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from storage.errors import StorageError, Unusable
 from storage.manifest import write_json
 from storage.reading.alignments import FOLDER, FilmClock, alignment_files

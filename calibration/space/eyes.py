@@ -25,8 +25,8 @@ from calibration.recorded import alignments, front_lens, rig_from, started_at
 from calibration.results import lens_from_words, lens_result, mount_result
 from sensors.array_types import UInt8
 from sensors.errors import SensorError
-from sensors.gopro.media import open_media
-from sensors.gopro.pictures import PictureReader
+from sensors.gopro.files.media import open_media
+from sensors.gopro.files.pictures import PictureReader
 from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
 from storage.exports.hidden_films import hidden_in_film
 from storage.notes import read_notes

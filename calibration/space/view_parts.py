@@ -19,8 +19,8 @@ from calibration.results import lens_from_words, lens_result, mount_result
 from calibration.space.depth_views import DepthSource
 from calibration.space.drawn_time import DrawnTime
 from sensors.array_types import Floats, Int64
-from sensors.gopro.media import GoProMedia, open_media
-from sensors.gopro.pictures import PictureReader
+from sensors.gopro.files.media import GoProMedia, open_media
+from sensors.gopro.files.pictures import PictureReader
 from sensors.hololens.streams import spatial_input
 from storage.exports.hidden_films import hidden_in_film
 from storage.privacy import overlaps

@@ -16,9 +16,15 @@ from capture.camera.files import fetch_files, fetch_proxies, new_files, write_me
 from capture.camera.watch import CameraHealth, CameraWatch, concerns, kept
 from capture.zone import local_zone
 from sensors.errors import CameraError, CameraLost, SensorError
-from sensors.gopro.names import proxy_name
-from sensors.gopro.open_camera import open_camera
-from sensors.gopro.settings import ClockOffset, apply_settings, measure_clock, set_clock_now, wanted_options
+from sensors.gopro.control.open_camera import open_camera
+from sensors.gopro.control.settings import (
+    ClockOffset,
+    apply_settings,
+    measure_clock,
+    set_clock_now,
+    wanted_options,
+)
+from sensors.gopro.files.names import proxy_name
 from sensors.host_clock import host_ns, utc_anchor
 
 __all__ = ["CameraHealth", "CameraRecorder"]

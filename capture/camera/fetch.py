@@ -14,8 +14,8 @@ from typing import Any
 from capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
 from capture.plan import is_running, runtime_folder
 from sensors.errors import CameraBusy, CameraLost, SensorError
-from sensors.gopro.camera import GoProHttp
-from sensors.gopro.open_camera import open_camera
+from sensors.gopro.control.camera import GoProHttp
+from sensors.gopro.control.open_camera import open_camera
 from storage.names import MEDIA, recordings_in
 
 Say = Callable[[str], None]

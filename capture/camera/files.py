@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from sensors.gopro.camera import GoProHttp, MediaFile
-from sensors.gopro.download import download, fetch_small
+from sensors.gopro.control.camera import GoProHttp, MediaFile
+from sensors.gopro.control.download import download, fetch_small
 from storage.manifest import write_json
 from storage.media_blocks import BlockChecksums
 from storage.names import MEDIA

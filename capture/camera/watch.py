@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sensors.gopro.camera_types import CameraState as Answer
+from sensors.gopro.control.camera_types import CameraState as Answer
 from storage.swaps import DEVICE_SWAP
 
 STUCK_S = 8.0

@@ -55,8 +55,8 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
     Example:
       kitchensync gopro join card/GX010007.MP4 --out take.MP4 --strip-location
     """
-    from sensors.gopro.join import join
-    from sensors.gopro.take import open_take
+    from sensors.gopro.files.join import join
+    from sensors.gopro.files.take import open_take
     from storage.redact.to_destroy import check_no_pauses_in
 
     take = open_take(*files)

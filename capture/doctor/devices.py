@@ -10,7 +10,7 @@ from capture.doctor.headset import examine_headset
 from capture.monitor.rules import LOW_BATTERY_PERCENT
 from capture.order import RecordingRequest
 from sensors.errors import SensorError
-from sensors.gopro.open_camera import open_camera
+from sensors.gopro.control.open_camera import open_camera
 from sensors.hololens.profile import Profile
 
 ENOUGH_BATTERY_PERCENT = 60

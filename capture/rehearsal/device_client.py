@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from sensors.errors import CameraError, DownloadFailed, SensorError
-from sensors.gopro import download as downloading
-from sensors.gopro.camera import GoProHttp
-from sensors.gopro.camera_types import MediaFile
+from sensors.gopro.control import download as downloading
+from sensors.gopro.control.camera import GoProHttp
+from sensors.gopro.control.camera_types import MediaFile
 from sensors.hololens import calibration, remote
 from sensors.hololens import constants as c
 from sensors.hololens.catalogue import STREAMS

@@ -16,8 +16,8 @@ from capture.order import RecordingRequest
 from capture.plan import HeadsetPlan, SensorPlan
 from capture.queue.address import check_address
 from sensors.errors import SensorError
-from sensors.gopro.open_camera import SCHEMES
-from sensors.gopro.settings import GoProSettings
+from sensors.gopro.control.open_camera import SCHEMES
+from sensors.gopro.control.settings import GoProSettings
 from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, forbidden_together, headset_stream
 from sensors.hololens.profile import HeadsetSettings, Profile
 from sensors.plugin import load_sensor

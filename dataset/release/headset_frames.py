@@ -26,7 +26,7 @@ from storage.timeline.device_clock import HostClock
 from storage.worlds import world_frames
 
 if TYPE_CHECKING:
-    from sensors.gopro.take import Take
+    from sensors.gopro.files.take import Take
     from storage.ledger import Note
 
 

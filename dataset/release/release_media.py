@@ -20,8 +20,8 @@ from dataset.source.data_set import GOPRO
 from dataset.source.own import OwnRecording
 from sensors.errors import SensorError
 from sensors.files_on_disk import file_sha256
-from sensors.gopro.join import join
-from sensors.gopro.media import open_media
+from sensors.gopro.files.join import join
+from sensors.gopro.files.media import open_media
 from storage.copies.read_through import promised_hashes
 from storage.errors import StorageError, pass_on_trouble, words_of
 from storage.exports.arrays_file import ArraysFile, made_of

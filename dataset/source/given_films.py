@@ -21,7 +21,7 @@ from task_graphs.errors import BadGraph
 from task_graphs.formats.annotations import VIDEOS
 
 if TYPE_CHECKING:
-    from sensors.gopro.take import Take
+    from sensors.gopro.files.take import Take
 
 FILM = GOPRO.format("360p", "{}", "360p") + ".mp4"
 TIMES = GOPRO.format("360p", "{}", "360p") + "_frames.npz"
@@ -65,8 +65,8 @@ def _told(table: Path) -> FilmOf:
 @contextmanager
 def open_film(found: GivenData, recording: str) -> Iterator[OpenFilm | None]:
     """Lend the film of a recording; None where the folder of the data set does not hold it."""
-    from sensors.gopro.media import open_media
-    from sensors.gopro.take import Take
+    from sensors.gopro.files.media import open_media
+    from sensors.gopro.files.take import Take
 
     if recording in found.own:
         with found.open_own(recording) as own:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dataset.operations.reduce import State, reduce_log
 from dataset.source.entries import with_judgments
-from sensors.gopro.names import group_takes
+from sensors.gopro.files.names import group_takes
 from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
 from storage.camera_clips import clips_of, read_media
 from storage.events import events_of
@@ -26,7 +26,7 @@ from storage.timeline.film_place import FilmPlace
 from task_graphs.errors import RecipeError
 
 if TYPE_CHECKING:
-    from sensors.gopro.take import Take
+    from sensors.gopro.files.take import Take
 
 
 class NotReleasable(RecipeError):
@@ -102,7 +102,7 @@ class OwnRecording:
     @cached_property
     def take(self) -> Take:
         """The camera's film: the clips that our shutter began, else the first one, all their chapters as one."""
-        from sensors.gopro.take import Take, open_take
+        from sensors.gopro.files.take import Take, open_take
 
         files = self.recording.gopro_files.get(self.camera, [])
         clips = clips_of(read_media(self.recording.path, self.camera), files)

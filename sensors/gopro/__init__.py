@@ -1,1 +1,1 @@
-"""The GoPro: control over HTTP, download, and what its files hold."""
+"""The GoPro: control, and what its files hold."""

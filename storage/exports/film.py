@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from sensors.array_types import UInt8
 from sensors.errors import UnreadableMedia
-from sensors.gopro.media import GoProMedia
-from sensors.gopro.take import Take
+from sensors.gopro.files.media import GoProMedia
+from sensors.gopro.files.take import Take
 
 if TYPE_CHECKING:
     import av

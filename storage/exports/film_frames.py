@@ -22,7 +22,7 @@ from storage.reading.alignments import film_clocks
 from storage.timeline.film_place import FilmPlace
 
 if TYPE_CHECKING:
-    from sensors.gopro.take import Take
+    from sensors.gopro.files.take import Take
     from storage.recording import Recording
 
 EVENT_PLACES = Path("sync") / "events.json"

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Floats, Mask
-from sensors.gopro.names import group_takes
-from sensors.gopro.take import Take, open_take
+from sensors.gopro.files.names import group_takes
+from sensors.gopro.files.take import Take, open_take
 from storage.camera_clips import clips_of, moment, read_media
 from storage.exports.film import rate_of
 from storage.exports.film_frames import FilmFrames, film_frames
@@ -84,7 +84,7 @@ def pauses_in_detail(recording: Recording) -> dict[str, Any]:
 
 
 def _film_runs(recording: Recording, file: Path) -> list[list[float]]:
-    from sensors.gopro.media import open_media
+    from sensors.gopro.files.media import open_media
 
     stamps_s = open_media(file).frame_times_s
     return [[float(a), float(b)] for a, b in _runs(hidden_in_film(recording, file, stamps_s), stamps_s)]

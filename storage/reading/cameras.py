@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sensors.gopro.media import open_media
-from sensors.gopro.names import group_takes
-from sensors.gopro.take import Take, open_take
+from sensors.gopro.files.media import open_media
+from sensors.gopro.files.names import group_takes
+from sensors.gopro.files.take import Take, open_take
 from storage.errors import UnknownStream
 from storage.reading.kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
 
 if TYPE_CHECKING:
-    from sensors.gopro.take import TakePictures
-    from sensors.gopro.telemetry import ImuTrack
+    from sensors.gopro.files.take import TakePictures
+    from sensors.gopro.files.telemetry import ImuTrack
 
 
 class SoundBlock(NamedTuple):

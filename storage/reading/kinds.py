@@ -11,8 +11,8 @@ from storage.errors import NotOfThisKind
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS
 
 if TYPE_CHECKING:
-    from sensors.gopro.take import Take
-    from sensors.gopro.telemetry import ImuTrack
+    from sensors.gopro.files.take import Take
+    from sensors.gopro.files.telemetry import ImuTrack
 
 HEADSET = {
     kind: tuple(stream.name for stream in STREAMS.values() if stream.kind == kind)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from sensors.array_types import Int64, Mask
-from sensors.gopro.media import open_media
-from sensors.gopro.sample_tables import ChapterFile, ChapterTrack, read_chapter
+from sensors.gopro.files.media import open_media
+from sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, read_chapter
 from storage.exports.hidden_films import hidden_in_film
 from storage.recording import Recording
 from storage.redact.redactions import PICTURES, SOUND

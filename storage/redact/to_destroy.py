@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.files_on_disk import file_sha256
-from sensors.gopro.take import open_take
+from sensors.gopro.files.take import open_take
 from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
 from sensors.stream import record_of
 from storage.chunks.chunk import chunk_paths, is_archive

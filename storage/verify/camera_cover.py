@@ -93,7 +93,7 @@ def _download(device: str, entry: dict[str, Any], findings: Findings) -> None:
 
 
 def _seconds(path: Path) -> float | None:
-    from sensors.gopro.media import open_media
+    from sensors.gopro.files.media import open_media
 
     try:
         video = open_media(path).video

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.gopro.names import group_takes
+from sensors.gopro.files.names import group_takes
 from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
 from storage.errors import StorageError
 from storage.recording import Recording, StoredStream, open_recording
@@ -100,7 +100,7 @@ def _parts(count: int, most: int | None) -> list[tuple[int, int]]:
 
 
 def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any]:
-    from sensors.gopro.take import open_take
+    from sensors.gopro.files.take import open_take
     from storage.reading.cameras import CameraStream
 
     takes = [open_take(*group.paths) for group in group_takes(opened.gopro_files[device])]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from sensors.gopro.open_camera import open_camera
+from sensors.gopro.control.open_camera import open_camera
 from storage.manifest import Manifest
 from storage.names import MEDIA
 

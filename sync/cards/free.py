@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sensors.gopro.camera import GoProHttp
-from sensors.gopro.open_camera import open_camera
+from sensors.gopro.control.camera import GoProHttp
+from sensors.gopro.control.open_camera import open_camera
 from storage.copies.verified_places import verified_places
 from storage.errors import UnreadableFile
 from storage.names import MEDIA

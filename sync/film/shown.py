@@ -10,8 +10,8 @@ import numpy as np
 
 from sensors.array_types import Mask, UInt8
 from sensors.errors import SensorError
-from sensors.gopro.media import open_media
-from sensors.gopro.pictures import PictureReader
+from sensors.gopro.files.media import open_media
+from sensors.gopro.files.pictures import PictureReader
 from sensors.hololens.catalogue import headset_stream
 from storage.exports.hidden_films import hidden_in_film
 from storage.reading.pictures import DepthFrame, Frame

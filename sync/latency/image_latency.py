@@ -12,7 +12,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from sensors.array_types import Floats, Mask
-from sensors.gopro.telemetry import TO_IMAGE_AXES
+from sensors.gopro.files.telemetry import TO_IMAGE_AXES
 from sync.fit.resample import GyroTrack
 from sync.latency.image_rotation import ImageTurns
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.gopro.media import GoProMedia, open_media
+from sensors.gopro.files.media import GoProMedia, open_media
 from storage.manifest import write_json
 from sync.answers import plain, software_version
 from sync.errors import NoCameraName

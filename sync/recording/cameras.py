@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.gopro.media import GoProMedia, open_media
-from sensors.gopro.names import card_name
-from sensors.gopro.take import Take
-from sensors.gopro.telemetry import ImuTrack
+from sensors.gopro.files.media import GoProMedia, open_media
+from sensors.gopro.files.names import card_name
+from sensors.gopro.files.take import Take
+from sensors.gopro.files.telemetry import ImuTrack
 from storage.camera_clips import clips_of, read_media
 from storage.errors import pass_on_trouble
 from storage.recording import Recording

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from sync.errors import BadLatencyStore
 
 STORE, STORE_SCHEMA = "camera-latency.json", "camera-latency/1"

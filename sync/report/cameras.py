@@ -20,7 +20,7 @@ from sync.report.alignment import ShownAlignment
 from sync.report.streams import TicksToHost
 
 if TYPE_CHECKING:
-    from sensors.gopro.media import GoProMedia
+    from sensors.gopro.files.media import GoProMedia
 
 BY_MAP = "placed by the alignment"
 BY_SHUTTER = "placed by the shutter's stamps only: may be off by some tenths of a second"
@@ -74,7 +74,7 @@ def _describe(recording: Recording, device: str, path: Path) -> ShownFile:
     hides = partial(hidden_in_film, recording, path)
     file = ShownFile(f"{device}/{path.name}", device, path, path.stat().st_size, hides=hides)
     try:
-        from sensors.gopro.media import open_media
+        from sensors.gopro.files.media import open_media
 
         media = open_media(path)
         return _facts(file, media)

@@ -157,7 +157,7 @@ def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]
 
     Raises UnreadableMedia when the file does not open.
     """
-    from sensors.gopro.media import open_media
+    from sensors.gopro.files.media import open_media
 
     media = open_media(path)
     first, base = int(media.frame_pts[0]), media.time_base

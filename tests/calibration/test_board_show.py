@@ -18,15 +18,15 @@ from calibration.jobs.lens import calibrate_lens
 from calibration.results import load
 from kitchensync.cli import main
 from sensors.hololens.streams import depth_longthrow, pv
-from virtual_kitchen.gopro.chapters import WallTimes
-from virtual_kitchen.gopro.models import MODELS, FileIds
-from virtual_kitchen.gopro.recorder import TakeFile
-from virtual_kitchen.gopro.sensors import CameraMount, Timeline
+from virtual_kitchen.gopro.files.chapters import WallTimes
+from virtual_kitchen.gopro.files.models import MODELS, FileIds
+from virtual_kitchen.gopro.files.recorder import TakeFile
+from virtual_kitchen.gopro.files.sensors import CameraMount, Timeline
 from virtual_kitchen.headset.cameras import LONGTHROW
 from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.longthrow_stream import LongThrowFeed
-from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed, eye, focal_px_of
+from virtual_kitchen.headset.streams.longthrow_stream import LongThrowFeed
+from virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed, eye, focal_px_of
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world import boards, rotations

@@ -24,10 +24,10 @@ from small_takes import (
 from calibration.commands.calibrate import calibrate
 from calibration.jobs.mount_check import refresh
 from calibration.results import save
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from sensors.hololens import imu
 from storage.manifest import edit_manifest
-from virtual_kitchen.gopro.sensors import CameraMount
+from virtual_kitchen.gopro.files.sensors import CameraMount
 from virtual_kitchen.world import rotations
 
 pytestmark = pytest.mark.slow

@@ -24,9 +24,9 @@ from small_takes import (
 
 from calibration.commands.calibrate import calibrate
 from calibration.results import save
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from sensors.hololens.streams import pv
-from virtual_kitchen.gopro.sensors import CameraMount
+from virtual_kitchen.gopro.files.sensors import CameraMount
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world import boards, rotations

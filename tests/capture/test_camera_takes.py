@@ -22,10 +22,10 @@ from capture.camera.watch import CameraHealth, CameraWatch
 from capture.lock import held
 from capture.plan import RUNNING, runtime_folder
 from kitchensync.cli import main
-from sensors.gopro import camera as gopro_http
-from sensors.gopro.camera import GoProHttp
-from sensors.gopro.camera_types import CameraState as Answer
-from sensors.gopro.settings import set_clock_now
+from sensors.gopro.control import camera as gopro_http
+from sensors.gopro.control.camera import GoProHttp
+from sensors.gopro.control.camera_types import CameraState as Answer
+from sensors.gopro.control.settings import set_clock_now
 from sensors.host_clock import host_ns
 from storage.manifest import write_json
 from storage.move.mover import run_mover

@@ -18,7 +18,7 @@ from dataset.errors import BadOperation
 from recipe_app.exchange import dump_pictures
 from recipe_app.exchange.adopt import NotAdopted, adopt
 from recipe_app.exchange.dump_pictures import frames_in
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from sensors.process_apart import Bounds
 
 pytestmark = pytest.mark.slow

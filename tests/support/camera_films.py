@@ -14,8 +14,8 @@ import av
 import cv2
 import numpy as np
 
-from virtual_kitchen.gopro.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
-from virtual_kitchen.gopro.encoders import (
+from virtual_kitchen.gopro.files.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
+from virtual_kitchen.gopro.files.encoders import (
     AAC_SAMPLES,
     AUDIO_HZ,
     FIRST_BLOCK,
@@ -25,8 +25,8 @@ from virtual_kitchen.gopro.encoders import (
     hevc_configuration,
     unit_type,
 )
-from virtual_kitchen.gopro.models import MODELS, FileIds, chapter_path
-from virtual_kitchen.gopro.sensors import (
+from virtual_kitchen.gopro.files.models import MODELS, FileIds, chapter_path
+from virtual_kitchen.gopro.files.sensors import (
     FRAME_TICKS,
     FRAMES_PER_PAYLOAD,
     VIDEO_TIMESCALE,

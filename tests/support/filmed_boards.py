@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from camera_films import FilmPlan, write_take
 
-from virtual_kitchen.gopro.encoders import VideoEncoder
+from virtual_kitchen.gopro.files.encoders import VideoEncoder
 from virtual_kitchen.world.boards import BoardCamera, DrawnBoard, looking_at
 from virtual_kitchen.world.optics import Floats, Optics
 from virtual_kitchen.world.seeds import generator

@@ -15,18 +15,18 @@ from scipy.spatial.transform import Rotation
 from small_takes import SEED, START_WORLD_S, seal_stream, true_alignment, truth_ticks, write_manifest
 
 from calibration.results import save
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from sensors.hololens import calibration as constants_parser
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.streams import depth_longthrow, pv
 from storage.calibration import ConstantTable, write_calibration
 from storage.manifest import write_json
-from virtual_kitchen.gopro.encoders import VideoEncoder
+from virtual_kitchen.gopro.files.encoders import VideoEncoder
 from virtual_kitchen.headset.cameras import LONGTHROW, constants
 from virtual_kitchen.headset.client_configuration import VideoFormat
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.pv_stream import constants as pv_constants
-from virtual_kitchen.headset.spatial_stream import EyeFeed, SpatialFeed
+from virtual_kitchen.headset.streams.pv_stream import constants as pv_constants
+from virtual_kitchen.headset.streams.spatial_stream import EyeFeed, SpatialFeed
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world import rotations

@@ -26,7 +26,7 @@ from storage.chunks.chunk import Packet, seal
 from storage.manifest import edit_manifest
 from storage.recording import open_recording
 from sync.report.page import write_report
-from virtual_kitchen.gopro.chapters import ChapterRule
+from virtual_kitchen.gopro.files.chapters import ChapterRule
 from virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow

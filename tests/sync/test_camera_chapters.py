@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap
 from sync.batch.job import synchronize

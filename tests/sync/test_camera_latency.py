@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from small_takes import HOST0_NS
 
 from kitchensync.cli import main
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from storage.events import EventLog
 from sync.batch.job import synchronize
 from sync.errors import BadLatencyStore, NoCameraName
@@ -29,10 +29,10 @@ from sync.latency.image_rotation import (
     turn_between,
 )
 from sync.recording.camera_latency import STORE, keep
-from virtual_kitchen.gopro.chapters import WallTimes
-from virtual_kitchen.gopro.models import MODELS, FileIds
-from virtual_kitchen.gopro.recorder import TakeFile
-from virtual_kitchen.gopro.sensors import Instruments, Timeline
+from virtual_kitchen.gopro.files.chapters import WallTimes
+from virtual_kitchen.gopro.files.models import MODELS, FileIds
+from virtual_kitchen.gopro.files.recorder import TakeFile
+from virtual_kitchen.gopro.files.sensors import Instruments, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion

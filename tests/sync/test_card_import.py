@@ -14,14 +14,14 @@ from films import film
 
 from kitchensync.cli import main
 from sensors.errors import DownloadFailed
-from sensors.gopro.card import copy_verified, scan_card
+from sensors.gopro.files.card import copy_verified, scan_card
 from sensors.hololens import imu
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from storage.verify import verify
 from sync.cards.match import propose
-from virtual_kitchen.gopro.models import MODELS
-from virtual_kitchen.gopro.sensors import Instruments
+from virtual_kitchen.gopro.files.models import MODELS
+from virtual_kitchen.gopro.files.sensors import Instruments
 from virtual_kitchen.world.motion import simulated_motion
 
 UTC0_S = 1_750_000_000

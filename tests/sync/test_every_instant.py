@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation, Slerp
 from small_takes import SECONDS
 
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from sensors.hololens.streams import spatial_input
 from storage.instants import NotIndexed
 from storage.recording import open_recording

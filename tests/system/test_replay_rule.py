@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from processes import kitchensync
 
-from sensors.gopro.media import open_media
+from sensors.gopro.files.media import open_media
 from virtual_kitchen.world.replay import read_gyro
 
 pytestmark = pytest.mark.system

@@ -16,8 +16,8 @@ from cameras import virtual_camera
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from sensors.gopro.camera import GoProHttp
-from sensors.gopro.download import download
+from sensors.gopro.control.camera import GoProHttp
+from sensors.gopro.control.download import download
 from storage.manifest import edit_manifest, read_manifest, write_json
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]

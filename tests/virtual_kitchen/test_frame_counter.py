@@ -12,14 +12,14 @@ import pytest
 from numbered_pictures import luma_of, number_in
 
 from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.gopro.models import MODELS, FileIds
-from virtual_kitchen.gopro.recorder import TakeFile, WallTimes
-from virtual_kitchen.gopro.sensors import Timeline
+from virtual_kitchen.gopro.files.models import MODELS, FileIds
+from virtual_kitchen.gopro.files.recorder import TakeFile, WallTimes
+from virtual_kitchen.gopro.files.sensors import Timeline
 from virtual_kitchen.headset.cameras import VLC
 from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed
-from virtual_kitchen.headset.vlc_stream import VlcConfiguration, VlcFeed
+from virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed
+from virtual_kitchen.headset.streams.vlc_stream import VlcConfiguration, VlcFeed
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.simulation import Options, run
 from virtual_kitchen.truth import Truth
@@ -55,7 +55,7 @@ def test_the_headset_s_pictures_show_the_number_of_their_packet(kitchen: Kitchen
 def test_the_camera_s_pictures_show_their_number_in_the_recording_in_its_later_chapters_too(
     kitchen: Kitchen, tmp_path: Path
 ) -> None:
-    from virtual_kitchen.gopro.chapters import ChapterRule
+    from virtual_kitchen.gopro.files.chapters import ChapterRule
 
     film = TakeFile(
         tmp_path / "GX010001.MP4", kitchen, Timeline(kitchen.camera_clock, 0.0),

@@ -11,11 +11,11 @@ import av
 import numpy as np
 import pytest
 
-from virtual_kitchen.gopro.chapters import WallTimes
-from virtual_kitchen.gopro.encoders import HEIGHT, WIDTH
-from virtual_kitchen.gopro.models import MODELS, FileIds
-from virtual_kitchen.gopro.recorder import TakeFile
-from virtual_kitchen.gopro.sensors import CameraMount, Timeline
+from virtual_kitchen.gopro.files.chapters import WallTimes
+from virtual_kitchen.gopro.files.encoders import HEIGHT, WIDTH
+from virtual_kitchen.gopro.files.models import MODELS, FileIds
+from virtual_kitchen.gopro.files.recorder import TakeFile
+from virtual_kitchen.gopro.files.sensors import CameraMount, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion

@@ -7,14 +7,14 @@ from pathlib import Path
 import av
 import pytest
 
-from virtual_kitchen.headset.ahat_stream import AhatConfiguration, AhatFeed, GroupShelf
 from virtual_kitchen.headset.cameras import VLC
 from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed
 from virtual_kitchen.headset.stream import Feed
 from virtual_kitchen.headset.stream_port import RingFeed
-from virtual_kitchen.headset.vlc_stream import VlcConfiguration, VlcFeed
+from virtual_kitchen.headset.streams.ahat_stream import AhatConfiguration, AhatFeed, GroupShelf
+from virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed
+from virtual_kitchen.headset.streams.vlc_stream import VlcConfiguration, VlcFeed
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion

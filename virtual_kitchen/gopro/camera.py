@@ -12,12 +12,12 @@ from typing import Any
 
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.gopro.card import Card, CardFile, replayed_file, sha256_of
-from virtual_kitchen.gopro.chapters import Chapter, ChapterRule
 from virtual_kitchen.gopro.clock import WallClock
 from virtual_kitchen.gopro.faults import CHANGES, SELF_ENDING, CameraFault, CameraFaults
-from virtual_kitchen.gopro.models import MODELS, FileIds
-from virtual_kitchen.gopro.recorder import LiveTake, TakeFile
-from virtual_kitchen.gopro.sensors import (
+from virtual_kitchen.gopro.files.chapters import Chapter, ChapterRule
+from virtual_kitchen.gopro.files.models import MODELS, FileIds
+from virtual_kitchen.gopro.files.recorder import LiveTake, TakeFile
+from virtual_kitchen.gopro.files.sensors import (
     FIRST_IMU_US,
     FRAME_TICKS,
     VIDEO_TIMESCALE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from virtual_kitchen.gopro.chapters import WallTimes
+from virtual_kitchen.gopro.files.chapters import WallTimes
 from virtual_kitchen.kitchen import Kitchen
 
 NS_PER_S = 1_000_000_000

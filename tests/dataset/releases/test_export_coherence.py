@@ -19,8 +19,8 @@ from dataset.source.given_films import OpenFilm
 from dataset.tables.boundary_examples import boundary_examples
 from dataset.tables.coherence_examples import examples
 from kitchensync.cli import main
-from sensors.gopro.media import open_media
-from sensors.gopro.take import Take
+from sensors.gopro.files.media import open_media
+from sensors.gopro.files.take import Take
 from storage.exports.film import FilmWriter
 from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 

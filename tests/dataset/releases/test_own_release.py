@@ -19,7 +19,7 @@ from small_takes import FRAMES, HOST0_NS, SEED, write_film, write_manifest, writ
 
 from dataset.release import release_media
 from kitchensync.cli import main
-from sensors.gopro.take import open_take
+from sensors.gopro.files.take import open_take
 from storage.annotation_folder import add_judged
 from storage.events import EventLog
 from storage.manifest import edit_manifest, read_manifest

@@ -15,8 +15,8 @@ pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not 
 from radio import radio_of
 
 from sensors.errors import CameraRefused
-from sensors.gopro.library import BleCamera
-from sensors.gopro.settings import apply_settings, measure_clock, set_clock_now, wanted_options
+from sensors.gopro.control.library import BleCamera
+from sensors.gopro.control.settings import apply_settings, measure_clock, set_clock_now, wanted_options
 from sensors.host_clock import host_ns, utc_anchor
 
 pytestmark = pytest.mark.slow

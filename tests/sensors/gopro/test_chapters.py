@@ -17,12 +17,12 @@ from films import film
 
 from kitchensync.cli import main
 from sensors.errors import CannotJoin, UnreadableMedia
-from sensors.gopro.inspect import inspect
-from sensors.gopro.join import join
-from sensors.gopro.media import open_media
-from sensors.gopro.names import card_name, group_takes, proxy_name
-from sensors.gopro.take import open_take
-from virtual_kitchen.gopro.sensors import Instruments
+from sensors.gopro.files.inspect import inspect
+from sensors.gopro.files.join import join
+from sensors.gopro.files.media import open_media
+from sensors.gopro.files.names import card_name, group_takes, proxy_name
+from sensors.gopro.files.take import open_take
+from virtual_kitchen.gopro.files.sensors import Instruments
 
 FRAMES = 200
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sensors.errors import CameraRefused, DownloadFailed, UnsafeName
-from sensors.gopro.camera import MediaFile
-from sensors.gopro.download import Downloaded, download
+from sensors.gopro.control.camera import MediaFile
+from sensors.gopro.control.download import Downloaded, download
 
 Gopro = tuple[Any, str]
 

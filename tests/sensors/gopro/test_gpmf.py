@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from property_runs import examples
 
 from sensors.errors import BadGpmf, SensorError
-from sensors.gopro import gpmf, telemetry
-from sensors.gopro.gpmf import Klv, StreamPart
-from sensors.gopro.inspect import describe_payloads
-from sensors.gopro.telemetry import find_timing
+from sensors.gopro.files import gpmf, telemetry
+from sensors.gopro.files.gpmf import Klv, StreamPart
+from sensors.gopro.files.inspect import describe_payloads
+from sensors.gopro.files.telemetry import find_timing
 
 
 def klv(key: str, kind: str, size: int, repeat: int, data: bytes) -> bytes:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sensors.errors import CameraError, DownloadFailed
-from sensors.gopro import camera as camera_module
-from sensors.gopro import download as download_module
-from sensors.gopro.camera import GoProHttp
-from sensors.gopro.camera_types import MediaFile
-from sensors.gopro.download import download
+from sensors.gopro.control import camera as camera_module
+from sensors.gopro.control import download as download_module
+from sensors.gopro.control.camera import GoProHttp
+from sensors.gopro.control.camera_types import MediaFile
+from sensors.gopro.control.download import download
 from sensors.untrusted_json import BadJson, parse_json, parse_object
 from virtual_kitchen.gopro.hostile import HOSTILE, HostileCamera
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sensors.gopro.media import CameraMode
+from sensors.gopro.files.media import CameraMode
 
 
 @pytest.mark.parametrize(

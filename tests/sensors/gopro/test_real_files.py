@@ -19,9 +19,9 @@ from click.testing import CliRunner
 
 from kitchensync.cli import main
 from sensors.errors import UnreadableMedia
-from sensors.gopro.boxes import has_moov
-from sensors.gopro.inspect import inspect
-from sensors.gopro.media import open_media
+from sensors.gopro.files.boxes import has_moov
+from sensors.gopro.files.inspect import inspect
+from sensors.gopro.files.media import open_media
 
 Shared = Callable[[str], Path]
 FILES = [

@@ -12,14 +12,14 @@ from kitchen_clock import MovedClock
 from waiting import until
 
 from sensors.errors import CameraLost, CameraRefused
-from sensors.gopro.download import download
-from sensors.gopro.entry import CameraAddress
-from sensors.gopro.open_camera import open_camera
-from sensors.gopro.settings import apply_settings, measure_clock, set_clock_now, wanted_options
+from sensors.gopro.control.download import download
+from sensors.gopro.control.entry import CameraAddress
+from sensors.gopro.control.open_camera import open_camera
+from sensors.gopro.control.settings import apply_settings, measure_clock, set_clock_now, wanted_options
 from sensors.host_clock import host_ns, utc_anchor
 
 pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
-from sensors.gopro.sdk import SdkCamera, at_home, wired
+from sensors.gopro.control.sdk import SdkCamera, at_home, wired
 
 pytestmark = pytest.mark.slow
 

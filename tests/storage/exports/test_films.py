@@ -13,7 +13,7 @@ import pytest
 from numbered_pictures import luma_of, number_in
 from small_takes import seal_stream
 
-from sensors.gopro.take import open_take
+from sensors.gopro.files.take import open_take
 from sensors.hololens.streams import depth_ahat, pv
 from storage.exports.film import FilmWriter, made_of_film, write_small_film
 from storage.exports.headset_film import write_headset_film

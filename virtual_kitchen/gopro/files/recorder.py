@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from virtual_kitchen.gopro.board_roll import film, roll_of
-from virtual_kitchen.gopro.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
-from virtual_kitchen.gopro.encoders import (
+from virtual_kitchen.gopro.files.board_roll import film, roll_of
+from virtual_kitchen.gopro.files.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
+from virtual_kitchen.gopro.files.encoders import (
     AAC_SAMPLES,
     AUDIO_HZ,
     FIRST_BLOCK,
     AudioEncoder,
     VideoEncoder,
 )
-from virtual_kitchen.gopro.models import FileIds, chapter_path
-from virtual_kitchen.gopro.sensors import (
+from virtual_kitchen.gopro.files.models import FileIds, chapter_path
+from virtual_kitchen.gopro.files.sensors import (
     FRAMES_PER_PAYLOAD,
     CameraMount,
     Instruments,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sensors.errors import UnreadableMedia
-from sensors.gopro.boxes import Box, boxes, find, read_moov, top_boxes
+from sensors.gopro.files.boxes import Box, boxes, find, read_moov, top_boxes
 
 U32_LIMIT = 1 << 32
 PER_SAMPLE = {"stts", "ctts", "stsc", "stsz", "stco", "co64", "stss", "sdtp"}

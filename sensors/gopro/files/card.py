@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from sensors.errors import DownloadFailed, SensorError, UnsafeName
 from sensors.files_on_disk import file_sha256, sync_path
-from sensors.gopro.names import card_name, check_safe, group_takes
-from sensors.gopro.take import Take, open_take
+from sensors.gopro.files.names import card_name, check_safe, group_takes
+from sensors.gopro.files.take import Take, open_take
 
 COPY_BYTES = 4 << 20
 

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
-from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile, ShutterEvent
-from sensors.gopro.entry import CameraAddress, entry_of
-from sensors.gopro.http_reader import TROUBLE, HttpAnswer, TimeLimit, reason
+from sensors.gopro.control.camera_types import CameraClock, CameraInfo, CameraState, MediaFile, ShutterEvent
+from sensors.gopro.control.entry import CameraAddress, entry_of
+from sensors.gopro.control.http_reader import TROUBLE, HttpAnswer, TimeLimit, reason
 from sensors.host_clock import host_ns
 from sensors.untrusted_json import BadJson, parse_object
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sensors.errors import BadGpmf, UnreadableMedia
-from sensors.gopro import boxes, gpmf
-from sensors.gopro.pictures import PictureReader
-from sensors.gopro.telemetry import Payload, Telemetry
+from sensors.gopro.files import boxes, gpmf
+from sensors.gopro.files.pictures import PictureReader
+from sensors.gopro.files.telemetry import Payload, Telemetry
 
 if TYPE_CHECKING:
     import av

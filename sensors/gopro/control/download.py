@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from sensors.errors import CameraLost, CameraRefused, DownloadFailed
 from sensors.files_on_disk import sync_path
-from sensors.gopro.boxes import has_moov
-from sensors.gopro.camera_types import MediaFile
-from sensors.gopro.entry import CameraAddress, entry_of
-from sensors.gopro.http_reader import TROUBLE, TimeLimit, reason
-from sensors.gopro.names import check_safe, proxy_name, thumbnail_name
-from sensors.gopro.sink import Observer, Sink
+from sensors.gopro.control.camera_types import MediaFile
+from sensors.gopro.control.entry import CameraAddress, entry_of
+from sensors.gopro.control.http_reader import TROUBLE, TimeLimit, reason
+from sensors.gopro.control.sink import Observer, Sink
+from sensors.gopro.files.boxes import has_moov
+from sensors.gopro.files.names import check_safe, proxy_name, thumbnail_name
 from sensors.host_clock import host_ns
 
 Progress = Callable[[int, int], None]

@@ -12,9 +12,9 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from sensors.errors import BadGpmf, CannotJoin
-from sensors.gopro import gpmf
-from sensors.gopro.boxes import boxes, find, top_boxes
-from sensors.gopro.sample_tables import SampleTables, box
+from sensors.gopro.files import gpmf
+from sensors.gopro.files.boxes import boxes, find, top_boxes
+from sensors.gopro.files.sample_tables import SampleTables, box
 
 LOCATION_KEYS = frozenset({"GPS5", "GPS9", "GPSU", "GPSF", "GPSP", "GPSA", "GPRI", "GLPI"})
 IDENTITY_KEYS = frozenset({"CASN", "LINF", "MUID", "GUMI", "BCID", "CAME"})

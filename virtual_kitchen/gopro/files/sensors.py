@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from virtual_kitchen.gopro.gpmf_writer import SensorBlock, numbers, payload, text
+from virtual_kitchen.gopro.files.gpmf_writer import SensorBlock, numbers, payload, text
 from virtual_kitchen.world.clocks import CameraCrystal
 from virtual_kitchen.world.motion import HeadMotion, rotations
 from virtual_kitchen.world.seeds import generator

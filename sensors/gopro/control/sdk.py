@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import CameraLost, CameraRefused
-from sensors.gopro.entry import CameraAddress
-from sensors.gopro.library import COMMAND_LIMIT_S, SETTINGS, LibraryCamera, Loop, NoRadio, need_library
+from sensors.gopro.control.entry import CameraAddress
+from sensors.gopro.control.library import (
+    COMMAND_LIMIT_S,
+    SETTINGS,
+    LibraryCamera,
+    Loop,
+    NoRadio,
+    need_library,
+)
 
 OPEN_LIMIT_S = 20.0
 POLL_S = 0.2

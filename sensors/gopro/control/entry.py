@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from sensors.errors import CameraLost, NoCredentials
 from sensors.files_on_disk import write_with_rights
-from sensors.gopro.http_reader import HttpAnswer, TimeLimit, fetch, limited
+from sensors.gopro.control.http_reader import HttpAnswer, TimeLimit, fetch, limited
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import CameraLost, CameraRefused, SdkMissing
-from sensors.gopro.camera import GoProHttp
-from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile
-from sensors.gopro.entry import CameraAddress
+from sensors.gopro.control.camera import GoProHttp
+from sensors.gopro.control.camera_types import CameraClock, CameraInfo, CameraState, MediaFile
+from sensors.gopro.control.entry import CameraAddress
 from sensors.host_clock import host_ns
 
 COMMAND_LIMIT_S = 15.0

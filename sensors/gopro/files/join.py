@@ -18,9 +18,9 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from sensors.errors import CannotJoin, UnreadableMedia
-from sensors.gopro import strip
-from sensors.gopro.boxes import Box, boxes, find, top_boxes
-from sensors.gopro.sample_tables import (
+from sensors.gopro.files import strip
+from sensors.gopro.files.boxes import Box, boxes, find, top_boxes
+from sensors.gopro.files.sample_tables import (
     ChapterFile,
     ChapterTrack,
     SampleTables,

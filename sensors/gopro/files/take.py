@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sensors.errors import CannotJoin, UnreadableMedia
-from sensors.gopro.media import GoProMedia, open_media
-from sensors.gopro.names import siblings
-from sensors.gopro.pictures import Picture, PictureReader, index_at
-from sensors.gopro.telemetry import Payload, Telemetry
+from sensors.gopro.files.media import GoProMedia, open_media
+from sensors.gopro.files.names import siblings
+from sensors.gopro.files.pictures import Picture, PictureReader, index_at
+from sensors.gopro.files.telemetry import Payload, Telemetry
 
 STAMP_AGREES_S = 0.5
 STAMP_DRIFT = 2e-4  # the stamps' crystal against the pictures' nominal rate, over chapters of half an hour

@@ -24,8 +24,8 @@ from virtual_kitchen.headset.client_configuration import (
     VideoEncoding,
 )
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.pv_stream import video_schedule
 from virtual_kitchen.headset.stream import Feed, SentPacket, Stream
+from virtual_kitchen.headset.streams.pv_stream import video_schedule
 from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
 from virtual_kitchen.world.seeds import generator
 

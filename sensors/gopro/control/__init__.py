@@ -1,0 +1,1 @@
+"""A GoPro over HTTP, USB and Bluetooth: state, shutter, settings, download."""

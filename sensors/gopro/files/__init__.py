@@ -1,0 +1,1 @@
+"""What a GoPro's files hold, and how chapters are read, joined and stripped."""

@@ -1,0 +1,1 @@
+"""The films that the virtual GoPro makes."""

@@ -1,0 +1,1 @@
+"""What each sensor of the virtual headset sends."""
