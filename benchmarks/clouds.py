@@ -37,8 +37,8 @@ from calibration.geometry.registration import drawn, registered  # noqa: E402
 from calibration.space.mesh import PinholeDepth, open3d_or_refuse  # noqa: E402
 from sensors.hololens import calibration  # noqa: E402
 from sensors.hololens.streams import depth_longthrow  # noqa: E402
-from storage.calibration import ConstantTable, write_calibration  # noqa: E402
 from storage.chunks.chunk import Packet, seal  # noqa: E402
+from storage.reading.calibration import ConstantTable, write_calibration  # noqa: E402
 from virtual_kitchen.headset.cameras import AHAT, LONGTHROW, constants  # noqa: E402
 from virtual_kitchen.world.room import distance_m, off_surface_m  # noqa: E402
 

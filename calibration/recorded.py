@@ -16,9 +16,9 @@ from sensors.array_types import Floats
 from sensors.gopro.files.media import open_media
 from sensors.gopro.files.telemetry import TO_IMAGE_AXES
 from sensors.hololens.catalogue import GYROSCOPE, is_front_camera
-from storage.calibration import ConstantTable
 from storage.errors import StorageError
 from storage.reading.alignments import FilmClock, film_clocks
+from storage.reading.calibration import ConstantTable
 from storage.reading.pictures import Frame
 from storage.recording import Recording
 from storage.timeline.si_units import RAD_PER_S

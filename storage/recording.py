@@ -12,20 +12,20 @@ import numpy.typing as npt
 
 from sensors.array_types import Mask
 from sensors.host_clock import PROBE
-from storage.camera_clips import in_order
 from storage.chunks.stored_packets import StoredPackets
 from storage.copies.read_through import readable_folder
 from storage.errors import UnknownStream
 from storage.events import Event, read_events
-from storage.instants import Instant, Instants
 from storage.life import usable_manifest
 from storage.manifest import Manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
 from storage.privacy import AROUND, Pauses, hidden_packets, pauses_of
+from storage.reading.camera_clips import in_order
+from storage.reading.instants import Instant, Instants
 
 if TYPE_CHECKING:
     from sensors.hololens.headset_stream import HeadsetStream
-    from storage.calibration import ConstantTable
+    from storage.reading.calibration import ConstantTable
     from storage.reading.cameras import CameraStream, PlaceInTake
     from storage.reading.inertial import Samples
     from storage.reading.pictures import DepthFrame, Frame
@@ -186,7 +186,7 @@ class Recording:
 
     def calibration(self, name: str) -> dict[str, ConstantTable]:
         """Return the constants of a stream by name, as its device gave them before it streamed. Raises BadChunk."""
-        from storage.calibration import CALIBRATION, read_calibration
+        from storage.reading.calibration import CALIBRATION, read_calibration
 
         device, _, short = name.partition("/")
         return read_calibration(self.path / device / CALIBRATION / f"{short}.h5")

@@ -19,9 +19,9 @@ from small_takes import seal_stream
 from recipe_app.exchange import adopt, dump_pictures
 from recipe_app.web.door import strings_apart
 from sensors.process_apart import Bounds, ProcessApart, Unread
-from storage.calibration import ConstantTable, read_calibration, write_calibration
 from storage.chunks.apart import ReaderApart
 from storage.errors import BadChunk
+from storage.reading.calibration import ConstantTable, read_calibration, write_calibration
 
 
 @functools.cache

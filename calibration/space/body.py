@@ -16,8 +16,8 @@ from sensors.array_types import Floats
 from sensors.hololens.headset_stream import HeadsetStream
 from sensors.hololens.streams import eye_tracking, spatial_input
 from storage.notes import read_notes
+from storage.reading.worlds import world_frames
 from storage.recording import Recording, StoredStream
-from storage.worlds import world_frames
 
 LONGEST_GAP_S = 0.1
 "Hands and eyes come 30 times a second; over longer gaps nobody knows."

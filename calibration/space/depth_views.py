@@ -19,8 +19,8 @@ from sensors.hololens.catalogue import STREAMS, headset_stream
 from sensors.hololens.headset_stream import DEPTH
 from storage.notes import read_notes
 from storage.reading.pictures import DepthFrame
+from storage.reading.worlds import world_frames
 from storage.recording import Recording, StoredStream
-from storage.worlds import world_frames
 
 CHOICE = sorted(
     (name for name, stream in STREAMS.items() if stream.kind == DEPTH and stream.has_constants),

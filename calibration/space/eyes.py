@@ -31,9 +31,9 @@ from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
 from storage.exports.hidden_films import hidden_in_film
 from storage.notes import read_notes
 from storage.reading.alignments import FilmClock
+from storage.reading.worlds import world_frames
 from storage.recording import Recording
 from storage.timeline.pose_track import PoseTrack
-from storage.worlds import world_frames
 
 Ticks = npt.NDArray[np.int64]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sensors.gopro.control.camera_types import CameraState as Answer
-from storage.swaps import DEVICE_SWAP
+from storage.reading.swaps import DEVICE_SWAP
 
 STUCK_S = 8.0
 AWAY_S = 1.25

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from capture.doctor.checks import BAD, GOOD, LOOK, Report
-from storage.camera_clips import read_media
 from storage.manifest import read_manifest
 from storage.reading.alignments import alignment_files, read_alignment
-from storage.swaps import DEVICE_SWAP
+from storage.reading.camera_clips import read_media
+from storage.reading.swaps import DEVICE_SWAP
 from storage.timeline.alignment import Alignment
 from storage.verify import thresholds as limits
 from storage.verify import verify

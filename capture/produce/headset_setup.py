@@ -18,10 +18,10 @@ from sensors.hololens.headset_stream import HeadsetStream
 from sensors.hololens.profile import Profile
 from sensors.hololens.streams import pv
 from sensors.host_clock import host_ns
-from storage.calibration import CALIBRATION, ConstantTable, write_calibration
 from storage.errors import StorageError
 from storage.ledger import CalibrationMissingNote, NewWorldFrameNote, OrdersMissingNote
 from storage.manifest import read_manifest
+from storage.reading.calibration import CALIBRATION, ConstantTable, write_calibration
 
 DOWNLOAD_TIMEOUT_S = 6.0
 ANSWER_TRIES = 3

@@ -17,11 +17,11 @@ from capture.queue.server import QueueServer
 from capture.session.reserve import RESERVE
 from sensors.files_on_disk import file_sha256
 from sensors.host_clock import UtcAnchor, utc_anchor
-from storage.calibration import calibration_files
 from storage.chunks.chunk import chunk_paths
 from storage.ledger import DeclaredLossNote
 from storage.manifest import edit_manifest, write_json
 from storage.names import MANIFEST, files_key, stream_folder, stream_key
+from storage.reading.calibration import calibration_files
 from storage.redact.redaction import destroy_where_dropped
 
 ENDED = "ended.json"

@@ -29,7 +29,7 @@ from storage.ledger import BY_DEVICE
 from storage.move.mover_process import MoverProcess
 from storage.names import LOGS
 from storage.privacy import OPERATOR, PAUSE, RESUME
-from storage.swaps import SWAP, SWAPPED
+from storage.reading.swaps import SWAP, SWAPPED
 
 LOOP_MS = 100
 PRODUCER_END_S = 40.0

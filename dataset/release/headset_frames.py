@@ -21,9 +21,9 @@ from storage.notes import read_notes
 from storage.privacy import UNKNOWN, Pauses, in_pauses
 from storage.reading.inertial import InertialClock, blocks_of_samples, inertial_clock
 from storage.reading.records import read_records
+from storage.reading.worlds import world_frames
 from storage.recording import Recording, StoredStream
 from storage.timeline.device_clock import HostClock
-from storage.worlds import world_frames
 
 if TYPE_CHECKING:
     from sensors.gopro.files.take import Take

@@ -27,7 +27,7 @@ from storage.errors import StorageError, pass_on_trouble, words_of
 from storage.exports.arrays_file import ArraysFile, made_of
 from storage.exports.film import made_of_film, write_small_film
 from storage.exports.film_frames import FilmFrames
-from storage.instants import NotIndexed
+from storage.reading.instants import NotIndexed
 from storage.shell.outputs import OutputRefused, check_output, written
 
 SMALL = {"360p": 360, "720p": 720}

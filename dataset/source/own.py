@@ -15,12 +15,12 @@ from dataset.operations.reduce import State, reduce_log
 from dataset.source.entries import with_judgments
 from sensors.gopro.files.names import group_takes
 from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
-from storage.camera_clips import clips_of, read_media
 from storage.events import events_of
 from storage.exports.film_frames import FilmFrames, film_frames
 from storage.manifest import Manifest
 from storage.permission import Purpose, ask
 from storage.privacy import WRITERS, Pauses, in_pauses
+from storage.reading.camera_clips import clips_of, read_media
 from storage.recording import Recording
 from storage.timeline.film_place import FilmPlace
 from task_graphs.errors import RecipeError

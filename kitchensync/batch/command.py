@@ -146,8 +146,8 @@ def batch(
 
 def _found(paths: tuple[Path, ...]) -> list[Path]:
     """Return every recording once. Raises NotARecording for a path that holds none."""
+    from storage.catalogue.listing import recordings_below
     from storage.errors import NotARecording
-    from storage.listing import recordings_below
 
     found: list[Path] = []
     for path in paths:

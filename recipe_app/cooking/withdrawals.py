@@ -14,8 +14,8 @@ from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.exchange import app_withdrawals
 from recipe_app.store import tables
 from recipe_app.store.destruction import ToDestroy
+from storage.catalogue.listing import recordings_below
 from storage.errors import StorageError, words_of
-from storage.listing import recordings_below
 from storage.manifest import read_manifest
 from storage.names import MANIFEST
 from storage.withdraw.withdrawal import (

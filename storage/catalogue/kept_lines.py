@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from storage.catalogue.conditions import COLUMNS, all_of
+from storage.catalogue.listing import Entry, folders_in, line_of
 from storage.disk.durable import write_whole
 from storage.errors import BadLabFile
 from storage.lab import lab_of
 from storage.life import Life
-from storage.listing import Entry, folders_in, line_of
 from storage.names import MANIFEST, PART_SUFFIX, WORK, is_recording
 
 FILE = Path(WORK) / "_catalogue"

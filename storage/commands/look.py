@@ -72,7 +72,7 @@ def info(path: Path) -> Answer:
     Example:
       kitchensync info data/take-1
     """
-    from storage.contents import contents_of
+    from storage.catalogue.contents import contents_of
     from storage.names import recordings_in
     from storage.recording import open_recording
 

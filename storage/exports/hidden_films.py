@@ -11,10 +11,10 @@ import numpy.typing as npt
 from sensors.array_types import Floats, Mask
 from sensors.gopro.files.names import group_takes
 from sensors.gopro.files.take import Take, open_take
-from storage.camera_clips import clips_of, moment, read_media
 from storage.exports.film import rate_of
 from storage.exports.film_frames import FilmFrames, film_frames
 from storage.privacy import in_pauses
+from storage.reading.camera_clips import clips_of, moment, read_media
 
 if TYPE_CHECKING:
     from storage.recording import Recording

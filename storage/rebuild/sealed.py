@@ -11,7 +11,6 @@ from sensors.errors import UnknownSensorStream
 from sensors.files_on_disk import file_sha256
 from sensors.hololens.catalogue import STREAMS, headset_stream
 from sensors.hololens.profile import Profile
-from storage.calibration import calibration_files
 from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import Chunk, chunk_paths
 from storage.copies.copies import COPIED, read_book
@@ -19,6 +18,7 @@ from storage.errors import CannotRebuild
 from storage.ledger import Note
 from storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
 from storage.notes import notes_in
+from storage.reading.calibration import calibration_files
 
 SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
 

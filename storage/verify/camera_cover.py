@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from storage.camera_clips import clips_of, moment, read_media
+from storage.reading.camera_clips import clips_of, moment, read_media
 from storage.verify import thresholds as limits
 from storage.verify.coverage import Span, without
 from storage.verify.findings import FAIL, WARN, Findings

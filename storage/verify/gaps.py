@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.ledger import SUSPEND, DeclaredLossNote
+from storage.reading.swaps import DEVICE_SWAP
 from storage.redact.redactions import REDACTED
-from storage.swaps import DEVICE_SWAP
 from storage.verify.coverage import OTHER_CLOCK_S
 
 Gap = dict[str, Any]

@@ -8,8 +8,9 @@ import numpy as np
 
 from storage.ledger import BY_DEVICE, LOST, ClosedNote, EndNote, HeldNote, LossNote, Note, of_kind
 from storage.manifest import Manifest
+from storage.reading.swaps import DEVICE_SWAP
+from storage.reading.worlds import first_rows, frames_of
 from storage.redact.redactions import PRIVACY, REDACTED, redacted_chunks
-from storage.swaps import DEVICE_SWAP
 from storage.verify.coverage import is_adaptive
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import (
@@ -24,7 +25,6 @@ from storage.verify.gaps import (
 )
 from storage.verify.sealed_files import Contents
 from storage.verify.thresholds import ADAPTIVE_S
-from storage.worlds import first_rows, frames_of
 
 MOST_NUMBERS = 10
 KILLED = "killed"

@@ -8,7 +8,6 @@ from typing import Any
 
 from sensors.files_on_disk import file_sha256
 from storage.annotation_folder import FOLDER as ANNOTATIONS
-from storage.calibration import CALIBRATION
 from storage.chunks.apart import ReaderApart
 from storage.copies.copies import BOOK
 from storage.copies.read_through import readable_folder
@@ -20,9 +19,10 @@ from storage.life import life_by
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
 from storage.notes import notes_in
+from storage.reading.calibration import CALIBRATION
 from storage.reading.decoded import sensor_stream
+from storage.reading.swaps import swaps_of
 from storage.redact.redactions import BEGUN, PICTURES, REDACTED, redactions
-from storage.swaps import swaps_of
 from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
 from storage.verify.camera_cover import CameraCover, camera_cover

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from storage.catalogue.listing import recordings_below
 from storage.errors import StorageError
-from storage.listing import recordings_below
 from storage.manifest import Manifest, read_manifest
 from storage.names import MEDIA
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from sensors.files_on_disk import file_sha256
 from storage.catalogue.kept_lines import forget
+from storage.catalogue.listing import recordings_below
 from storage.copies.cloud_store import CloudStore
 from storage.copies.copies import BOOK, Book, is_uploaded, stores_of
 from storage.copies.copy_list import is_closed
@@ -25,7 +26,6 @@ from storage.copies.derived import destroy_derived, read_derived
 from storage.copies.target import Target
 from storage.disk.durable import LOCAL
 from storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
-from storage.listing import recordings_below
 from storage.manifest import Manifest, edit_manifest, read_manifest, write_json
 from storage.names import MANIFEST, WORK
 from storage.withdraw.camera_cards import cards_of, erase

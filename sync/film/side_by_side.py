@@ -14,7 +14,7 @@ from sensors.array_types import UInt8
 from sensors.hololens.catalogue import is_front_camera, known_stream
 from sensors.hololens.headset_stream import DEPTH, FRAMES
 from storage.exports.film import TICKS_PER_S, FilmWriter, units_of_ticks
-from storage.instants import Instant
+from storage.reading.instants import Instant
 from storage.recording import Recording, open_recording
 from storage.shell.outputs import written
 from sync.errors import CannotFilm

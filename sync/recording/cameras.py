@@ -19,8 +19,8 @@ from sensors.gopro.files.media import GoProMedia, open_media
 from sensors.gopro.files.names import card_name
 from sensors.gopro.files.take import Take
 from sensors.gopro.files.telemetry import ImuTrack
-from storage.camera_clips import clips_of, read_media
 from storage.errors import pass_on_trouble
+from storage.reading.camera_clips import clips_of, read_media
 from storage.recording import Recording
 from sync.align.prior import StatedCameraClock, StatedStart, start_from_camera_clock, start_from_shutter
 from sync.fit.resample import GyroTrack, make_track

@@ -11,9 +11,9 @@ from sensors.errors import SensorError
 from sensors.hololens.streams import spatial_input
 from storage.ledger import Note
 from storage.reading.inertial import InertialClock, blocks_of_samples
+from storage.reading.worlds import world_frames
 from storage.recording import StoredStream
 from storage.timeline.pose_track import PoseTrack, rotation_wxyz
-from storage.worlds import world_frames
 from sync.align.headset_gyro import HeadsetGyro, headset_gyro
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from sensors.array_types import Floats, Mask
 from sensors.errors import SensorError
-from storage.camera_clips import clips_of, moment, read_media
 from storage.exports.hidden_films import hidden_in_film
+from storage.reading.camera_clips import clips_of, moment, read_media
 from storage.recording import Recording
 from storage.timeline.clock_map import ClockMap
 from sync.report.alignment import ShownAlignment

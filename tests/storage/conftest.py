@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from storage.calibration import ConstantTable, calibration_files, write_calibration
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
+from storage.reading.calibration import ConstantTable, calibration_files, write_calibration
 from storage.verify import verify
 
 STREAM = "hololens/pv"

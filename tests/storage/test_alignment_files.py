@@ -39,7 +39,7 @@ KEYS = {
     "windows_ok",
 }  # fmt: skip
 ELSEWHERE = {
-    "storage/contents.py": {"bound95_ms", "total_ms"},  # keys of `info/1`
+    "storage/catalogue/contents.py": {"bound95_ms", "total_ms"},  # keys of `info/1`
     "storage/commands/look.py": {"bound95_ms"},
     "sync/report/overview.py": {"bound95_ms"},  # a key of `sync-compare/1`
     "sync/commands/sync.py": {"bound95_ms"},

@@ -27,7 +27,7 @@ from kitchensync.batch.jobs import VERBS, job_of
 from kitchensync.cli import main
 from storage.batch import workers
 from storage.batch.runner import Job, Workforce, run_all
-from storage.listing import recordings_below
+from storage.catalogue.listing import recordings_below
 from storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow

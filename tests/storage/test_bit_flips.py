@@ -19,13 +19,13 @@ import pytest
 from flips import block_at, flip, stream_of
 
 from sensors.files_on_disk import file_sha256
-from storage.calibration import ConstantTable, calibration_files, write_calibration
 from storage.chunks.chunk import Packet, seal
 from storage.copies.copies import COPIED, Book, CopyRecord
 from storage.events import EventLog
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums
 from storage.move.archive import archive_stream
+from storage.reading.calibration import ConstantTable, calibration_files, write_calibration
 from storage.verify import verify
 
 pytestmark = pytest.mark.slow

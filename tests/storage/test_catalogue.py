@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from kitchensync.cli import main
 from storage.catalogue import kept_lines as kept
 from storage.catalogue.kept_lines import FILE, catalogue_of
-from storage.listing import line_of, recordings_below
+from storage.catalogue.listing import line_of, recordings_below
 from storage.manifest import edit_manifest, write_json
 from storage.verify import keep_verdict
 

@@ -12,7 +12,7 @@ from small_takes import SECONDS
 
 from sensors.gopro.files.media import open_media
 from sensors.hololens.streams import spatial_input
-from storage.instants import NotIndexed
+from storage.reading.instants import NotIndexed
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap
 from sync.batch.job import synchronize

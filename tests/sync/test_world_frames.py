@@ -11,8 +11,8 @@ from small_takes import SECONDS, seal_stream, write_manifest
 from sensors.hololens.streams import spatial_input
 from storage.chunks.layout import INDEX
 from storage.ledger import ConnectedNote, NewWorldFrameNote
+from storage.reading.worlds import first_rows, frames_of
 from storage.recording import open_recording
-from storage.worlds import first_rows, frames_of
 from sync.batch.job import synchronize
 
 RESTART_ROW, STEP, FAR_M = 300, 333_333, 40.0

@@ -20,7 +20,7 @@ from recipe_app.web.desk.pages import kitchens_of, render
 from recipe_app.web.door.access import Asking, Route, Tools
 from storage.errors import BadEventLog
 from storage.privacy import FOR_EVER, pauses_of
-from storage.swaps import LONGEST_NS, swaps_of
+from storage.reading.swaps import LONGEST_NS, swaps_of
 
 SHOWN = ("recording", "health", "news_s", "findings", "cameras", "disk", "ledger_closed")
 

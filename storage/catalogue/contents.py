@@ -11,11 +11,11 @@ import numpy as np
 
 from sensors.errors import SensorError
 from sensors.gopro.files.media import open_media
+from storage.catalogue.listing import line_of, utc_words
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
 from storage.events import read_lines
 from storage.exports.hidden_films import pauses_in_detail
-from storage.listing import line_of, utc_words
 from storage.reading.alignments import alignment_files, read_alignment
 from storage.recording import Recording, StoredStream, camera_files
 from storage.verify import kept_verdict
