@@ -5,9 +5,7 @@ Each file carries its own checksum. Times are frames of the camera's film, count
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.disk.durable import write_whole
+from storage.disk.folder_lock import locked_folder
 from storage.disk.self_check import CHECK, checked_json, is_sound
 from storage.errors import BadAnnotations
 from storage.manifest import note_change
@@ -110,12 +109,8 @@ def editing(recording: Path) -> Iterator[None]:
     """Make the folder, and keep other processes from writing into it meanwhile. Raises OSError."""
     folder = recording / FOLDER
     folder.mkdir(exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with locked_folder(folder):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def versions(recording: Path) -> dict[int, Content]:

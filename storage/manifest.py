@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 from sensors.files_on_disk import open_plain
 from sensors.untrusted_json import BadJson, parse_object
 from storage.disk.durable import LOCAL, Disk, write_whole
+from storage.disk.folder_lock import locked_folder
 from storage.disk.self_check import CHECK, checked_json, is_sound
 from storage.errors import ManifestDamaged, ManifestLost, NotARecording
 from storage.names import MANIFEST, MEDIA, PART_SUFFIX, holds_recorded_files
@@ -75,14 +75,10 @@ def edit_manifest(recording: Path) -> Iterator[Manifest]:
 
     Raises NotARecording.
     """
-    descriptor = os.open(recording, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with locked_folder(recording):
         manifest = read_manifest(recording)
         yield manifest
         write_json(recording / MANIFEST, manifest)
-    finally:
-        os.close(descriptor)
 
 
 def note_change(recording: Path) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from capture.plan import is_running, runtime_folder
 from sensors.errors import CameraBusy, CameraLost, SensorError
 from sensors.gopro.control.camera import GoProHttp
 from sensors.gopro.control.open_camera import open_camera
+from storage.disk.folder_lock import locked_folder
 from storage.names import MEDIA, recordings_in
 
 Say = Callable[[str], None]
@@ -86,7 +84,7 @@ def fetch_take(
     if take.is_live:
         return None
     result = Fetched(take.recording.name, take.device)
-    with _alone(take.folder):
+    with locked_folder(take.folder):
         take = _read_take(take.folder / MEDIA) or take  # while we waited, others may have written and fetched
         if take.is_live:
             return None
@@ -138,14 +136,3 @@ def _refuse_to_stop_another(camera: GoProHttp, serial: str, data: Path) -> None:
             raise CameraBusy(
                 camera.base_url, f"it films {other.recording.name} now; fetch again when that has ended"
             )
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One fetch of a take at a time."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
 import hashlib
 import json
 import lzma
@@ -34,6 +33,7 @@ from recipe_app.errors import BadSetup
 from recipe_app.store import oplog, tables
 from recipe_app.store.database import open_database
 from storage.disk.durable import private
+from storage.disk.folder_lock import locked_folder
 from storage.shell.outputs import written
 
 SCHEMA = "app-backup/1"
@@ -77,14 +77,11 @@ def back_up(
 @contextlib.contextmanager
 def _only_one(target: Path) -> Iterator[None]:
     """Let one backup at a time write to a file."""
-    handle = os.open(target.parent, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        with locked_folder(target.parent, wait=False):
+            yield
     except BlockingIOError as error:
         raise BadSetup(f"{target.parent}: another backup is being written there; wait for it") from error
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager

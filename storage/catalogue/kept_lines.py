@@ -7,7 +7,6 @@ it is used and replaced whole; where it is damaged, of another version or not th
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -21,6 +20,7 @@ from typing import Any
 from storage.catalogue.conditions import COLUMNS, all_of
 from storage.catalogue.listing import Entry, folders_in, line_of
 from storage.disk.durable import write_whole
+from storage.disk.folder_lock import locked_folder
 from storage.errors import BadLabFile
 from storage.lab import lab_of
 from storage.life import Life
@@ -79,7 +79,7 @@ def forget(recording: Path) -> None:
     recording = recording.resolve()
     for root in recording.parents:
         if (root / FILE).exists():
-            with _locked(root), closing(_load(root)) as connection:
+            with locked_folder(root / WORK), closing(_load(root)) as connection:
                 _drop(connection, recording.relative_to(root).as_posix())
                 _save(root, connection)
 
@@ -103,7 +103,7 @@ def _keep(root: Path, connection: sqlite3.Connection) -> None:
     """Write the lines where that can be done: a folder may be there to read alone, its disk may be full."""
     with suppress(OSError):
         (root / WORK).mkdir(mode=0o700, exist_ok=True)
-        with _locked(root):
+        with locked_folder(root / WORK):
             _refresh(connection, root, None)  # a recording may have been withdrawn meanwhile
             _save(root, connection)
 
@@ -240,13 +240,3 @@ def _save(root: Path, connection: sqlite3.Connection) -> None:
     connection.commit()
     content = connection.serialize()
     write_whole(root / FILE, (HEAD, hashlib.sha256(content).digest(), content), PART_SUFFIX)
-
-
-@contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    descriptor = os.open(root / WORK, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
