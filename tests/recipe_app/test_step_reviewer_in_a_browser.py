@@ -25,7 +25,7 @@ from recipe_app.review.marks import given_marks, touched_marks
 from storage.manifest import edit_manifest
 from virtual_kitchen.kitchen import Kitchen
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 FPS = 30000 / 1001
 REACTION_S = 0.25

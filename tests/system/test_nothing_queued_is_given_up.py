@@ -48,7 +48,6 @@ def check_all_is_there(recording: Path, place: Kitchen) -> None:
     truth = place.truth()["streams"]
     checked = verify(recording)
     assert read_manifest(recording)["state"] == "complete"
-    assert read_manifest(recording)["stopped"]["reason"] == "ended_by_device"
     for name, facts in checked["streams"].items():
         assert facts["stored"] == facts["received"] == truth[name]["packets"] > 0, name
         assert facts["sha256"] == truth[name]["sha256"], name
@@ -97,7 +96,6 @@ def test_a_stream_that_cannot_be_sealed_waits_for_mended_software(kitchen, runti
     )
     assert done.returncode == 0, done.stderr
     check_all_is_there(recording, place)
-    assert read_manifest(recording)["stopped"]["reason"] == "ended_by_device"
     assert not (tmp_path / "data" / WORK).exists()
 
 
