@@ -40,7 +40,7 @@ class Shell(LazyGroup):
         except NoArgsIsHelpError as error:
             error.show()
             sys.exit(error.exit_code)
-        except click.Abort:
+        except (click.Abort, KeyboardInterrupt):
             _leave(words, STOPPED, 1)
         except click.UsageError as error:
             _leave(words, f"{error.format_message().rstrip('.')}; {_help(error)}", error.exit_code)
@@ -100,10 +100,12 @@ def schema_of(words: list[str]) -> str:
     found: Any = importlib.import_module("kitchensync.cli").main
     names: list[str] = []
     for word in words:
-        known = found.get_command(click.Context(found), word) if isinstance(found, click.Group) else None
-        if known is not None:
+        if isinstance(found, click.Group) and word in found.list_commands(click.Context(found)):
             names.append(word)
-            found = known
+            with contextlib.suppress(
+                Exception
+            ):  # what Ctrl-C stopped while it was imported may not come again
+                found = found.get_command(click.Context(found), word)
         elif not word.startswith("-"):
             break
     return getattr(found.callback, SCHEMA, f"{'-'.join(names) or 'kitchensync'}/1")

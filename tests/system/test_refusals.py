@@ -157,3 +157,19 @@ def test_ctrl_c_in_the_making_of_a_class_is_no_mistake_of_ours(monkeypatch):
     monkeypatch.setattr(main, "get_command", lambda *_: click.Command("list", callback=stop))
     done = CliRunner().invoke(main, ["list"])
     assert (done.exit_code, "stopped by Ctrl-C" in done.stderr) == (1, True)
+
+
+def test_ctrl_c_while_a_command_is_imported_is_one_line(monkeypatch):
+    """Some libraries cannot be imported again once Ctrl-C stopped their first import."""
+
+    def get_command(*_):
+        if not asked:
+            asked.append("once")
+            raise KeyboardInterrupt
+        raise ImportError("cannot load module more than once per process")
+
+    asked: list[str] = []
+    monkeypatch.setattr(main, "get_command", get_command)
+    done = CliRunner().invoke(main, ["graph", "orders", "x.json", "--json"])
+    assert (done.exit_code, "stopped by Ctrl-C" in done.stderr) == (1, True)
+    assert json.loads(done.stdout)["status"] == "refused"
