@@ -17,93 +17,105 @@ COMMANDS: Table = {
         "capture.commands.steer:mark",
         "Mark a moment of a running recording, or begin a privacy pause.",
     ),
-    "top": ("capture.commands.top:top", "Show how running recordings are."),
+    "top": ("capture.commands.top:top", "Show the state of running recordings."),
     "card": (
         "kitchensync.cards.card_command:card",
-        "Say what a recording is worth while the participant is here.",
+        "Show whether a recording is usable before the participant leaves.",
     ),
-    "recover": ("capture.commands.record:recover", "Take up recordings whose recorder was killed."),
-    "rig": ("capture.commands.rig:rig", "Write or check rig.toml, what is recorded with what."),
-    "doctor": ("capture.commands.doctor:doctor", "Look over this computer or a headset before a session."),
+    "recover": ("capture.commands.record:recover", "Finish recordings whose recorder crashed."),
+    "rig": ("capture.commands.rig:rig", "Write or check rig.toml, the list of devices to record."),
+    "doctor": ("capture.commands.doctor:doctor", "Check this computer or a headset before a session."),
     "plan-media": (
         "capture.commands.plan_media:plan_media",
-        "Say what recordings will want: disk, batteries, cards, time to fetch.",
+        "Estimate disk space, batteries, cards and download time for sessions.",
     ),
-    "list": ("storage.commands.look:list_recordings", "List the recordings in a folder, however deep."),
-    "info": ("storage.commands.look:info", "Say what is in a recording."),
+    "list": ("storage.commands.look:list_recordings", "List the recordings below a folder, recursively."),
+    "info": ("storage.commands.look:info", "Show what a recording contains."),
     "batch": (
         "kitchensync.batch.command:batch",
-        "Do verify, sync, archive, report or upload with many recordings.",
+        "Run verify, sync, archive, report or upload on many recordings.",
     ),
     "verify": ("storage.commands.storage:verify", "Recompute ledger and checksums from the files alone."),
     "archive": ("storage.commands.storage:archive", "Pack finished streams into one file each."),
     "move": (
         "storage.commands.storage:move",
-        "Copy to network stores, prove the copies, free local files by rule.",
+        "Copy to network storage, verify the copies, free local files by rule.",
     ),
-    "upload": ("storage.commands.storage:upload", "Copy to a cloud store and read everything back."),
+    "upload": (
+        "storage.commands.storage:upload",
+        "Copy to cloud storage and verify it by reading everything back.",
+    ),
     "withdraw": (
         "recipe_app.commands.withdraw:withdraw",
-        "Destroy recordings whose participant took the consent back.",
+        "Destroy the recordings of a participant who withdrew consent.",
     ),
     "redact": ("storage.commands.redact:redact", "Destroy what was recorded in privacy pauses."),
     "consent": ("storage.commands.consent:consent", "Enter what the participant of a recording agreed to."),
     "sync": ("sync.commands.sync:sync", "Align the clocks of a recording and index its frames."),
-    "sync-compare": ("sync.commands.sync:sync_compare", "Show what changed between two synchronizations."),
+    "sync-compare": (
+        "sync.commands.sync:sync_compare",
+        "Show what changed between two synchronization runs.",
+    ),
     "sync-camera": (
         "sync.commands.camera:sync_camera",
-        "Measure when a camera's pictures are taken on its gyroscope's time.",
+        "Measure a camera's frame latency relative to its gyroscope.",
     ),
     "side-by-side": (
         "sync.commands.film:side_by_side",
-        "Film what every camera saw at the same instants, to check by eye.",
+        "Write a video of all cameras side by side, to check an alignment by eye.",
     ),
     "align": ("sync.commands.sync:align", "Align two gyroscopes given as arrays."),
-    "report": ("sync.commands.sync:report", "Write report.html, one page to judge a recording by."),
+    "report": ("sync.commands.sync:report", "Write report.html, a one-page summary of a recording."),
     "graph": (
         "recipe_app.commands.graph.group:graph",
-        "Check task graphs, draw orders and error scripts, judge recordings.",
+        "Check task graphs, draw orders and error scripts, score recordings.",
     ),
-    "app": ("recipe_app.commands.app_command:app", "Serve the tablet's recipe app."),
-    "adopt": ("recipe_app.commands.adopt:adopt", "Make a recording of videos that were filmed elsewhere."),
-    "backup": ("recipe_app.commands.keep:backup", "Back up what the recipe app remembers, while it runs."),
+    "app": ("recipe_app.commands.app_command:app", "Serve the recipe app for tablets and the desk."),
+    "adopt": ("recipe_app.commands.adopt:adopt", "Make a recording from videos that were filmed elsewhere."),
+    "backup": ("recipe_app.commands.keep:backup", "Back up the data of the recipe app, while it runs."),
     "restore": ("recipe_app.commands.keep:restore", "Restore a backup of the recipe app."),
-    "take-dump": ("recipe_app.commands.keep:take_dump", "Take in what a tablet saved without the app."),
+    "take-dump": (
+        "recipe_app.commands.keep:take_dump",
+        "Import entries a tablet saved while the server was unreachable.",
+    ),
     "annotations": (
         "recipe_app.commands.keep:collection_commands",
-        "Take in and give back folders of published annotations.",
+        "Import and export folders of published annotations.",
     ),
     "annotate": (
         "recipe_app.commands.annotate.annotate:annotate",
-        "Let people mark step times with other tools, and take them back.",
+        "Exchange step times with other annotation tools.",
     ),
     "study": ("recipe_app.commands.study:study", "Plan who cooks what, where and when."),
     "release": (
         "recipe_app.commands.release.release:release",
-        "Make data sets of recordings, and check them.",
+        "Make data sets from recordings, and check them.",
     ),
     "export": (
         "recipe_app.commands.export.export:export",
-        "Write data sets and recordings in the forms that models read.",
+        "Export data sets and recordings in the formats that models read.",
     ),
     "measure": (
         "recipe_app.commands.measure:measure",
-        "Score what models answered, by published equations.",
+        "Score the answers of models with published metrics.",
     ),
     "calibrate": (
         "calibration.commands.calibrate:calibrate",
         "Calibrate lenses, mounts and inertial sensors.",
     ),
     "view": ("calibration.commands.view:view", "Open a recording in Rerun, everything on one timeline."),
-    "cloud": ("calibration.commands.space:cloud", "Write all depth as one coloured cloud in the world."),
+    "cloud": (
+        "calibration.commands.space:cloud",
+        "Write all depth as one coloured point cloud in world coordinates.",
+    ),
     "mesh": ("calibration.commands.space:mesh", "Fuse depth into a mesh of the kitchen."),
-    "overlay": ("calibration.commands.space:overlay", "Burn hands, gaze and outlines into a camera's film."),
-    "gopro": ("capture.commands.gopro:gopro", "Look into GoPro files, join, fetch and import them."),
+    "overlay": ("calibration.commands.space:overlay", "Draw hands, gaze and outlines into a camera's video."),
+    "gopro": ("capture.commands.gopro:gopro", "Inspect, join, download and import GoPro files."),
     "rehearse": (
         "capture.commands.rehearse:rehearse",
-        "Break things on purpose and account for every packet.",
+        "Inject faults on purpose and account for every packet.",
     ),
-    "simulate": ("virtual_kitchen.cli:simulate", "Serve a virtual kitchen that speaks the real protocols."),
+    "simulate": ("virtual_kitchen.cli:simulate", "Run a virtual kitchen that speaks the real protocols."),
 }
 """command -> (where it lives, one line of help): `--help` is instant, and no import edge is added."""
 
@@ -112,7 +124,7 @@ COMMANDS: Table = {
 @click.version_option(package_name="kitchensync")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Record people cooking with many sensors: one clock, nothing missing without a name.
+    """Record people cooking with many sensors, on one clock, with the cause of every gap.
 
     \b
     Example:

@@ -140,7 +140,7 @@ class _StartUtc(click.ParamType):
 def simulate(
     joined: Any, seed: int, seconds: float, out: Path, fault_texts: tuple[str, ...], **more: Any
 ) -> None:
-    """Serve the virtual kitchen: a HoloLens on its standard ports and a GoPro, with the truth about both.
+    """Run the virtual kitchen: a HoloLens on its standard ports and a GoPro, with ground truth for both.
 
     Prints `ready gopro=PORT` when every port accepts. World time 0 is the first data connection.
 

@@ -20,7 +20,7 @@ DEFAULT_BOARD = "11x8:24mm/18mm"
 
 @click.group()
 def calibrate() -> None:
-    """Find out how cameras see, where they sit, and what inertial sensors do at rest.
+    """Calibrate lenses and camera mounts, and measure the noise of inertial sensors.
 
     \b
     Example:
@@ -108,7 +108,7 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
-    """Find how a GoPro sits on the headset from a synchronized RECORDING in which both see a board.
+    """Find the mount of a GoPro on the headset from a synchronized RECORDING in which both see a board.
 
     Look at the board for a minute with the rig on, from near and far and all sides, holding the head still for a
     moment at each place. The GoPro's lens must be known (`calibrate gopro`). The rotation is found from motion too.
@@ -143,7 +143,7 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
 @click.option("--strict", is_flag=True, help="Exit with 1 when a mount moved.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json: bool) -> None:
-    """Check that each camera stayed where it was on the head, by motion alone.
+    """Check from motion alone that each camera kept its position on the head.
 
     RECORDINGS are synchronized recordings, or folders of them. Both gyroscopes tell how camera and headset are turned
     against each other; a minute that differs from the whole by more than half a degree is a mount that moved, and so
@@ -173,7 +173,7 @@ def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json
 @click.argument("recording", type=GivenRecording())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def imu(recording: Path, as_json: bool) -> None:
-    """Describe a headset's gyroscope and accelerometer by a RECORDING in which it lay still.
+    """Measure bias and noise of a headset's gyroscope and accelerometer from a RECORDING in which it lay still.
 
     Bias, noise, Allan deviation and which way is down, from the longest rest of at least ten seconds; an hour on a
     table tells the bias instability too. The result is kept beside the recording.

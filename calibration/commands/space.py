@@ -92,7 +92,7 @@ def cloud(
     seconds: float | None,
     as_json: bool,
 ) -> None:
-    """Write all depth of RECORDING as one coloured cloud in the world.
+    """Write all depth of RECORDING as one coloured point cloud in world coordinates.
 
     Each cube of the room becomes a point at the mean of what was measured in it; cubes that a single depth pixel fell
     into are left out. Colour comes from the pictures nearest in time, where nothing is in front of a point. Work that
@@ -199,7 +199,7 @@ def overlay(
     seconds: float | None,
     as_json: bool,
 ) -> None:
-    """Burn hands, gaze and the outlines of things into a camera's film of RECORDING.
+    """Draw hands, gaze and the outlines of objects into a camera's video of RECORDING.
 
     Joints are full where the camera sees them and hollow where depth says that something is in front. The ring is
     what the eyes look at, with a dot where depth tells how far away that is. A GoPro wants `sync`, `calibrate gopro`

@@ -58,7 +58,7 @@ def doctor(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Look over this computer, with HOST a headset, with --rig all that is recorded with, before a session.
+    """Check this computer before a session; with HOST a headset, with --rig all devices of a rig.
 
     Exit code 1 when something would spoil it. With --acceptance it is one page, which names nobody: what a lab's own
     devices measured, beside what is promised.

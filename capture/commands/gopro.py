@@ -15,7 +15,7 @@ from storage.shell.named_url import NAMED_URL
 from storage.shell.output_options import output_file
 
 COMMANDS: Table = {
-    "inspect": ("capture.commands.gopro_files:inspect_file", "Say what a camera file holds."),
+    "inspect": ("capture.commands.gopro_files:inspect_file", "Show what a camera file contains."),
     "join": ("capture.commands.gopro:join_files", "Join the chapters of a recording into one MP4."),
     "discover": (
         "capture.commands.gopro_files:discover_cameras",
@@ -25,15 +25,15 @@ COMMANDS: Table = {
         "capture.commands.gopro_files:remember",
         "Store the password of a camera on the home network.",
     ),
-    "fetch": ("capture.commands.gopro:fetch", "Bring home what cameras still hold."),
-    "import": ("sync.commands.card:import_card", "Bring a card's files to their recordings."),
-    "free": ("sync.commands.card:free", "Erase from a camera what is safe elsewhere."),
+    "fetch": ("capture.commands.gopro:fetch", "Download the videos that are still on the cameras."),
+    "import": ("sync.commands.card:import_card", "Import the videos on a memory card into their recordings."),
+    "free": ("sync.commands.card:free", "Delete videos from a camera once their copies are verified."),
 }
 
 
 @click.group(cls=LazyGroup, table=COMMANDS)
 def gopro() -> None:
-    """Cameras: look into their files, join them, fetch and import them.
+    """GoPro cameras: inspect, join, download and import their files.
 
     \b
     Example:
@@ -47,7 +47,7 @@ def gopro() -> None:
 @click.option("--strip-location", is_flag=True, help="Leave no GPS record, place or serial number in it.")
 @answers("gopro-join/1")
 def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_location: bool) -> Answer:
-    """Join the chapters of one recording into one MP4, nothing encoded anew, every track kept.
+    """Join the chapters of one recording into one MP4 without re-encoding, keeping every track.
 
     One FILE stands for all its chapters in the same folder; several are joined in the order given.
 
@@ -89,7 +89,7 @@ def _show_joined(said: dict[str, Any]) -> None:
 )
 @answers("gopro-fetch/1")
 def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...]) -> Answer:
-    """Fetch from their cameras the files of the recording PATH, or of all recordings in the folder PATH.
+    """Download from the cameras the files of the recording PATH, or of all recordings in the folder PATH.
 
     A download that was cut goes on where it stopped. A camera that is still recording is stopped first, unless a
     recording that runs now is what it films for; the files of that one come by themselves.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=given_path(exists=True, dir_okay=False))
 @answers("gopro-inspect/1", is_bare=True)
 def inspect_file(file: Path) -> Answer:
-    """Say what FILE holds: pictures, sound, and every telemetry stream with its counts, stamps and rate.
+    """Show what FILE contains: frames, sound, and every telemetry stream with its count, timestamps and rate.
 
     FILE is an MP4; any other file is tried as bare GPMF payloads. Values are as stored, divided by SCAL.
 
@@ -67,7 +67,7 @@ def _show_cameras(said: dict[str, Any]) -> None:
 @click.option("--password", prompt=True, hide_input=True, help="Asked for when not given.")
 @answers("gopro-remember/1")
 def remember(name: str, address: str, username: str, certificate: Path, password: str) -> Answer:
-    """Store the way to a camera on the home network, as cohn:NAME, in a private file (0600) outside the data.
+    """Store the address and password of a camera on the home network, as cohn:NAME, in a private file (0600).
 
     The camera gives address, name, password and certificate out when it joins the network (GoPro's app or SDK).
 

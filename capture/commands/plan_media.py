@@ -75,7 +75,7 @@ NO_RIG = {"hololens": ("any",), "gopro": ("http://any",)}
 def plan_media(
     minutes: float, recordings: int, rig: Path | None, link: str | None, data: Path | None, **supplies: float
 ) -> Answer:
-    """Say what recordings will want: GB per device, batteries, cards, hours to fetch the films, disk.
+    """Estimate what sessions need: GB per device, batteries, cards, hours to download the videos, disk.
 
     Sizes are what the streams are told to send; what compresses on disk takes less. Exit code 1 when the disk of
     --data has no room for them.

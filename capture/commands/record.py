@@ -63,7 +63,7 @@ from storage.shell.output_options import OutputFolder
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def record(recording: str, as_json: bool, **options: Any) -> None:
-    """Record the devices under the name ID until the time, Ctrl-C, `stop`, or their own end.
+    """Record the devices as ID until the time is up, Ctrl-C, `stop`, or the devices end the session.
 
     \b
     Example:
@@ -112,7 +112,7 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
     help="A recording whose recording.json is lost.",
 )
 def recover(data: Path | None, rebuild: Path | None) -> None:
-    """Take up recordings whose recorder was killed or could not store everything: store what the queue holds.
+    """Finish recordings whose recorder crashed or could not store everything: store what is left in the queue.
 
     The next `record` into the same folder does this by itself. With --rebuild a lost recording.json is taken from a
     copy, or made anew from the other files of that recording; `verify` then says what could not be found out.

@@ -33,7 +33,7 @@ from storage.shell.output_options import OutputFolder
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> None:
-    """Kill, stop, cut and fill while recording the virtual kitchen, and account for every packet.
+    """Inject faults while recording the virtual kitchen, and account for every packet.
 
     Plays one short recording after the other, about fifteen seconds each. Ctrl-C ends it with nothing left
     behind; with --keep the same command goes on where it was.

@@ -14,7 +14,7 @@ from storage.shell.outputs import write_output
 
 @click.group()
 def rig() -> None:
-    """Write or check rig.toml, the file that says what is recorded with what.
+    """Write or check rig.toml, the file that lists the devices to record.
 
     \b
     Example:
@@ -45,7 +45,7 @@ def init(path: Path, force: bool, hololens: str, gopro: str) -> None:
 @click.argument("path", type=given_path(exists=True), default=Path("rig.toml"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(path: Path, as_json: bool) -> None:
-    """Check a rig file without touching a device, and say what it records and loses.
+    """Check a rig file without contacting a device, and show what it records and what it loses.
 
     \b
     Example:

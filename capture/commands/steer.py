@@ -70,7 +70,7 @@ def _say_stopped(said: dict[str, object]) -> None:
 @click.option("--swapped", "kind", flag_value="swapped", help="The change is done.")
 @answers("mark/1")
 def mark(recording: str | None, text: str, kind: str | None) -> Answer:
-    """Mark this moment of the recording ID, or of the only one that runs; it stands in its events.
+    """Mark this moment of the recording ID, or of the only one that runs; the mark is kept in its events.
 
     \b
     Example:

@@ -108,7 +108,7 @@ def batch(
     wait_workers: float,
     as_json: bool,
 ) -> None:
-    """Do VERB with many recordings, several at a time.
+    """Run VERB on many recordings, several at a time.
 
     PATHS are recordings, or folders of them at any depth. What stands after -- are options of VERB itself (for
     upload the URL). One that fails is named and does not stop the others; the exit code is 1 if any did. After

@@ -19,7 +19,7 @@ SHOWN_EVENTS = 12
 @click.option("--again", is_flag=True, help="Make the card of this stage anew.")
 @answers("card/1")
 def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
-    """Say what a recording is worth, stream by stream, and what to repeat while the participant is here.
+    """Show stream by stream whether a recording is usable, and what to repeat before the participant leaves.
 
     While films are on their way it is the first stage, with an alignment by the camera's small copy; when they are
     here it is the final one, which says whether it agrees. Exit code 1 for FAIL.

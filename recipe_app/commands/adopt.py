@@ -33,7 +33,7 @@ def adopt(
     consent: str,
     participant: str,
 ) -> Answer:
-    """Make the recording ID of videos (FILES) that were filmed elsewhere.
+    """Make the recording ID from videos (FILES) that were filmed elsewhere.
 
     They are copied, read back and hashed; the originals stay as they are. The tablet then offers the recording, so
     that steps and errors can be logged and reviewed on it.

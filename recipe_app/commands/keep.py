@@ -29,7 +29,7 @@ NOT_LISTED = (
 @DATABASE
 @answers("backup/1")
 def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
-    """Back up what the recipe app remembers into FILE, while it runs.
+    """Back up the data of the recipe app to FILE, while it runs.
 
     People, tablets, every operation, voice notes, uploaded recipes, the list of withdrawals; not the recordings
     themselves. With --force FILE
@@ -70,7 +70,7 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
 @DATABASE
 @answers("restore/1")
 def restore(file: Path, without_key: bool, data: Path, database: str | None) -> Answer:
-    """Restore a backup into a data folder or database that holds nothing of the app yet.
+    """Restore a backup into a data folder or database that holds no data of the app yet.
 
     Every hash and the chain of the log are proven first; the chain needs the `_app/app.key` of the installation that
     the backup is of: copy it into DATA/_app before. Copy
@@ -99,7 +99,7 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
 @DATABASE
 @answers("take-dump/1")
 def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answer:
-    """Take in what a tablet saved when it could not reach the app any more.
+    """Import entries a tablet saved while the server was unreachable.
 
     FILES are the file that the tablet saved, or pictures or a film of its QR frames. A second time nothing happens.
 
@@ -136,7 +136,7 @@ def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[st
 
 @click.group("annotations")
 def collection_commands() -> None:
-    """Take folders of published annotations into the app, and give them back.
+    """Import folders of published annotations into the app, and export them.
 
     \b
     Example: kitchensync annotations import captaincook4d --data recordings
@@ -149,7 +149,7 @@ def collection_commands() -> None:
 @DATABASE
 @answers("annotations-import/1")
 def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
-    """Take FOLDER, in the form of CaptainCook4D, into the app: its recordings stand in the desk's list.
+    """Import FOLDER, in the form of CaptainCook4D, into the app: its recordings appear in the desk's list.
 
     \b
     Example: kitchensync annotations import captaincook4d --data recordings

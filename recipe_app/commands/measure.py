@@ -22,7 +22,7 @@ SUMMARY = click.option("--summary", is_flag=True, help="Print the means instead,
 
 @click.group()
 def measure() -> None:
-    """Score what models answered, by published equations; only `answers` asks a model.
+    """Score the answers of models with published metrics; only `answers` asks a model.
 
     \b
     Example:
@@ -124,7 +124,7 @@ def _stop_rule(text: str | None) -> StopRule | None:
 @STRICT
 @answers("measure-answers/1")
 def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: bool, strict: bool) -> Answer:
-    """Have a model judge what models answered: 0 wrong, 1 right, or 0 wrong, 1 partly, 2 right.
+    """Have a model judge the answers of models: 0 wrong, 1 right, or 0 wrong, 1 partly, 2 right.
 
     CASES is a list of {question, answers: [..], prediction}. An OpenAI-compatible server judges:
     KITCHENSYNC_JUDGE_URL, KITCHENSYNC_JUDGE_MODEL and, if it wants a key, KITCHENSYNC_JUDGE_KEY_FILE or

@@ -72,7 +72,7 @@ def plan(
     seconds: float,
     seed: int,
 ) -> Answer:
-    """Plan the sessions of a study: as many goals as fit, nobody and nothing in two places, reasons for what is left.
+    """Plan the sessions of a study: as many goals as fit without conflicts, and the reason for each that does not.
 
     \b
     Example:
@@ -146,7 +146,7 @@ def show_coverage(
     force: bool,
     svg: Path | None,
 ) -> Answer:
-    """Count what of a study is wanted, planned, recorded, verified, aligned, annotated, consented to, releasable.
+    """Count the sessions of a study: wanted, planned, recorded, verified, aligned, annotated, consented, releasable.
 
     \b
     Example:

@@ -32,7 +32,7 @@ from storage.withdraw.withdrawal import Policy
 def withdraw(
     paths: tuple[Path, ...], person: str | None, data: Path | None, policy: str, database: str | None
 ) -> Answer:
-    """Destroy recordings and their copies, since the participant took the consent back.
+    """Destroy recordings and their copies because the participant withdrew consent.
 
     Copies are those that `move`, `record --nas` and `upload` made, recordings beside it that hold the same film
     (adopted, replayed, copied by hand), and the files on the camera's card. The recipe app over the same data folder

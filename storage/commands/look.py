@@ -26,7 +26,7 @@ COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "
 @click.option("--rebuild", is_flag=True, help="Read every recording anew, whatever the catalogue says.")
 @answers("list/1")
 def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> Answer:
-    """List the recordings in ROOT [default: data], however deep they lie.
+    """List the recordings below ROOT [default: data], recursively.
 
     The verdict is the last one of `record`, `verify` or `report`; of a withdrawn recording only its name is shown.
 
@@ -66,7 +66,7 @@ def _row(line: dict[str, Any]) -> list[str]:
 @click.argument("path", type=GivenRecording(usable=True))
 @answers("info/1")
 def info(path: Path) -> Answer:
-    """Say what is in a recording: streams, cameras, events, alignments, verdict.
+    """Show what a recording contains: streams, cameras, events, alignments, verdict.
 
     \b
     Example:

@@ -28,7 +28,7 @@ from storage.shell.given_path import GivenRecording
 def redact(
     path: Path, reason: str, by: str, from_s: float | None, to_s: float | None, whole_films: bool
 ) -> Answer:
-    """Destroy pictures and sound of the privacy pauses of a recording, here and in every copy in reach.
+    """Destroy the pictures and sound of a recording's privacy pauses, here and in every copy that can be reached.
 
     Whole chunks go, and films from key picture to key picture; all else stays to the bit. What was destroyed
     remains by size and hash in recording.json. Files that changed are removed from cloud stores: `upload` sends them

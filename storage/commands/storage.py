@@ -106,7 +106,7 @@ def coverage_in_words(facts: dict[str, Any]) -> str:
 @click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @answers("archive/1")
 def archive(paths: tuple[Path, ...]) -> Answer:
-    """Pack the streams of finished recordings into one HDF5 file each, proved block by block.
+    """Pack the streams of finished recordings into one HDF5 file each, verified block by block.
 
     PATHS are recordings, or folders of recordings. The small files go only after the archive was read back.
     An interrupted run may be repeated. A recording that cannot be packed is named and does not stop the rest.
@@ -188,7 +188,7 @@ def move(
     keep: bool,
     follow: bool,
 ) -> Answer:
-    """Copy recordings to network stores, read every copy back, free local files by rule.
+    """Copy recordings to network storage, read every copy back, free local files by rule.
 
     PATHS are recordings, or folders of recordings. Local files go only when enough verified copies exist and
     they are old enough or room is short; manifest, events and reports always stay.
@@ -247,7 +247,7 @@ def _unmoved(states: list[Any]) -> list[str]:
 @WITHOUT_CONSENT
 @answers("upload/1")
 def upload(recording: Path, url: str, without_consent: str) -> Answer:
-    """Copy a closed recording to a cloud store, read every file back, go on after an interruption.
+    """Copy a finished recording to cloud storage and read every file back; resumes after an interruption.
 
     URL is anything that fsspec knows (s3://, gs://, sftp://, file://); keys come from the store's own
     environment or profile files. Needs the extra `cloud`. The participant must have agreed to

@@ -29,7 +29,7 @@ from storage.shell.named_url import NAMED_URL
 @click.option("--yes", is_flag=True, help="Do as proposed without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; copies only with --yes.")
 def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bool, as_json: bool) -> None:
-    """Bring the files of a camera's card (FOLDER) to the recordings they belong to.
+    """Import the files of a camera's card (FOLDER) into the recordings they belong to.
 
     A take is matched by the camera's serial number, by its clock, then by its motion against the headset's. What is
     proposed is shown first; copies are read back and compared; the card is left as it is.
@@ -134,7 +134,7 @@ def free(
     addresses: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> None:
-    """Erase from cameras the files of RECORDINGS that lie verified in enough places.
+    """Delete from the cameras the files of RECORDINGS that have enough verified copies.
 
     Places are the recording itself, every store that `kitchensync move` or `record --nas` copied it to, and
     ROOT/<id>/<camera>/<file> below each --copy ROOT. Every copy is read and compared now; a file with fewer than

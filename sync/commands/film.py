@@ -29,7 +29,7 @@ from storage.shell.output_options import output_file
 def side_by_side(
     recording: Path, out: Path, force: bool, streams: str, from_s: float, to_s: float | None
 ) -> None:
-    """Film what every camera saw at the same instants, with the times burnt in, to check an alignment by eye.
+    """Write a video of all cameras side by side with their times burnt in, to check an alignment by eye.
 
     The instants are the frames of the index that `sync` wrote. Below each picture: its number, how many ms it was
     taken after (+) or before (-) the instant, and for a GoPro the file and its media time.

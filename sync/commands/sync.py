@@ -244,7 +244,7 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
 @click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @click.pass_context
 def report(context: click.Context, paths: tuple[Path, ...]) -> None:
-    """Write report.html, one self-contained page to judge a recording by, and print where it lies.
+    """Write report.html, a self-contained summary of a recording, and print its path.
 
     PATHS are recordings, or folders of recordings, whose summary page then links to them. Damage is named on the page
     and does not stop it; a recording that cannot be opened does not stop the rest.

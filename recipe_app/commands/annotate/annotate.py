@@ -14,22 +14,25 @@ VERBS: Table = {
         "Write films, labels and proposals for an annotation server.",
     ),
     "push": ("recipe_app.commands.annotate.annotate_server:push", "Add tasks to a Label Studio server."),
-    "pull": ("recipe_app.commands.annotate.annotate_server:pull", "Keep what people marked at the server."),
-    "read": ("recipe_app.commands.annotate.annotate_read:read", "Read what an annotation tool exported."),
+    "pull": (
+        "recipe_app.commands.annotate.annotate_server:pull",
+        "Download what people marked on the server.",
+    ),
+    "read": ("recipe_app.commands.annotate.annotate_read:read", "Read the export of an annotation tool."),
     "agree": (
         "recipe_app.commands.annotate.annotate_read:agree",
-        "Say how well every two people agree.",
+        "Show how well each pair of annotators agrees.",
     ),
     "accept": (
         "recipe_app.commands.annotate.annotate_accept:accept",
-        "Make an annotation the step times of a recording.",
+        "Accept an annotation as the step times of a recording.",
     ),
 }
 
 
 @click.group(cls=LazyGroup, table=VERBS)
 def annotate(**_: Any) -> None:
-    """Let people mark step times with other tools, and take back what they marked.
+    """Exchange step times with other annotation tools: export tasks, import what people marked.
 
     \b
     Example:

@@ -27,7 +27,7 @@ from storage.shell.given_path import GivenRecording, given_path
 )
 @answers("annotate-accept/1")
 def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
-    """Make an annotation the step times of a recording: releases and exports then use it, not the touches.
+    """Accept an annotation as the step times of a recording: releases and exports use it instead of the touches.
 
     It is refused where a region cannot count, or was drawn in another film. All versions stay in `annotations/` of
     the recording, and the same command with another --annotation changes the choice. Steps that were touched as done

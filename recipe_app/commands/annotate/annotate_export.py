@@ -66,7 +66,7 @@ def export(
     films_at: str | None,
     without_consent: str,
 ) -> Answer:
-    """Write what an annotation server needs: small films, config.xml and tasks.json with what touches tell.
+    """Write what an annotation server needs: small videos, config.xml, and tasks.json with proposals from touches.
 
     One folder a recipe version, to be imported as one project. Films have 360 lines and a constant rate; frame k of
     such a film is picture k of the camera's film. A film that is there is not written again. What went wrong on

@@ -48,7 +48,7 @@ CONFIG = click.option(
 @STRICT
 @answers("annotate-read/1")
 def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) -> Answer:
-    """Read a Label Studio export in its form JSON: when each person saw each step, in seconds of the film.
+    """Read a Label Studio JSON export: when each annotator saw each step, in seconds of the video.
 
     Files of ELAN (.eaf, with its .times.json where that is beside it) and of VIA 3 (.csv) are read too.
 
@@ -87,7 +87,7 @@ def _words(found: dict[str, Any]) -> str:
 @FPS
 @answers("annotate-agree/1")
 def agree(files: tuple[Path, ...], config: Path | None, fps: Fraction | None) -> Answer:
-    """Compare what every two people marked in each film: one export with several people, or several exports.
+    """Compare each pair of annotators in each video: one export with several people, or several exports.
 
     Boundaries are compared where both have one span of a step: median, 95th percentile and largest difference in
     seconds. IoU: time in both spans divided by time in either, mean over all steps. Kappa is Cohen's, of the steps at

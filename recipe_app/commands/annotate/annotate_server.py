@@ -68,7 +68,7 @@ def push(
 @_of_server
 @answers("annotate-pull/1")
 def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form: str) -> Answer:
-    """Keep what people marked at a Label Studio server, as it came, in `annotations/` of each recording.
+    """Download what people marked on a Label Studio server, unchanged, into `annotations/` of each recording.
 
     Nothing is accepted by that: see `annotate accept`. The same again changes nothing. What cannot count is named; a
     recording whose task was deleted or whose labels were renamed is named too, and the exit code is 1.

@@ -69,7 +69,7 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the forms."
 )
 def export(**_: Any) -> None:
-    """Write data sets and recordings in the forms that models and other programs read.
+    """Export data sets and recordings in the formats that models and other programs read.
 
     What is given is a folder in the published form of CaptainCook4D, or recordings: these are read as `release`
     reads them, and one whose participant did not agree to release_raw is left out and named.

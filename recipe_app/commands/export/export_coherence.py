@@ -60,7 +60,7 @@ def coherence(
     seed: int,
     corrected: bool,
 ) -> Answer:
-    """Write steps as examples for coherent mistake detection: an instruction, a range of the film, mistake or not.
+    """Write steps as examples for coherent mistake detection: an instruction, a range of the video, mistake or not.
 
     By the rules of the published loader: only errors that a picture can show make a mistake; steps with none but
     others (order, timing, temperature, measurement), steps not done and those under 0.1 s are left out and counted.

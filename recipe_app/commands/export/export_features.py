@@ -42,7 +42,7 @@ def features(
     name: str,
     window: str,
 ) -> Answer:
-    """Write a vector for each second, or two, of each film: <recording>_360p.mp4_1s_1s.npz.
+    """Write a feature vector for each second, or two, of each video: <recording>_360p.mp4_1s_1s.npz.
 
     Row k of its `arr_0` (n, size) float32 is second k of the film, as in the published feature files and as `export
     seconds` counts. What was filmed in a privacy pause is not looked at; a row of which no picture is to be seen is

@@ -46,7 +46,7 @@ def frames(
     every: int,
     split: Path | None,
 ) -> Answer:
-    """Write for each picture of each film whether it is normal, and which ones to train on.
+    """Write for each frame of each video whether it is normal, and which frames to train on.
 
     frames.csv: recording, frame (from 0), second, normal, capture_ns; `normal` is 0 within a step that has an error.
     normal_training.csv: recording, frame, of recordings without any error. Pictures of own recordings are counted in

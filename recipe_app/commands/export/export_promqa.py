@@ -84,7 +84,7 @@ def promqa(
     show_requests: bool,
     corrected: bool,
 ) -> Answer:
-    """Write examples in the form of ProMQA: the film stopped after a step, and what is asked there.
+    """Write examples in the form of ProMQA: the video up to a step, and the question asked there.
 
     `next` asks which steps can come next, `missing` which were passed over, by the graph of the recipe; order,
     preparation, measurement, timing, technique and temperature ask what went wrong, where an annotator said so.

@@ -83,7 +83,7 @@ def keysteps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
 def prompts(
     paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Path, force: bool, ask: str
 ) -> Answer:
-    """Write questions for a model that sees the film, with the right answer, Yes or No.
+    """Write questions for a model that sees the video, with the right answer, Yes or No.
 
     One question a step, whether the person performed it: a step that was done with an error, or not done, has the
     answer No. With --ask categories seven a step: it has an error where one of the answers is Yes. A question with

@@ -23,7 +23,7 @@ MOST_ORDERS = 100_000
 @FILE
 @answers("graph-check/1")
 def check(file: Path) -> Answer:
-    """Say what is wrong or odd about the task graph in FILE, and how many orders it allows.
+    """List errors and warnings about the task graph in FILE, and count the orders it allows.
 
     Exit code 1 when there is an error (a cycle, no START or END, an unreachable step).
 

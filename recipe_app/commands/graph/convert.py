@@ -52,7 +52,7 @@ def convert(
     language: str,
     accept: bool,
 ) -> Answer:
-    """Write the graph or recipe in FILE in another format; say what the new format cannot hold.
+    """Convert the graph or recipe in FILE to another format; list what the new format cannot hold.
 
     Reads CaptainCook4D JSON, graph.json, DOT, ProMQA-Assembly; a recipe as plain text, Cooklang (.cook) or
     schema.org JSON-LD becomes a new graph whose edges are suggestions. When FILE is a folder of annotations, all
@@ -180,7 +180,7 @@ def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> di
 @click.argument("second", type=given_path(exists=True))
 @answers("graph-agree/1")
 def agree(first: Path, second: Path) -> Answer:
-    """Say how far two annotators' graphs of one recipe agree, in FIRST and SECOND.
+    """Show how far two annotators' graphs of one recipe, FIRST and SECOND, agree.
 
     Edge precision, recall and F1 as drawn, reduced and in the closure, the share of valid orders that they have in
     common, and the edges that only one of them asks for. `fastening` is the share of steps that both mark alike as

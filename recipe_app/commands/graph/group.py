@@ -12,7 +12,7 @@ from recipe_app.commands.graph.scripts_and_hints import hints, script
 
 @click.group()
 def graph() -> None:
-    """Check task graphs, draw orders and error scripts from them, and judge recordings against them.
+    """Check task graphs, draw orders and error scripts from them, and score recordings against them.
 
     \b
     Example: kitchensync graph orders examples/recipes/tea_and_toast.json --count 3 --seed 1

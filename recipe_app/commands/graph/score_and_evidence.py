@@ -32,7 +32,7 @@ COLUMNS = {
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
 @answers("graph-score/1", is_bare=True)
 def score(folder: Path) -> Answer:
-    """Judge every annotated recording in FOLDER (CaptainCook4D layout) against its task graph.
+    """Score every annotated recording in FOLDER (CaptainCook4D layout) against its task graph.
 
     FOLDER holds task_graphs/ and annotation_json/. Prints orders, violations in all senses, how they agree with
     the annotators' tags, and what may come next or was skipped after every step.
@@ -85,7 +85,7 @@ def _print_score(answer: dict[str, Any]) -> None:
 @click.option("--challenged", is_flag=True, help="Only edges that recordings without errors broke.")
 @answers("graph-evidence/1")
 def evidence(folder: Path, recipe: str | None, challenged: bool) -> Answer:
-    """Say what the recordings in FOLDER did to every edge: kept, overlapped, broken, done without its first step.
+    """Count for every edge how the recordings in FOLDER treated it: kept, overlapped, broken, first step missing.
 
     An edge that recordings without any error broke may ask for too much; it is marked and stands first.
 

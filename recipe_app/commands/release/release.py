@@ -30,7 +30,7 @@ RECORDINGS = Path("recordings")
 
 @click.group()
 def release() -> None:
-    """Make data sets of recordings, divide them into parts, and check them.
+    """Make data sets from recordings, split them, and check them.
 
     \b
     Example:

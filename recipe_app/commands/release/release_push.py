@@ -31,7 +31,7 @@ from task_graphs.errors import BadGraph
 @WITHOUT_CONSENT
 @answers("release-push/1")
 def push(folder: Path, to: str, data: Path, numbering: Path | None, without_consent: str) -> Answer:
-    """Bring the data set in FOLDER to a folder, a cloud store or the Hugging Face hub.
+    """Copy the data set in FOLDER to a folder, cloud storage or the Hugging Face hub.
 
     Every file is what SHA256SUMS says before it is sent and is proved there; SHA256SUMS itself comes last. What is
     there is not sent again: FOLDER.pushed beside the data set keeps what was sent where. Keys come from the store's

@@ -55,7 +55,7 @@ def split(
     corrected: bool,
     strict: bool,
 ) -> Answer:
-    """Divide the data set in FOLDER into parts to train, validate and test with.
+    """Split the data set in FOLDER for training, validation and test.
 
     Writes <kind>_data_split_combined.json and _normal.json, the latter without recordings with errors; nothing where
     a part shares with the test part what the kind separates. FOLDER may also hold recordings: those that may be
