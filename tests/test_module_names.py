@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = [
-    "calibration",
-    "capture",
-    "dataset",
-    "kitchensync",
-    "recipe_app",
-    "sensors",
-    "storage",
-    "sync",
-    "task_graphs",
-]
-"""Not the virtual kitchen, which is made of the same devices and apart."""
+from root_folders import FOLDERS, ROOT
+
 MEANS = {
     "adopt": "make a recording of videos that were filmed elsewhere",
     "alignment": "what `sync` found of one film",

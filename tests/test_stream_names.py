@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from root_folders import FOLDERS, ROOT
 
 from sensors.hololens.catalogue import STREAMS
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = [
-    "calibration",
-    "capture",
-    "dataset",
-    "kitchensync",
-    "recipe_app",
-    "sensors",
-    "storage",
-    "sync",
-    "task_graphs",
-]
 WHERE_THEY_ARE = ROOT / "sensors" / "hololens" / "streams"
 ALLOWED = {
     "calibration/jobs/joint_lenses.py": ({"pv"}, "a key of the answer that is printed"),
