@@ -113,13 +113,13 @@ class _StartUtc(click.ParamType):
     show_default=True,
     help="board: the cook shows a calibration board, optics and mount known, far depth that of the room.",
 )
-@click.option("--frame-counter", is_flag=True, help="Draw into each camera picture which one it is.")
+@click.option("--frame-counter", is_flag=True, help="Draw its number into each camera frame.")
 @click.option(
     "--fault",
     "fault_texts",
     metavar="NAME:ARGS",
     multiple=True,
-    help="Let something go wrong; may be repeated, --faults lists what. "
+    help="Inject a fault; may be repeated, --faults lists them. "
     "@armed+T for @T: T seconds after a line `arm` on standard input.",
 )
 @click.option(
@@ -134,7 +134,7 @@ class _StartUtc(click.ParamType):
     "--out",
     type=click.Path(file_okay=False, path_type=Path, resolve_path=True),
     required=True,
-    help="Folder that gets truth.json and what it refers to.",
+    help="Folder for truth.json and the files it refers to.",
 )
 @click.pass_obj
 def simulate(

@@ -17,7 +17,7 @@ from storage.shell.given_path import GivenRecording, given_path
 @click.option(
     "--rig",
     type=given_path(exists=True, dir_okay=False),
-    help="Rig file: this computer and every device in it are looked over.",
+    help="Rig file: check this computer and every device in it.",
 )
 @click.option("--data", type=given_path(), default=Path(), help="Folder of the recordings.")
 @click.option(
@@ -41,7 +41,7 @@ from storage.shell.given_path import GivenRecording, given_path
     "--acceptance",
     metavar="RECORDING",
     type=GivenRecording(usable=True),
-    help="Hold a recording of 20 minutes, made for it and synchronized, against what is promised.",
+    help="Check a synchronized acceptance recording of 20 minutes against the promised limits.",
 )
 @click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
 @click.option("--strict", is_flag=True, help="Give exit code 1 for warnings too.")

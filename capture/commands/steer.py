@@ -17,7 +17,7 @@ IN_WORDS = {
 
 @click.command()
 @click.argument("recording", metavar="[ID]", required=False)
-@click.option("--abort", metavar="REASON", help="It shall not be used: it is kept, and says why.")
+@click.option("--abort", metavar="REASON", help="Abandon the recording: it is kept, with this reason.")
 @click.option(
     "--leave-films",
     is_flag=True,
@@ -63,7 +63,7 @@ def _say_stopped(said: dict[str, object]) -> None:
 
 @click.command()
 @click.argument("recording", metavar="[ID]", required=False)
-@click.option("--text", default="", metavar="WORDS", help="What there is to say about this moment.")
+@click.option("--text", default="", metavar="WORDS", help="A remark about this moment.")
 @click.option("--pause", "kind", flag_value="pause", help="Begin a privacy pause.")
 @click.option("--resume", "kind", flag_value="resume", help="End the privacy pause.")
 @click.option("--swap", "kind", flag_value="swap", help="A battery or card is being changed from now on.")

@@ -21,7 +21,7 @@ ONCE_MS = 3000
 
 @click.command()
 @click.argument("recording", metavar="[ID]", required=False)
-@click.option("--once", is_flag=True, help="Look once and leave; so does --json.")
+@click.option("--once", is_flag=True, help="Print the state once and exit; so does --json.")
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),

@@ -16,7 +16,7 @@ SHOWN_EVENTS = 12
 @click.command()
 @click.argument("path", type=GivenRecording())
 @click.option("--acknowledge", metavar="NAME", help="Say that NAME has read it; kept in the recording.")
-@click.option("--again", is_flag=True, help="Make the card of this stage anew.")
+@click.option("--again", is_flag=True, help="Make the card of this stage again.")
 @answers("card/1")
 def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
     """Show stream by stream whether a recording is usable, and what to repeat before the participant leaves.

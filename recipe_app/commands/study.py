@@ -36,12 +36,12 @@ def study() -> None:
     "--keep",
     type=given_path(exists=True, dir_okay=False),
     metavar="PLAN.json",
-    help="Plan of before: its sessions with `locked` true stay as they are.",
+    help="Earlier plan: its sessions with `locked` true stay as they are.",
 )
 @click.option(
     "--data",
     type=given_path(exists=True, file_okay=False),
-    help="Folder of recordings, however deep: what was recorded counts, what was lost or withdrawn is planned anew.",
+    help="Folder of recordings, searched recursively: what was recorded counts, what was lost or withdrawn is planned anew.",
 )
 @click.option(
     "--since",
@@ -56,7 +56,7 @@ def study() -> None:
     type=click.FloatRange(1, 3600),
     default=8.0,
     show_default=True,
-    help="Time to look for the best plan; what was found until then is given.",
+    help="Time limit of the search; the best plan found is written.",
 )
 @SEED
 @answers("study-plan/1")
@@ -119,7 +119,7 @@ def plan(
     "--data",
     required=True,
     type=given_path(exists=True, file_okay=False),
-    help="Folder of recordings, however deep.",
+    help="Folder of recordings, searched recursively.",
 )
 @click.option(
     "--by",

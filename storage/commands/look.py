@@ -23,7 +23,7 @@ COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "
     help="Only recordings for which this holds, such as `verdict!=FAIL`, `recipe=tea_and_toast`, `seconds>600`, "
     "`person=` (not known), `place~north` (a part of it), `releasable=yes`; given again, all have to hold.",
 )
-@click.option("--rebuild", is_flag=True, help="Read every recording anew, whatever the catalogue says.")
+@click.option("--rebuild", is_flag=True, help="Read every recording again, ignoring the catalogue.")
 @answers("list/1")
 def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> Answer:
     """List the recordings below ROOT [default: data], recursively.

@@ -26,7 +26,7 @@ from storage.shell.named_url import NAMED_URL
     type=given_path(exists=True),
     help="Folder of recordings among which the right ones are found.",
 )
-@click.option("--yes", is_flag=True, help="Do as proposed without asking.")
+@click.option("--yes", is_flag=True, help="Import as proposed without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; copies only with --yes.")
 def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bool, as_json: bool) -> None:
     """Import the files of a camera's card (FOLDER) into the recordings they belong to.

@@ -86,8 +86,8 @@ def align(
     type=click.IntRange(min=1),
     help="How many processes of this computer work.  [default: a core each]",
 )
-@click.option("--again", is_flag=True, help="Compute finished recordings of a folder anew.")
-@output_file("summary", "--summary", help="Page over all of them.  [FOLDER/sync-summary.html]")
+@click.option("--again", is_flag=True, help="Recompute finished recordings of a folder.")
+@output_file("summary", "--summary", help="Summary page of all recordings.  [FOLDER/sync-summary.html]")
 @click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sync(

@@ -29,7 +29,7 @@ ERRORS = click.option(
     type=click.Choice(["hidden", "shown"]),
     default="hidden",
     show_default=True,
-    help="Whether annotators read what went wrong; who marks step times should not.",
+    help="Whether annotators see the errors; whoever marks step times should not.",
 )
 
 

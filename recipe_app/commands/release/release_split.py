@@ -38,7 +38,7 @@ SUPPLEMENT = "supplement"
 )
 @click.option("--ratio", metavar="TRAIN,VAL,TEST", help="Shares of the three parts, such as 0.6,0.2,0.2.")
 @click.option(
-    "--seed", type=click.IntRange(0), help="What is drawn by lot; the same seed gives the same parts."
+    "--seed", type=click.IntRange(0), help="Seed of the random draw; the same seed gives the same parts."
 )
 @CORRECTED
 @STRICT
