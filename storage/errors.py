@@ -160,7 +160,7 @@ class MoverBusy(StorageError):
     """Two movers would write the same copies."""
 
     def __init__(self, recording: Path) -> None:
-        super().__init__(f"{recording}: another mover is at work on it; wait for its end")
+        super().__init__(f"{recording}: another process is copying it; wait until that has finished")
 
 
 class TargetAway(StorageError):
@@ -176,7 +176,7 @@ class CopyDiffers(StorageError):
 
     def __init__(self, place: Path) -> None:
         super().__init__(
-            f"{place}: reads back otherwise than it was written; the local file stays: check the store"
+            f"{place}: the copy differs from the original; the local file stays: check the store"
         )
 
 
@@ -210,9 +210,7 @@ class Withdrawn(Unusable):
     """A recording whose person took the consent back."""
 
     def __init__(self, recording: Path) -> None:
-        super().__init__(
-            f"{recording}: the person who cooked withdrew; nothing of it may be used or passed on"
-        )
+        super().__init__(f"{recording}: the participant withdrew consent; it may not be used or shared")
 
 
 _ENTER = "enter what was signed with `kitchensync consent`"
@@ -318,7 +316,7 @@ def words_of(error: Exception) -> str:
     if not isinstance(error, OSError):
         return " ".join(str(error).split())
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
-    return f"{where}{(error.strerror or str(error)).lower()}; see to the disk, then run it again"
+    return f"{where}{(error.strerror or str(error)).lower()}; check the disk, then run it again"
 
 
 OF_COMPUTER = {

@@ -57,9 +57,7 @@ class OwnRecording:
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
         if state["withdrawn"] is not None:  # the manifest may not say so yet
-            raise NotReleasable(
-                f"{path}: the person who cooked withdrew; nothing of it may be used or passed on"
-            )
+            raise NotReleasable(f"{path}: the participant withdrew consent; it may not be used or shared")
         return cls(recording, manifest, with_judgments(state, newest_judged(path, "errors")))
 
     def __enter__(self) -> OwnRecording:

@@ -41,7 +41,8 @@ def study() -> None:
 @click.option(
     "--data",
     type=given_path(exists=True, file_okay=False),
-    help="Folder of recordings, searched recursively: what was recorded counts, what was lost or withdrawn is planned anew.",
+    help="Folder of recordings, searched recursively: what was recorded counts, what was lost or withdrawn is "
+    "planned again.",
 )
 @click.option(
     "--since",

@@ -56,7 +56,7 @@ def can_be_judged(life: Life, manifest: Manifest, findings: Findings) -> bool:
     lacks = lacking(manifest)
     if life == Life.WITHDRAWN:
         left = "its files were destroyed" if lacks else "nothing of it may be used or passed on"
-        findings.add(FAIL if lacks else WARN, f"the person who cooked withdrew: {left}")
+        findings.add(FAIL if lacks else WARN, f"the participant withdrew consent: {left}")
     elif lacks:
         findings.add(FAIL, f"{MANIFEST} lacks {', '.join(lacks)}: restore it from a copy")
     if lacks:

@@ -120,7 +120,7 @@ def test_a_store_that_changes_what_it_was_given_is_caught_and_the_local_copy_sta
     states = run_mover([finished], stores, rule=FreeRule(1, 0), disk=CorruptingDisk())
     for state in states:
         assert not state.finished
-        assert "reads back otherwise" in state.problem
+        assert "the copy differs from the original" in state.problem
     assert len(heavy(finished)) == 5
     assert not list(stores[0].rglob("*.MP4*"))
     assert not (stores[0] / "take/recording.json").exists()
@@ -213,7 +213,7 @@ def test_a_full_or_read_only_store_is_a_problem_in_words(finished, stores):
     (state,) = run_mover([finished], stores[:1], disk=Full())
     assert (state.finished, state.problem) == (
         False,
-        "no space left on device; see to the disk, then run it again",
+        "no space left on device; check the disk, then run it again",
     )
     assert len(heavy(finished)) == 5
 
@@ -313,7 +313,7 @@ def test_a_disk_that_lies_behind_the_page_cache_is_caught(finished, tmp_path):
     if done.returncode == 77:
         pytest.skip("this computer mounts no disk images")
     assert done.returncode == 0, done.stderr
-    assert "reads back otherwise" in done.stdout
+    assert "the copy differs from the original" in done.stdout
 
 
 def test_a_store_that_is_unmounted_in_the_middle_leaves_nothing_below_its_mount_point(finished, stores):

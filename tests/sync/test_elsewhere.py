@@ -138,7 +138,7 @@ def test_report_without_a_copy_is_refused_and_the_good_page_stays(freed):
     ("change", "words"),
     [
         ({"state": "recording"}, "is not closed yet"),
-        ({"withdrawn": {"host_ns": 1}}, "the person who cooked withdrew"),
+        ({"withdrawn": {"host_ns": 1}}, "the participant withdrew consent"),
         ({"streams": 5}, "recording.json lacks streams"),
     ],
 )
