@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from screens import serious
 
 from recipe_app.review.opinions import OPINIONS, figures, spearman
+from recipe_app.store.app_records import new_id
 
 SCORES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=12)
 
@@ -92,6 +93,9 @@ def test_three_decide_and_five_rate_each_alone(kitchen: Any) -> None:
     assert kitchen.desk("annotator").get(f"{address}/decisions").status_code == 401
     assert outside.get(f"{address}/thoughts").status_code == 422
     assert outside.post(f"{address}/decisions/assign", json={"people": people[:2]}).status_code == 422
+    unknown = f"{address.replace(recording, new_id(1))}/decisions/submit"
+    refused = outside.post(unknown, json={})
+    assert (refused.status_code, "no recording" in refused.json()["error"]) == (404, True)
     assert outside.post(f"{address}/decisions/assign", json={"people": people[:3]}).status_code == 200
     asked = outside.post(f"{address}/decisions/ask", json={}).json()["items"]
     assert asked == outside.post(f"{address}/decisions/ask", json={}).json()["items"] > 1

@@ -95,7 +95,7 @@ def _compared(work: ReviewWork, items: list[Item]) -> dict[str, Any]:
     return {
         "standing": told,
         "to_rule": sum(one["state"] == "to_rule" for one in told),
-        "mean_iou": sum(one["iou"] for one in told) / len(told),
+        "mean_iou": sum(one["iou"] for one in told) / max(len(told), 1),
     }
 
 

@@ -189,6 +189,7 @@ def routes(
 
     def submit(body: Nobody, work: ReviewWork = begin) -> dict[str, Any]:
         """Say that one has answered everything."""
+        work.tools.records.state(work.subject)
         asked = items(work)
         if needs_film:
             work.facts()
