@@ -49,6 +49,14 @@ def test_a_pause_is_what_was_touched_and_in_doubt_longer(told: list, found: list
         assert one[1] == pytest.approx(other[1], abs=1e-8)
 
 
+def test_the_doubt_of_each_touch_makes_a_pause_longer_at_both_ends() -> None:
+    told = [("pause", 3_000, 70), ("pause", 3_050, 400), ("resume", 5_000, 900), ("resume", 5_100, 20)]
+    events = [{"kind": kind, "host_ns": at, "uncertainty_ns": doubt} for kind, at, doubt in told]
+    assert pauses_in(events) == ((2_650, 5_900),)
+    without = [{**event, "uncertainty_ns": None} for event in events]
+    assert pauses_in(without) == ((3_000, 5_100),)
+
+
 def index_of(taken_s: np.ndarray, late_s: np.ndarray, ticks0: int) -> np.ndarray:
     index = np.zeros(len(taken_s), INDEX)
     index["device_ticks"] = ticks0 + np.rint(taken_s * 1e7).astype(np.int64)

@@ -107,6 +107,17 @@ def test_a_changed_event_line_is_found(folder):
         read_events(folder)
 
 
+@pytest.mark.parametrize("gone", [0, 1])
+def test_event_lines_that_were_taken_out_are_found(folder, gone):
+    log = EventLog(folder, "tablet")
+    for number in range(3):
+        log.append("done", host_ns=number, uncertainty_ns=0, body={"step": str(number)})
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(b"".join(lines[:gone] + lines[gone + 1 :]))
+    with pytest.raises(BadEventLog, match=f"line {gone + 1}.*does not follow"):
+        read_events(folder)
+
+
 def test_a_torn_last_line_is_cut_and_the_log_goes_on(folder):
     log = EventLog(folder, "tablet")
     log.append("done", host_ns=1, uncertainty_ns=0, body={})

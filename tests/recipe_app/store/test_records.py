@@ -55,6 +55,20 @@ def fill(records: AppRecords, seed: int) -> list[NewOp]:
     return made
 
 
+def test_new_operations_of_several_recordings_are_read_together(records: AppRecords) -> None:
+    for subject in ("r1", "r2", "r3", "r1", "r2", "r3"):
+        records.note("recording", subject, recording_body(), actor="p1")
+    with records.database.reading() as connection:
+        every = {name: [op["n"] for op in oplog.ops_of(connection, name)] for name in ("r1", "r2", "r3")}
+        known = {"r1": every["r1"][0], "r2": every["r2"][1], "r3": 0}
+        beyond = oplog.ops_beyond(connection, known)
+    assert {name: [op["n"] for op in ops] for name, ops in beyond.items()} == {
+        "r1": every["r1"][1:],
+        "r2": [],
+        "r3": every["r3"],
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_tables_are_what_the_log_says(records: AppRecords, seed: int) -> None:
