@@ -14,7 +14,7 @@ from typing import Any
 from dataset.operations.kinds import MOST_LETTERS
 from task_graphs.errors import NoSuchScript, TooManyOrders
 from task_graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
-from task_graphs.mistakes.induced import INDUCIBLE
+from task_graphs.mistakes.induced import INDUCIBLE, in_turn
 from task_graphs.mistakes.scripts import Script, Wish, draw_script
 from task_graphs.model import Graph
 from task_graphs.text.safety import must_stay
@@ -56,21 +56,13 @@ def proposed(graph: Graph, *, seed: int, category: str = "") -> list[Hint]:
     They come in the order of the steps; fewer where the texts do not give so many.
     """
     safe = protected(graph)
-    by_step = hints_of(graph)
     rng = random.Random(f"proposed {seed}")
     others = [name for name in INDUCIBLE if name != category]
     rng.shuffle(others)
-    chosen: dict[int, Hint] = {}
-    for name in [category, *others] * PROPOSED:
-        fitting = [
-            hint
-            for node, hints in by_step.items()
-            for hint in hints
-            if hint.category == name and node not in safe | set(chosen) and hint.before not in safe
-        ]
-        if fitting and len(chosen) < PROPOSED:
-            hint = rng.choice(fitting)
-            chosen[hint.node] = hint
+    steps = [node for node in hints_of(graph) if node not in safe]
+    rng.shuffle(steps)
+    by_step = {node: [hint for hint in hints_of(graph)[node] if hint.before not in safe] for node in steps}
+    chosen = in_turn(by_step, [category, *others], count=PROPOSED, rng=rng)
     return [chosen[step.node] for step in graph.steps if step.node in chosen]
 
 

@@ -1,9 +1,9 @@
-"""Induced errors: give some steps of an order a hint each, balanced over the categories."""
+"""Induced errors: give some steps a hint each, balanced over the categories."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from task_graphs.errors import NoSuchScript
 from task_graphs.mistakes.hint_rules import TEXT_RULES
@@ -14,13 +14,7 @@ INDUCIBLE = tuple(category for category, _ in TEXT_RULES)
 
 
 def induce(
-    graph: Graph,
-    order: Sequence[int],
-    *,
-    count: int,
-    seed: int,
-    categories: Collection[str] = INDUCIBLE,
-    protected: Collection[int] = (),
+    graph: Graph, order: Sequence[int], *, count: int, seed: int, protected: Collection[int] = ()
 ) -> dict[int, Hint]:
     """Choose `count` different steps and an error for each, as many of each category as the texts allow.
 
@@ -30,16 +24,7 @@ def induce(
     steps = [node for node in order if node not in protected]
     rng.shuffle(steps)
     by_step = {node: step_hints(graph.by_node[node], texts_after(graph, node)) for node in steps}
-    rounds = [category for category in INDUCIBLE if category in categories]
-    rng.shuffle(rounds)
-    chosen: dict[int, Hint] = {}
-    while len(chosen) < count and rounds:
-        for category in list(rounds):
-            node, hint = _one_of(category, by_step, chosen, rng)
-            if hint is None:
-                rounds.remove(category)
-            elif len(chosen) < count:
-                chosen[node] = hint
+    chosen = in_turn(by_step, rng.sample(INDUCIBLE, len(INDUCIBLE)), count=count, rng=rng)
     if len(chosen) < count:
         raise NoSuchScript(
             graph.name, f"its steps give {len(chosen)} induced errors, {count} were asked; ask for fewer"
@@ -47,11 +32,18 @@ def induce(
     return {node: chosen[node] for node in order if node in chosen}
 
 
-def _one_of(
-    category: str, by_step: dict[int, list[Hint]], taken: Collection[int], rng: random.Random
-) -> tuple[int, Hint | None]:
-    for node, hints in by_step.items():
-        fitting = [hint for hint in hints if hint.category == category]
-        if fitting and node not in taken:
-            return node, rng.choice(fitting)
-    return 0, None
+def in_turn(
+    by_step: Mapping[int, Sequence[Hint]], categories: Sequence[str], *, count: int, rng: random.Random
+) -> dict[int, Hint]:
+    """Give up to `count` steps a hint each: the categories take turns, each takes the first step that has one."""
+    chosen: dict[int, Hint] = {}
+    for category in [*categories] * count:
+        fitting = {
+            node: [hint for hint in hints if hint.category == category]
+            for node, hints in by_step.items()
+            if node not in chosen
+        }
+        node = next((node for node, hints in fitting.items() if hints), None)
+        if node is not None and len(chosen) < count:
+            chosen[node] = rng.choice(fitting[node])
+    return chosen

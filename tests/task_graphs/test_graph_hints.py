@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from task_graphs.mistakes.hints import (
     texts_after,
     why_refused,
 )
-from task_graphs.mistakes.induced import INDUCIBLE, induce
+from task_graphs.mistakes.induced import INDUCIBLE, in_turn, induce
 from task_graphs.model import Step
 from task_graphs.text.safety import hazards_of, must_stay, why_misused, why_unsafe
 from task_graphs.text.spans import find_spans, pieces, plural, scaled, value_of, write
@@ -330,7 +331,9 @@ def test_induced_errors_are_balanced_and_protected_steps_kept() -> None:
     assert not set(chosen) & set(order[:2])
     assert len({hint.category for hint in chosen.values()}) >= 3
     assert induce(graph, order, count=4, seed=3, protected=order[:2]) == chosen
-    only = induce(graph, order, count=2, seed=1, categories=("Technique",))
+    by_step = {step.node: step_hints(step, texts_after(graph, step.node)) for step in graph.steps}
+    only = in_turn(by_step, ["Technique"], count=2, rng=random.Random(1))
+    assert len(only) == 2
     assert {hint.category for hint in only.values()} == {"Technique"}
     with pytest.raises(NoSuchScript, match="were asked; ask for fewer"):
         induce(graph, order, count=99, seed=1)
