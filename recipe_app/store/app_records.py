@@ -251,14 +251,18 @@ class AppRecords:
         ops = self.kept(recording) or self.ops(recording)
         return next((op["body"] for op in ops if op["kind"] == "recording"), None)
 
-    def state(self, recording: str) -> State:
-        """Say where a recording stands. Raises NotFound."""
+    def begun(self, recording: str) -> list[Op]:
+        """Return the operations of a recording. Raises NotFound where none was begun."""
         ops = self.ops(recording)
         if not any(op["kind"] == "recording" for op in ops):
             raise NotFound(
                 "no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80]
             )
-        return reduce_log(ops)
+        return ops
+
+    def state(self, recording: str) -> State:
+        """Say where a recording stands. Raises NotFound."""
+        return reduce_log(self.begun(recording))
 
     def row(self, table: Table, key: str) -> dict[str, Any] | None:
         """Return a row by its primary key."""

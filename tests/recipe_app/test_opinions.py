@@ -93,9 +93,14 @@ def test_three_decide_and_five_rate_each_alone(kitchen: Any) -> None:
     assert kitchen.desk("annotator").get(f"{address}/decisions").status_code == 401
     assert outside.get(f"{address}/thoughts").status_code == 422
     assert outside.post(f"{address}/decisions/assign", json={"people": people[:2]}).status_code == 422
-    unknown = f"{address.replace(recording, new_id(1))}/decisions/submit"
-    refused = outside.post(unknown, json={})
-    assert (refused.status_code, "no recording" in refused.json()["error"]) == (404, True)
+    for kind in ("opinions/decisions", "opinions/ratings", "errors", "questions", "evidence"):
+        unknown = f"/api/v1/desk/recordings/{new_id(1)}/{kind}"
+        answers = [
+            outside.get(unknown),
+            *(outside.post(unknown + end, json={}) for end in ("/submit", "/assign")),
+        ]
+        for refused in answers:
+            assert (refused.status_code, "no recording" in refused.json()["error"]) == (404, True), kind
     assert outside.post(f"{address}/decisions/assign", json={"people": people[:3]}).status_code == 200
     asked = outside.post(f"{address}/decisions/ask", json={}).json()["items"]
     assert asked == outside.post(f"{address}/decisions/ask", json={}).json()["items"] > 1

@@ -25,13 +25,14 @@ from recipe_app.review.drawn_graphs import (
     holding,
     rulings,
 )
+from recipe_app.review.rounds import round_of
 from recipe_app.store import tables
 from recipe_app.store.shelf import Recipe, shelve
 from recipe_app.web.bodies import OrderEdges
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
-from recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may, work_on
+from recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
 from task_graphs.order.drawing import draw
 
 MOST_RECORDINGS = 200
@@ -128,7 +129,8 @@ def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> di
 
 def _begin(tools: Collaborators, visitor: Visitor, recipe: str) -> tuple[Recipe, ReviewWork]:
     found = tools.shelf.get(recipe)
-    return found, work_on(tools, visitor, found.graph.content_hash, GRAPHS)
+    ops = tools.records.ops(found.graph.content_hash)
+    return found, ReviewWork(tools, visitor, found.graph.content_hash, GRAPHS, ops, round_of(ops, GRAPHS))
 
 
 def _cooked(tools: Collaborators, recipe: str) -> dict[str, dict[str, Any]]:

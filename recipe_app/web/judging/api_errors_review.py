@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from dataset.errors import NotNow
+from dataset.operations.reduce import reduce_log
 from recipe_app.review.judged_answers import (
     ERRORS,
     agreement_of_answers,
@@ -25,9 +26,9 @@ SHOWN = ("error_id", "node", "planned", "categories", "expected", "actual", "tex
 
 def _items(work: ReviewWork) -> Items:
     """Return the errors by id; not for somebody who still marks the steps. Raises NotNow."""
-    state = work.tools.records.state(work.subject)
     if round_of(work.ops, STEPS).is_asked_still(work.actor):
         raise NotNow("mark the steps of this recording first: who knows its errors looks for them")
+    state = reduce_log(work.ops)
     words = state["recording"]["steps"]
     return {
         error["error_id"]: {key: error.get(key) for key in SHOWN}

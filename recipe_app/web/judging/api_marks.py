@@ -61,7 +61,6 @@ def ruling_page(request: Request, work: Begun) -> Response:
 
 
 def _film_page(request: Request, work: ReviewWork, what: str, *, errors: bool) -> Response:
-    work.tools.records.state(work.subject)
     said = {"visitor": work.visitor, "recording": work.subject, "work": what, "errors": errors}
     return render(request, "desk/steps.html", **said)
 
@@ -91,7 +90,6 @@ def to_review(request: Request, tools: Tools, visitor: Asking) -> Response:
 
 def round_page(request: Request, work: Begun) -> Response:
     """Who marks a recording, how far they are, and how well they agree when all are done."""
-    work.tools.records.state(work.subject)
     people = work.tools.records.rows(tables.person, order=tables.person.c.pseudonym)
     names, may = {row["id"]: row for row in people}, who_may(work.tools, Access.ANNOTATE)
     try:
@@ -139,7 +137,6 @@ def _people(work: ReviewWork) -> dict[str, Any]:
 
 def assign(work: Begun, body: Asked) -> dict[str, Any]:
     """Ask people to mark a recording; from then on only they may."""
-    work.tools.records.state(work.subject)
     return ask_people(work, body, Access.ANNOTATE)
 
 

@@ -104,10 +104,10 @@ class ReviewWork:
         self.tools.records.note(kind, self.subject, said, actor=self.actor, op_id=op_id)
 
 
-def work_on(tools: Collaborators, visitor: Visitor, subject: str, review: Review) -> ReviewWork:
-    """Load the log of a subject and its round."""
-    ops = tools.records.ops(subject)
-    return ReviewWork(tools, visitor, subject, review, ops, round_of(ops, review))
+def work_on(tools: Collaborators, visitor: Visitor, recording: str, review: Review) -> ReviewWork:
+    """Load the log of a recording and its round. Raises NotFound."""
+    ops = tools.records.begun(recording)
+    return ReviewWork(tools, visitor, recording, review, ops, round_of(ops, review))
 
 
 def on_recording(review: Review) -> Any:
@@ -170,7 +170,6 @@ def routes(
     """
 
     def review_page(request: Request, work: ReviewWork = begin) -> Response:
-        work.tools.records.state(work.subject)
         row = work.tools.records.row(tables.recording, work.subject)
         name = Path(row["folder"] or "").name if row else ""
         said = {"visitor": work.visitor, "may": who_may(work.tools, Access.STUDY), "name": name}
@@ -184,12 +183,10 @@ def routes(
 
     def assign(body: Asked, work: ReviewWork = begin) -> dict[str, Any]:
         """Ask people to answer; from then on only they may."""
-        work.tools.records.state(work.subject)
         return ask_people(work, body, Access.STUDY)
 
     def submit(body: Nobody, work: ReviewWork = begin) -> dict[str, Any]:
         """Say that one has answered everything."""
-        work.tools.records.state(work.subject)
         asked = items(work)
         if needs_film:
             work.facts()
