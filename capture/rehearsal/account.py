@@ -39,7 +39,9 @@ from storage.recording import open_recording
 from storage.verify import verify
 
 SLACK_NS = 2_000_000_000
-"""A gap may be longer than its faults by this and two packet periods: starting again takes time."""
+"""A gap that is longer than its faults by this and two packet periods is a slow restart: a busy computer has them."""
+HANGING_NS = 15_000_000_000
+"""By this, nothing explains the rest of the gap."""
 
 UNWRITTEN_TICKS = 10_000_000
 """What devices sent in the last second of a killed recorder can be known to nobody: it wrote down no later moment."""
@@ -56,6 +58,8 @@ class Account:
     unexplained: int = 0
     duplicates: int = 0
     unreadable_files: int = 0
+    slow_restarts: int = 0
+    "Gaps that are longer than the faults that they meet, as long as it may take to start a process again."
     wrong_causes: int = 0
     "Gaps whose cause no fault explains, and verdicts that the truth does not bear out."
     verdict: str = ""
@@ -83,6 +87,11 @@ class Account:
     def doubt(self, note: str) -> None:
         """Count a cause or a verdict that is wrong."""
         self.wrong_causes += 1
+        self._note(note)
+
+    def wait(self, note: str) -> None:
+        """Count what took long and lost nothing more."""
+        self.slow_restarts += 1
         self._note(note)
 
     def _note(self, note: str) -> None:
@@ -164,8 +173,12 @@ def _settle_stream(
         excess_ns = excess_of(gap, index, faults)
         account.longest_excess_s = max(account.longest_excess_s, round(excess_ns / 1e9, 3))
         met = met_by(gap, index, faults)
-        if excess_ns > len({_span_of(fault) for fault in met}) * (SLACK_NS + 2 * _period_ns(index)):
-            account.blame(f"{name}: a gap ({gap['cause']}) is {excess_ns / 1e9:.2f} s longer than the faults")
+        starts, period_ns = len({_span_of(fault) for fault in met}), _period_ns(index)
+        said = f"{name}: a gap ({gap['cause']}) is {excess_ns / 1e9:.2f} s longer than the faults"
+        if excess_ns > starts * (HANGING_NS + 2 * period_ns):
+            account.blame(said)
+        elif excess_ns > starts * (SLACK_NS + 2 * period_ns):
+            account.wait(said)
         if not any(gap["cause"] in CAUSES[fault["kind"]] for fault in met):
             done = ", ".join(sorted({fault["kind"] for fault in met})) or "nothing"
             account.doubt(f"{name}: a gap is named {gap['cause']}, and done was {done}")

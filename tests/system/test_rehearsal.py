@@ -20,8 +20,6 @@ from capture.rehearsal.run import Kept
 from capture.rehearsal.scenarios import draw
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(580)]
-SLOW = "s longer than the faults"
-"""What the table says where a busy computer took long to start a process again: nothing is lost."""
 
 
 @pytest.mark.slow
@@ -31,11 +29,9 @@ def test_five_scenarios_and_the_second_opinion(tmp_path):
     )
     answer = json.loads(done.stdout)
     assert (answer["schema"], answer["scenarios"]) == ("rehearse/1", 5)
-    kinds = ("duplicates", "unreadable_files", "wrong_causes")
-    assert [answer[kind] for kind in kinds] == [0, 0, 0], answer["rows"]
-    found = [note for row in answer["rows"] if row["unexplained"] for note in row["notes"].split("; ")]
-    assert all(SLOW in note for note in found), found
-    assert done.returncode == (1 if found else 0)
+    kinds = ("unexplained", "duplicates", "unreadable_files", "wrong_causes")
+    assert [answer[kind] for kind in kinds] == [0, 0, 0, 0], answer["rows"]
+    assert done.returncode == 0
     rows = {row["name"]: row for row in answer["rows"]}
     folders = sorted((tmp_path / "kept").iterdir())
     assert [folder.name for folder in folders] == sorted(rows)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.rehearsal.account import SLACK_NS, excess_of, met_by
+from capture.rehearsal.account import SLACK_NS, Account, _settle_stream, excess_of, met_by
 from storage.chunks.chunk import INDEX
 
 MS = 1_000_000
@@ -49,3 +52,16 @@ def test_a_gap_meets_the_faults_in_it_and_those_just_before():
     assert meets(0, 100) == 1
     assert meets(0, 99) == 0
     assert meets(slack_ms + 901, slack_ms + 2000) == 0
+
+
+@pytest.mark.parametrize(("after_ms", "slow", "unexplained"), [(1_500, 0, 0), (3_000, 1, 0), (16_000, 0, 1)])
+def test_a_slow_restart_is_no_loss_and_one_that_hangs_is(after_ms: int, slow: int, unexplained: int) -> None:
+    faults = [{"kind": "kill_queue", "start_host_ns": 1_000 * MS, "end_host_ns": 2_000 * MS}]
+    index = index_of(990, 1_000, 2_000 + after_ms)
+    gap = {"start_ticks": 1, "end_ticks": 2, "cause": "queue_loss"}
+    account = Account("001-kill_queue")
+    facts = {"gaps": [gap], "duplicates": 0, "ended": None}
+    sent = Counter(index["device_ticks"].tolist())
+    assert _settle_stream(account, "pv", index, sent, facts, faults) == 0
+    assert (account.slow_restarts, account.unexplained, account.wrong_causes) == (slow, unexplained, 0)
+    assert ("longer than the faults" in account.notes) == bool(slow or unexplained)
