@@ -102,9 +102,8 @@ def schema_of(words: list[str]) -> str:
     for word in words:
         if isinstance(found, click.Group) and word in found.list_commands(click.Context(found)):
             names.append(word)
-            with contextlib.suppress(
-                Exception
-            ):  # what Ctrl-C stopped while it was imported may not come again
+            # What Ctrl-C stopped while it was imported may not come again.
+            with contextlib.suppress(Exception):
                 found = found.get_command(click.Context(found), word)
         elif not word.startswith("-"):
             break

@@ -8,12 +8,21 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from recipe_app.study.wanted import Cook, OpenHours, Study, StudyGoal, StudyKitchen, StudyRules
+from recipe_app.study.wanted import (
+    STRATEGIES,
+    Cook,
+    Display,
+    OpenHours,
+    Study,
+    StudyGoal,
+    StudyKitchen,
+    StudyRules,
+)
 from task_graphs.errors import RecipeError
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -67,7 +76,7 @@ class _Goal(_Table):
     recipe: OneOrMore
     strategy: OneOrMore
     count: Annotated[int, Field(ge=1, le=10_000)]
-    display: Literal["steps", "paragraph", "hidden"] = "steps"
+    display: Display = "steps"
     kitchen: str = ""
     person: str = ""
     part: str = ""
@@ -174,7 +183,7 @@ def _goals(goal: _Goal, names: Sequence[str], file: str) -> list[StudyGoal]:
                 file, f"goals: there is no recipe {name!r}; there are {', '.join(names) or 'none'}"
             )
     for name in strategies:
-        if name not in ("normal", "impromptu", "disordered", "induced"):
+        if name not in STRATEGIES:
             raise BadStudy(file, f"goals: there is no strategy {name!r}")
     rest: Mapping[str, object] = goal.model_dump(exclude={"recipe", "strategy"})
     return [StudyGoal(recipe, strategy, **rest) for recipe, strategy in product(wanted, strategies)]  # type: ignore[arg-type]

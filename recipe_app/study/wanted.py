@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
+from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
-STRATEGIES = ("normal", "impromptu", "disordered", "induced")
-DISPLAYS = ("steps", "paragraph", "hidden")
+Strategy = Literal["normal", "impromptu", "disordered", "induced"]
+Display = Literal["steps", "paragraph", "hidden"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+DISPLAYS: tuple[Display, ...] = get_args(Display)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dataset.operations.kinds import Line, Misfit, Operation, OpId, Strict
+from recipe_app.study.wanted import Display, Strategy
 from task_graphs.text.plain_lines import LineKind
 
 Name = Annotated[str, Field(min_length=1, max_length=40)]
@@ -67,8 +68,8 @@ class Choose(Strict):
 
     op_id: OpId
     recipe: Id
-    strategy: Literal["normal", "impromptu", "disordered", "induced"] = "normal"
-    display: Literal["steps", "paragraph", "hidden"] = "steps"
+    strategy: Strategy = "normal"
+    display: Display = "steps"
     seed: Annotated[int, Field(ge=0, le=2**53)] | None = None
     """Which draw; without one the server draws it."""
     missing: Annotated[int, Field(ge=0, le=6)] = 1

@@ -14,11 +14,12 @@ from recipe_app.exchange import published
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.app_records import roles_of
+from recipe_app.study.wanted import STRATEGIES
 from recipe_app.web.desk.pages import kitchens_of, render
 from recipe_app.web.door.access import Asking, Route, Tools
 
 PAGE = 100
-STRATEGIES = ("normal", "impromptu", "disordered", "induced", "published")
+FILTERED = (*STRATEGIES, "published")
 SORTS = {
     "newest": tables.recording.c.created_utc_ns.desc(),
     "oldest": tables.recording.c.created_utc_ns,
@@ -66,7 +67,7 @@ def overview(
         "count": count,
         "page": page,
         "pages": max(1, -(-count // PAGE)),
-        "choices": {"strategy": STRATEGIES, "phase": PHASES, "sort": tuple(SORTS)},
+        "choices": {"strategy": FILTERED, "phase": PHASES, "sort": tuple(SORTS)},
     }
     return render(request, "desk/overview.html", visitor=visitor, **fields)
 
