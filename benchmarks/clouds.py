@@ -26,7 +26,7 @@ from scipy.spatial.transform import Rotation
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
-from small_takes import write_manifest  # noqa: E402
+from small_recordings import write_manifest  # noqa: E402
 from tables import look_up_table  # noqa: E402
 
 from calibration.geometry.cameras import Pinhole  # noqa: E402

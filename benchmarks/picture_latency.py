@@ -17,7 +17,7 @@ import numpy as np
 from sync.recording.camera_latency import measure_file
 from virtual_kitchen.gopro.files.chapters import WallTimes
 from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import TakeFile
+from virtual_kitchen.gopro.files.recorder import ClipFile
 from virtual_kitchen.gopro.files.sensors import Instruments, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
@@ -31,7 +31,7 @@ def film(folder: Path, seed: int, late_s: float, seconds: float) -> Path:
     kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))
     ids, wall = FileIds(MODELS["hero12"], seed, 1_750_000_000, 0), WallTimes(1_750_000_000, 1_750_000_000.0)
     path = folder / "GX010001.MP4"
-    take = TakeFile(
+    take = ClipFile(
         path,
         kitchen,
         Timeline(kitchen.camera_clock, 1.25),

@@ -48,7 +48,7 @@ ROUNDS = 3
 Row = tuple[float, int, bytes]  # world seconds, device ticks, payload
 
 
-def write_take(
+def write_clip(
     folder: Path,
     seed: int,
     seconds: float,
@@ -216,7 +216,7 @@ def run_sync(*arguments: object, kill_after_s: float | None = None) -> tuple[flo
 
 def one(root: Path, seconds: float) -> int:
     """Time one long recording."""
-    kitchen = write_take(root / "long", 11, seconds)
+    kitchen = write_clip(root / "long", 11, seconds)
     took, answer = run_sync(root / "long")
     assert answer is not None
     pair = answer["recordings"][0]["pairs"][0]
@@ -229,7 +229,7 @@ def one(root: Path, seconds: float) -> int:
 def many(root: Path, count: int, seconds: float) -> int:
     """Time many short recordings, and kill runs in the middle."""
     for k in range(count):
-        write_take(root / f"take-{k:03d}", 100 + k, seconds)
+        write_clip(root / f"take-{k:03d}", 100 + k, seconds)
     took: dict[int, list[float]] = {1: [], 2: []}
     results: dict[int, dict[str, str]] = {}
     for workers in (1, 2) * ROUNDS:

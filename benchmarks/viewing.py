@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support"), str(ROOT / "benchmar
 
 import furnished as room  # noqa: E402
 from clouds import pose_of, recording_of, watched  # noqa: E402
-from small_takes import write_manifest  # noqa: E402
+from small_recordings import write_manifest  # noqa: E402
 
 from sensors.hololens import imu  # noqa: E402
 from sensors.hololens.streams import pv  # noqa: E402

@@ -26,7 +26,7 @@ from storage.reading.instants import Instant, Instants
 if TYPE_CHECKING:
     from sensors.hololens.headset_stream import HeadsetStream
     from storage.reading.calibration import ConstantTable
-    from storage.reading.cameras import CameraStream, PlaceInTake
+    from storage.reading.cameras import CameraStream, PlaceInClip
     from storage.reading.inertial import Samples
     from storage.reading.pictures import DepthFrame, Frame
     from storage.reading.records import Records
@@ -194,13 +194,13 @@ class Recording:
     @cached_property
     def instants(self) -> Instants:
         """The frames of the master as synchronization indexed them."""
-        return Instants(self.path, self.id, self.streams, self._place_in_take)
+        return Instants(self.path, self.id, self.streams, self._place_in_clip)
 
-    def _place_in_take(self, file: str) -> PlaceInTake:
-        from storage.reading.cameras import place_in_take
+    def _place_in_clip(self, file: str) -> PlaceInClip:
+        from storage.reading.cameras import place_in_clip
 
         path = self.readable / file
-        return place_in_take(self.gopro_files.get(path.parent.name, []), path)
+        return place_in_clip(self.gopro_files.get(path.parent.name, []), path)
 
     def at(self, master_index: int) -> Instant:
         """Return what every stream held at the instant of a master frame. Raises NotIndexed, IndexError."""
@@ -224,11 +224,11 @@ class Recording:
             for kind in CAMERA_STREAMS
         ]
 
-    def camera(self, name: str, take: int = 0) -> CameraStream:
+    def camera(self, name: str, clip: int = 0) -> CameraStream:
         """Return a stream of a camera, such as `gopro/gyroscope`, its chapters as one. Raises UnknownStream."""
         from storage.reading.cameras import camera_stream
 
-        return camera_stream(self.gopro_files, name, take)
+        return camera_stream(self.gopro_files, name, clip)
 
     def clock_exchanges(self, device: str) -> npt.NDArray[np.void]:
         """Return a headset's clock exchanges, (n,) of `sensors.host_clock.PROBE`, without unreadable ones."""

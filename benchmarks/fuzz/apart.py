@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from media import small_film, written
 from registry import OPENED, parser
-from small_takes import seal_stream
+from small_recordings import seal_stream
 
 from recipe_app.exchange import adopt, dump_pictures
 from recipe_app.web.door import strings_apart

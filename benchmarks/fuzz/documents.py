@@ -15,7 +15,7 @@ import zmq
 from media import written
 from pydantic import ValidationError
 from registry import parser
-from small_takes import true_alignment
+from small_recordings import true_alignment
 
 from capture.errors import BadPlan, BadRig
 from capture.plan import HeadsetPlan, Plan, SensorPlan, load_plan

@@ -35,13 +35,13 @@ IDLE_LIMIT_S = 60.0
 LOST_LIMIT_S = 20.0
 """So long the end waits for a camera that is gone; then its files are left for later."""
 RETRY_S = 1.0
-NO_FILE = "no file of this take is on its card; look again with `kitchensync gopro fetch --pending`"
+NO_FILE = "no file of this clip is on its card; look again with `kitchensync gopro fetch --pending`"
 
 CARD_TAKEN = "{} of its {} clips: not on the card that is in it now; `kitchensync gopro import` brings them"
 
 
 class CameraRecorder(threading.Thread):
-    """Records one take on one camera and brings its files home."""
+    """Records one clip on one camera and brings its files home."""
 
     def __init__(self, name: str, url: str, folder: Path, settings: dict[str, Any] | None = None) -> None:
         """`folder` takes the untouched originals and `media.json`; `settings` are words of rig.toml."""
@@ -185,7 +185,7 @@ class CameraRecorder(threading.Thread):
         self._save()
 
     def _look_at_card(self) -> None:
-        """Note what is on the card now: on another one nothing but what is filmed from now on is of this take."""
+        """Note what is on the card now: on another one nothing but what is filmed from now on is of this clip."""
         listed = self._camera.media()
         made = new_files(listed, self._before, self._media | {"ended_host_ns": host_ns()})
         self._before = {(file.folder, file.name) for file in listed if file not in made}

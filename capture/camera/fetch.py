@@ -18,7 +18,7 @@ from storage.names import MEDIA, recordings_in
 
 Say = Callable[[str], None]
 Meter = Callable[[int, int], None]
-"""Called with bytes of this take here, and in all."""
+"""Called with bytes of this clip here, and in all."""
 
 
 @dataclass
@@ -59,14 +59,14 @@ class Fetched:
     problem: str = ""
 
 
-def takes_in(root: Path) -> list[Pending]:
+def pending_in(root: Path) -> list[Pending]:
     """List the cameras of a recording, or of all recordings in a folder, also where the manifest is lost."""
     paths = [path for recording in recordings_in(root) for path in sorted(recording.glob(f"*/{MEDIA}"))]
-    takes = (_read_take(path) for path in paths)
-    return [take for take in takes if take is not None]  # `verify` names the others
+    found = (_read_pending(path) for path in paths)
+    return [one for one in found if one is not None]  # `verify` names the others
 
 
-def _read_take(path: Path) -> Pending | None:
+def _read_pending(path: Path) -> Pending | None:
     try:
         media = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -74,64 +74,65 @@ def _read_take(path: Path) -> Pending | None:
     return Pending(path.parent.parent, path.parent.name, media) if isinstance(media, dict) else None
 
 
-def fetch_take(
-    take: Pending, address: str | None, *, proxies: bool, say: Say, meter: Meter | None = None
+def fetch_pending(
+    pending: Pending, address: str | None, *, proxies: bool, say: Say, meter: Meter | None = None
 ) -> Fetched | None:
-    """Fetch what is missing of one take from its camera, which must be the very camera that recorded it.
+    """Fetch what is missing of one clip from its camera, which must be the very camera that recorded it.
 
-    None for a take that is being recorded now: its files come by themselves.
+    None for a clip that is being recorded now: its files come by themselves.
     """
-    if take.is_live:
+    if pending.is_live:
         return None
-    result = Fetched(take.recording.name, take.device)
-    with locked_folder(take.folder):
-        take = _read_take(take.folder / MEDIA) or take  # while we waited, others may have written and fetched
-        if take.is_live:
+    result = Fetched(pending.recording.name, pending.device)
+    with locked_folder(pending.folder):
+        # While we waited, others may have written and fetched.
+        pending = _read_pending(pending.folder / MEDIA) or pending
+        if pending.is_live:
             return None
-        if not (take.is_open or proxies):
+        if not (pending.is_open or proxies):
             return result
         try:
-            with open_camera(address or str(take.media.get("address", ""))) as camera:
-                _fetch(camera, take, result, proxies=proxies, say=say, meter=meter)
+            with open_camera(address or str(pending.media.get("address", ""))) as camera:
+                _fetch(camera, pending, result, proxies=proxies, say=say, meter=meter)
         except (SensorError, OSError) as error:
             result.problem = str(error)
     return result
 
 
 def _fetch(
-    camera: GoProHttp, take: Pending, result: Fetched, *, proxies: bool, say: Say, meter: Meter | None
+    camera: GoProHttp, pending: Pending, result: Fetched, *, proxies: bool, say: Say, meter: Meter | None
 ) -> None:
     info = camera.info()
-    expected = take.media.get("serial")
+    expected = pending.media.get("serial")
     if expected and info.serial != expected:
-        raise CameraLost(camera.base_url, f"it is camera {info.serial}, the take was made by {expected}")
+        raise CameraLost(camera.base_url, f"it is camera {info.serial}, the clip was made by {expected}")
     state = camera.state()
     if state.encoding:  # nobody stopped it: it was gone when the session ended
-        _refuse_to_stop_another(camera, info.serial, take.recording.parent)
+        _refuse_to_stop_another(camera, info.serial, pending.recording.parent)
         camera.shutter(False)
     camera.wait_idle()
-    before = {(folder, name) for folder, name in take.media.get("before", [])}
-    files = new_files(camera.media(), before, take.media)
+    before = {(folder, name) for folder, name in pending.media.get("before", [])}
+    files = new_files(camera.media(), before, pending.media)
     if not files:
-        raise CameraLost(camera.base_url, "no file of this take is on its card")
-    entries = take.media.setdefault("files", [])
+        raise CameraLost(camera.base_url, "no file of this clip is on its card")
+    entries = pending.media.setdefault("files", [])
     promised = sum(file.bytes for file in files)
-    say(f"{take.recording.name}/{take.device}: {len(files)} files, {promised / 1e6:.1f} MB")
+    say(f"{pending.recording.name}/{pending.device}: {len(files)} files, {promised / 1e6:.1f} MB")
     try:
-        if take.is_open:
+        if pending.is_open:
             shown = (lambda here: meter(here, promised)) if meter is not None else None
-            fetch_files(camera, take.folder, files, entries, shown)
-            take.media["state"] = "done"
+            fetch_files(camera, pending.folder, files, entries, shown)
+            pending.media["state"] = "done"
             result.files = [file.name for file in files]
         if proxies:
-            result.proxies = fetch_proxies(camera, take.folder, files)
+            result.proxies = fetch_proxies(camera, pending.folder, files)
     finally:
-        write_media(take.folder, take.media)
+        write_media(pending.folder, pending.media)
 
 
 def _refuse_to_stop_another(camera: GoProHttp, serial: str, data: Path) -> None:
     """Raise CameraBusy while the camera films for another recording that runs now."""
-    for other in takes_in(data):
+    for other in pending_in(data):
         if other.media.get("serial") == serial and other.is_live:
             raise CameraBusy(
                 camera.base_url, f"it films {other.recording.name} now; fetch again when that has ended"

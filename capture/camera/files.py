@@ -1,4 +1,4 @@
-"""Which files on a card belong to a take, and bringing them home: while recording and when fetching later."""
+"""Which files on a card belong to a clip, and bringing them home: while recording and when fetching later."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Progress = Callable[[int], None]
 def new_files(
     listed: list[MediaFile], before: set[tuple[str, str]], media: dict[str, Any]
 ) -> list[MediaFile]:
-    """Files that the take made: new ones, and where several recordings are new, those begun while it ran.
+    """Files that the clip made: new ones, and where several recordings are new, those begun while it ran.
 
-    `media` is the take's media.json: shutter times, and the camera's clock against ours. Without them the first
+    `media` is the clip's media.json: shutter times, and the camera's clock against ours. Without them the first
     new recordings are taken, as many as the shutter was opened.
     """
     new = [file for file in listed if (file.folder, file.name) not in before]
@@ -45,7 +45,7 @@ def new_files(
 
 
 def _window_local_s(media: dict[str, Any]) -> tuple[float, float] | None:
-    """Begin and end of the take by the camera's own clock, seconds since 1970 as if it were UTC."""
+    """Begin and end of the clip by the camera's own clock, seconds since 1970 as if it were UTC."""
     started, clock, anchor = (
         media.get("shutter_on"),
         (media.get("clock") or {}).get("start"),

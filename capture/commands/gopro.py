@@ -53,16 +53,16 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
 
     \b
     Example:
-      kitchensync gopro join card/GX010007.MP4 --out take.MP4 --strip-location
+      kitchensync gopro join card/GX010007.MP4 --out clip.MP4 --strip-location
     """
+    from sensors.gopro.files.clip import open_clip
     from sensors.gopro.files.join import join
-    from sensors.gopro.files.take import open_take
     from storage.redact.to_destroy import check_no_pauses_in
 
-    take = open_take(*files)
-    for chapter in take.chapters:
+    clip = open_clip(*files)
+    for chapter in clip.chapters:
         check_no_pauses_in(chapter.path)
-    paths = [chapter.path for chapter in take.chapters]
+    paths = [chapter.path for chapter in clip.chapters]
     joined = join(paths, target, strip_location=strip_location, replace=force)
     return Answer({**joined._asdict(), "path": str(joined.path)}, _show_joined)
 
@@ -98,22 +98,22 @@ def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, 
     Example:
       kitchensync gopro fetch data --pending
     """
-    from capture.camera.fetch import fetch_take, takes_in
+    from capture.camera.fetch import fetch_pending, pending_in
     from storage.shell.progress import ByteMeter
 
     known = dict(addresses)
-    chosen = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
+    chosen = [one for one in pending_in(path) if one.is_open or (proxies and not pending)]
     done = []
     with ByteMeter() as meter:
-        for take in chosen:
-            name = f"{take.recording.name}/{take.device}"
+        for one in chosen:
+            name = f"{one.recording.name}/{one.device}"
             meter.begin(name)
-            address = known.get(take.device)
-            one = fetch_take(take, address, proxies=proxies, say=meter.say, meter=meter.update)
-            if one is None:
+            address = known.get(one.device)
+            fetched = fetch_pending(one, address, proxies=proxies, say=meter.say, meter=meter.update)
+            if fetched is None:
                 meter.say(f"{name}: being recorded now, left alone")
             else:
-                done.append(one)
+                done.append(fetched)
     failed = [f"{one.recording}/{one.device}: {one.problem}" for one in done if one.problem]
     return Answer({"takes": [asdict(one) for one in done]}, _show_fetched, failed, failed=bool(failed))
 

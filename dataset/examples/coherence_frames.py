@@ -34,10 +34,10 @@ class _Group:
 
 def sharpest_frames(film: OpenFilm, examples: list[Example]) -> Iterator[tuple[Example, str, float, bytes]]:
     """Yield (example, name of a file, second of the film, JPEG) for each half second that is to be seen."""
-    rate = rate_of(film.take)
+    rate = rate_of(film.clip)
     waiting = sorted(_groups(examples, float(rate)), key=lambda group: min(group.pictures))
     open_groups: list[_Group] = []
-    for number, picture in numbered_pictures(film.take):
+    for number, picture in numbered_pictures(film.clip):
         while waiting and min(waiting[0].pictures) <= number:
             open_groups.append(waiting.pop(0))
         for group in [one for one in open_groups if max(one.pictures) < number]:
@@ -99,7 +99,7 @@ class BoundaryFrames:
 
     def look(self, film: OpenFilm, recording: str) -> Iterator[tuple[str, bytes]]:
         """Yield (name, JPEG) of all pictures of a film that may be needed."""
-        self._films[recording] = float(rate_of(film.take)), len(film.take.frame_times_s)
+        self._films[recording] = float(rate_of(film.clip)), len(film.clip.frame_times_s)
         steps = {
             tuple(self._around(row))
             for row in self._rows
@@ -108,7 +108,7 @@ class BoundaryFrames:
         wanted = {self._shown(row) for row in self._rows if row["recording"] == recording}.union(*steps)
         first = {one[0] for one in steps}
         before: dict[Picture, np.ndarray] = {}
-        for number, taken in numbered_pictures(film.take):
+        for number, taken in numbered_pictures(film.clip):
             here = recording, number
             if here not in wanted or (film.hidden is not None and film.hidden[number]):
                 continue

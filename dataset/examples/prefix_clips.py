@@ -100,19 +100,19 @@ def _to_cut(
         if film is None:
             yield None
             return
-        fps = rate_of(film.take)
+        fps = rate_of(film.clip)
         if recording in found.own:
             made = wish.small_film(found.own[recording].path)
             paths = [made] if made else []
         else:
-            paths = [chapter.path for chapter in film.take.chapters]
+            paths = [chapter.path for chapter in film.clip.chapters]
         if len(paths) == 1 and (times := times_shown(paths[0])):
             yield paths[0], fps, times
             return
         small = wish.out.with_name(f"{wish.out.name}.{recording}.part.mp4")
         small.parent.mkdir(parents=True, exist_ok=True)
         try:
-            write_small_film(film.take, small, height=HEIGHT, hidden=film.hidden)
+            write_small_film(film.clip, small, height=HEIGHT, hidden=film.hidden)
             yield small, fps, times_shown(small) or []
         finally:
             small.unlink(missing_ok=True)

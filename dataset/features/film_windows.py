@@ -15,8 +15,8 @@ from storage.exports.film import numbered_pictures, rate_of
 
 def windows_in(film: OpenFilm, window_s: int) -> int:
     """Return how many windows a film has; the last one may be shorter."""
-    pictures = len(film.take.frame_times_s)
-    return -int(-pictures // (rate_of(film.take) * window_s))
+    pictures = len(film.clip.frame_times_s)
+    return -int(-pictures // (rate_of(film.clip) * window_s))
 
 
 def film_vectors(
@@ -39,10 +39,10 @@ def film_vectors(
 
 def _windows(film: OpenFilm, extractor: Extractor, window_s: int) -> Iterator[tuple[int, UInt8]]:
     """Yield (number, pictures (n, height, width, 3)) of windows of which something is to be seen."""
-    rate = rate_of(film.take)
+    rate = rate_of(film.clip)
     held: list[UInt8] = []
     current = last_slot = -1
-    for number, picture in numbered_pictures(film.take):
+    for number, picture in numbered_pictures(film.clip):
         slot = int(number * extractor.per_second / rate)
         if (film.hidden is not None and film.hidden[number]) or slot == last_slot:
             continue

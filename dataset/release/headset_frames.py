@@ -26,7 +26,7 @@ from storage.recording import Recording, StoredStream
 from storage.timeline.device_clock import HostClock
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.take import Take
+    from sensors.gopro.files.clip import Clip
     from storage.ledger import Note
 
 
@@ -41,10 +41,10 @@ class Beside:
 
 @dataclass(frozen=True)
 class Film:
-    """A camera's film: its name, its take, and when its pictures were taken."""
+    """A camera's film: its name, its clip, and when its pictures were taken."""
 
     camera: str
-    take: Take
+    clip: Clip
     frames: FilmFrames
 
 
@@ -143,7 +143,7 @@ class HeadsetFrames:
         if film is None or film.camera not in instants.names:
             none = np.full(len(self), -1)
             return none, np.full(len(self), UNKNOWN), np.zeros(len(self), np.int64)
-        chapters = zip(film.take.first_frames, film.take.chapters, strict=True)
+        chapters = zip(film.clip.first_frames, film.clip.chapters, strict=True)
         starts = {f"{film.camera}/{chapter.path.name}": first for first, chapter in chapters}
         first = np.array([starts.get(file, -1) for file in instants.files_of(film.camera)], np.int64)
         rows = instants.file_rows_of(film.camera)

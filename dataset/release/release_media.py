@@ -120,8 +120,8 @@ class MediaWriter:
 
     def _small(self, name: str, kind: str, made: Media) -> None:
         """Write a film of constant rate, and when each of its pictures was taken."""
-        take, height = self.own.take, SMALL[name]
-        video = take.chapters[0].video
+        clip, height = self.own.clip, SMALL[name]
+        video = clip.chapters[0].video
         if video is None or (video.height < height and height > min(SMALL.values())):
             made.lacks(kind, f"the camera filmed no {height} lines")
             return
@@ -130,7 +130,7 @@ class MediaWriter:
         if self._is_missing(path, made_of_film(self.out / path), source):
             with written(self.out / path, force=self.force, ending=".mp4") as part:
                 show = partial(self.work.show, f"{self.published_id} {name}")
-                write_small_film(take, part, height=height, hidden=self.own.hidden, made_of=source, tell=show)
+                write_small_film(clip, part, height=height, hidden=self.own.hidden, made_of=source, tell=show)
         if hidden := int(self.own.hidden.sum()):
             made.holes[kind] = hidden
         made.links[kind] = path
@@ -153,23 +153,23 @@ class MediaWriter:
 
     def _original(self, kind: str, made: Media) -> None:
         """Write the camera's film, each sample byte for byte, chapters joined, without place and serial number."""
-        take = self.own.take
+        clip = self.own.clip
         if self.own.pauses:
             made.lacks(kind, "it shows what was filmed during a pause; the small films do not")
             return
         promised = promised_hashes(self.own.recording.readable, self.own.manifest)
-        for chapter in take.chapters:
+        for chapter in clip.chapters:
             stated = promised.get(f"{self.own.camera}/{chapter.path.name}")
             if stated is not None and file_sha256(chapter.path) != stated:
                 made.lacks(kind, f"{chapter.path.name} is not what was recorded; take it from a copy")
                 return
         path = f"{GOPRO.format('4k', self.published_id, '4K')}.mp4"
         place = self.out / path
-        if not place.exists() or _picture_sizes([place]) != _picture_sizes([c.path for c in take.chapters]):
+        if not place.exists() or _picture_sizes([place]) != _picture_sizes([c.path for c in clip.chapters]):
             check_output(place, force=self.force)
             with written(place, force=self.force, ending=".mp4") as part:
                 show = partial(self.work.show, f"{self.published_id} 4k")
-                paths = [chapter.path for chapter in take.chapters]
+                paths = [chapter.path for chapter in clip.chapters]
                 join(paths, part, strip_location=True, replace=True, progress=show)
         made.links[kind] = path
 
@@ -185,7 +185,7 @@ class MediaWriter:
             made.lacks(PREFIX, "the headset's clock was never compared with the capture clock")
             return
         try:
-            film = Film(self.own.camera, self.own.take, self.own.frames) if self.own.camera else None
+            film = Film(self.own.camera, self.own.clip, self.own.frames) if self.own.camera else None
             frames = HeadsetFrames(recording, headset, host, self.own.pauses, film)
             is_of_it = recording.instants.device == headset and len(frames) > 0
         except NotIndexed as error:
@@ -207,7 +207,7 @@ class MediaWriter:
         if what == "times":
             digest.update(self.own.frames.capture_ns.tobytes() + self.own.frames.bound_ns.tobytes())
         else:
-            digest.update(self.own.take.frame_times_s.tobytes())
+            digest.update(self.own.clip.frame_times_s.tobytes())
         return digest.hexdigest()
 
     def _is_missing(self, path: str, found: str, wanted: str) -> bool:

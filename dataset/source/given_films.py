@@ -21,7 +21,7 @@ from task_graphs.errors import BadGraph
 from task_graphs.formats.annotations import VIDEOS
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.take import Take
+    from sensors.gopro.files.clip import Clip
 
 FILM = GOPRO.format("360p", "{}", "360p") + ".mp4"
 TIMES = GOPRO.format("360p", "{}", "360p") + "_frames.npz"
@@ -32,7 +32,7 @@ TIMES = GOPRO.format("360p", "{}", "360p") + "_frames.npz"
 class OpenFilm:
     """A film to read, and which of its pictures are not to be seen, (n,); None where all are."""
 
-    take: Take
+    clip: Clip
     hidden: Mask | None = None
 
 
@@ -65,14 +65,14 @@ def _told(table: Path) -> FilmOf:
 @contextmanager
 def open_film(found: GivenData, recording: str) -> Iterator[OpenFilm | None]:
     """Lend the film of a recording; None where the folder of the data set does not hold it."""
+    from sensors.gopro.files.clip import Clip
     from sensors.gopro.files.media import open_media
-    from sensors.gopro.files.take import Take
 
     if recording in found.own:
         with found.open_own(recording) as own:
-            yield OpenFilm(own.take, own.hidden)
+            yield OpenFilm(own.clip, own.hidden)
     elif (film := _path(found.folder, FILM, recording)) is not None:
-        yield OpenFilm(Take([open_media(film)]))
+        yield OpenFilm(Clip([open_media(film)]))
     else:
         yield None
 

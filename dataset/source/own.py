@@ -13,20 +13,20 @@ import numpy.typing as npt
 
 from dataset.operations.reduce import State, reduce_log
 from dataset.source.entries import with_judgments
-from sensors.gopro.files.names import group_takes
+from sensors.gopro.files.names import group_clips
 from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
 from storage.events import events_of
 from storage.exports.film_frames import FilmFrames, film_frames
 from storage.manifest import Manifest
 from storage.permission import Purpose, ask
 from storage.privacy import WRITERS, Pauses, in_pauses
-from storage.reading.camera_clips import clips_of, read_media
+from storage.reading.camera_clips import clip_openings, read_media
 from storage.recording import Recording
 from storage.timeline.film_place import FilmPlace
 from task_graphs.errors import RecipeError
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.take import Take
+    from sensors.gopro.files.clip import Clip
 
 
 class NotReleasable(RecipeError):
@@ -35,7 +35,7 @@ class NotReleasable(RecipeError):
 
 @dataclass(frozen=True)
 class OwnRecording:
-    """One recording that may be released; its camera's film is `take`."""
+    """One recording that may be released; its camera's film is `clip`."""
 
     recording: Recording
     manifest: Manifest
@@ -83,14 +83,14 @@ class OwnRecording:
 
     @property
     def others(self) -> list[str]:
-        """What the published form has no place for: further takes, cameras and headsets, by name."""
+        """What the published form has no place for: further clips, cameras and headsets, by name."""
         files, devices = self.recording.gopro_files, self.recording.manifest["devices"]
-        shown = {chapter.path for chapter in self.take.chapters} if self.camera else set()
-        takes = [one.paths[0] for one in group_takes(files.get(self.camera, [])) if one.paths[0] not in shown]
+        shown = {chapter.path for chapter in self.clip.chapters} if self.camera else set()
+        clips = [one.paths[0] for one in group_clips(files.get(self.camera, [])) if one.paths[0] not in shown]
         cameras = [name for name in files if files[name] and name != self.camera]
         headsets = [name for name, device in devices.items() if device["kind"] == "hololens"]
         headsets = [name for name in headsets if name != self.recording.main_headset]
-        return [*(f"{self.camera}/{path.name}" for path in takes), *cameras, *headsets]
+        return [*(f"{self.camera}/{path.name}" for path in clips), *cameras, *headsets]
 
     @property
     def film_s(self) -> float:
@@ -98,15 +98,15 @@ class OwnRecording:
         return float(len(self.frames) / self.frames.fps)
 
     @cached_property
-    def take(self) -> Take:
+    def clip(self) -> Clip:
         """The camera's film: the clips that our shutter began, else the first one, all their chapters as one."""
-        from sensors.gopro.files.take import Take, open_take
+        from sensors.gopro.files.clip import Clip, open_clip
 
         files = self.recording.gopro_files.get(self.camera, [])
-        clips = clips_of(read_media(self.recording.path, self.camera), files)
-        begun = [(clip.opened_host_ns, clip.files) for clip in clips if clip.opened_host_ns is not None]
-        ours = [files for _, files in sorted(begun)] or [clip.files for clip in clips[:1]]
-        return Take([chapter for files in ours for chapter in open_take(*files).chapters])
+        openings = clip_openings(read_media(self.recording.path, self.camera), files)
+        begun = [(one.opened_host_ns, one.files) for one in openings if one.opened_host_ns is not None]
+        ours = [files for _, files in sorted(begun)] or [one.files for one in openings[:1]]
+        return Clip([chapter for files in ours for chapter in open_clip(*files).chapters])
 
     @property
     def errors_planned(self) -> bool:
@@ -116,7 +116,7 @@ class OwnRecording:
     @cached_property
     def frames(self) -> FilmFrames:
         """When each picture of the film was taken."""
-        return film_frames(self.recording, self.camera, self.take)
+        return film_frames(self.recording, self.camera, self.clip)
 
     @cached_property
     def accepted(self) -> AcceptedSteps | None:

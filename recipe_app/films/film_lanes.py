@@ -52,7 +52,7 @@ def motion_levels(own: OwnRecording) -> list[int]:
     count = _count(own.film_s)
     sums = np.zeros((count, 2))
     try:
-        for start_s, chapter in zip(own.take.starts_s, own.take.chapters, strict=True):
+        for start_s, chapter in zip(own.clip.starts_s, own.clip.chapters, strict=True):
             track = chapter.gyroscope()
             at = np.clip(((track.t_s + float(start_s)) / EACH_S).astype(int), 0, count - 1)
             np.add.at(sums, at, np.column_stack([np.linalg.norm(track.xyz, axis=1), np.ones(len(at))]))

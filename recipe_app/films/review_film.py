@@ -104,7 +104,7 @@ def make(recording: Path, height: int) -> None:
         film.parent.mkdir(parents=True, exist_ok=True)
         made_of = _made_of(recording)
         with written(film, force=True, ending=".mp4") as part:
-            made = write_small_film(own.take, part, height=height, hidden=own.hidden, tell=_tell)
+            made = write_small_film(own.clip, part, height=height, hidden=own.hidden, tell=_tell)
         beside = write_front_film(own, front_film_of(recording), _tell)
         facts = {
             "schema": SCHEMA,

@@ -231,5 +231,5 @@ def require_version(version: tuple[int, ...], accept: tuple[int, int, int] | str
     if seen < c.MINIMUM_VERSION:
         raise UnsupportedServer(text, "is older than 1.0.37 and speaks another wire format")
     if seen > c.MINIMUM_VERSION:
-        return f"hl2ss server version {text} is newer than 1.0.37, the tested one; watch a first take"
+        return f"hl2ss server version {text} is newer than 1.0.37, the tested one; watch a first recording"
     return None

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from sensors.array_types import UInt8
 from sensors.errors import UnreadableMedia
+from sensors.gopro.files.clip import Clip
 from sensors.gopro.files.media import GoProMedia
-from sensors.gopro.files.take import Take
 
 if TYPE_CHECKING:
     import av
@@ -105,13 +105,13 @@ class SmallFilm:
     missing: tuple[int, ...] = ()
 
 
-def rate_of(take: Take) -> Fraction:
-    """Return pictures a second of a take, exact: what its most common step says. Raises UnreadableMedia."""
-    return 1 / take.chapters[0].frame_period
+def rate_of(clip: Clip) -> Fraction:
+    """Return pictures a second of a clip, exact: what its most common step says. Raises UnreadableMedia."""
+    return 1 / clip.chapters[0].frame_period
 
 
 def write_small_film(
-    take: Take,
+    clip: Clip,
     out: Path,
     *,
     height: int,
@@ -119,23 +119,23 @@ def write_small_film(
     made_of: str = "",
     tell: Progress | None = None,
 ) -> SmallFilm:
-    """Write all pictures of a take at a constant rate, with a key picture each second, sound kept.
+    """Write all pictures of a clip at a constant rate, with a key picture each second, sound kept.
 
-    Picture k is picture k of the take, shown at k / fps; one that does not decode is black and named in `missing`.
+    Picture k is picture k of the clip, shown at k / fps; one that does not decode is black and named in `missing`.
     Those `hidden` (n,) are black and without sound.
     `out` ends in `.mp4`: give the part of an output. Raises OSError,
     UnreadableMedia.
     """
-    video = take.chapters[0].video
+    video = clip.chapters[0].video
     if video is None:
-        raise UnreadableMedia(take.path, "it has no pictures")
-    fps, total = rate_of(take), len(take.frame_times_s)
+        raise UnreadableMedia(clip.path, "it has no pictures")
+    fps, total = rate_of(clip), len(clip.frame_times_s)
     wide, height = 2 * round(video.width * height / video.height / 2), height // 2 * 2
     missing: list[int] = []
     with FilmWriter(out, 1 / fps, key_every=max(1, round(fps)), made_of=made_of) as film:
         film.open(wide, height)
-        sound = _SoundCopy(film.film, take, np.zeros(total, bool) if hidden is None else hidden, fps)
-        for number, picture in numbered_pictures(take):
+        sound = _SoundCopy(film.film, clip, np.zeros(total, bool) if hidden is None else hidden, fps)
+        for number, picture in numbered_pictures(clip):
             for lost in range(film.pictures, number):
                 film.write(black(wide, height), lost)
                 missing.append(lost)
@@ -174,9 +174,9 @@ def black(width: int, height: int) -> av.VideoFrame:
     return av.VideoFrame.from_ndarray(planes, format="yuv420p")
 
 
-def numbered_pictures(take: Take) -> Iterator[tuple[int, av.VideoFrame]]:
-    """Yield (number in the take, picture) of all that decode, numbers rising: by their stamps, not by counting."""
-    for first, chapter in zip(take.first_frames, take.chapters, strict=True):
+def numbered_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:
+    """Yield (number in the clip, picture) of all that decode, numbers rising: by their stamps, not by counting."""
+    for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
         numbers = {int(pts): first + k for k, pts in enumerate(chapter.frame_pts)}
         last = first - 1
         for picture in _pictures(chapter):
@@ -207,10 +207,10 @@ class _SoundCopy:
     """
 
     def __init__(
-        self, film: av.container.OutputContainer, take: Take, hidden: npt.NDArray[np.bool_], fps: Fraction
+        self, film: av.container.OutputContainer, clip: Clip, hidden: npt.NDArray[np.bool_], fps: Fraction
     ) -> None:
-        self._film, self._take, self._hidden, self._fps = film, take, hidden, fps
-        with take.chapters[0].container() as source:
+        self._film, self._take, self._hidden, self._fps = film, clip, hidden, fps
+        with clip.chapters[0].container() as source:
             found = source.streams.audio
             self._stream: Any = film.add_stream_from_template(found[0]) if found else None
         self._packets = self._all() if self._stream is not None else iter(())

@@ -22,7 +22,7 @@ from storage.reading.alignments import film_clocks
 from storage.timeline.film_place import FilmPlace
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.take import Take
+    from sensors.gopro.files.clip import Clip
     from storage.recording import Recording
 
 EVENT_PLACES = Path("sync") / "events.json"
@@ -32,7 +32,7 @@ HOLE_NS = 500_000_000
 
 @dataclass(frozen=True)
 class FilmFrames:
-    """All pictures of a take: `capture_ns` (n,) int64 or UNKNOWN, `bound_ns` (n,); `why` some are not known."""
+    """All pictures of a clip: `capture_ns` (n,) int64 or UNKNOWN, `bound_ns` (n,); `why` some are not known."""
 
     fps: Fraction
     capture_ns: Int64
@@ -101,13 +101,13 @@ class FilmFrames:
         return np.maximum.accumulate(self.capture_ns[self._known])
 
 
-def film_frames(recording: Recording, camera: str, take: Take) -> FilmFrames:
-    """Say of each picture of a take when it was taken, chapter by chapter, as `sync` aligned them."""
-    total = len(take.frame_times_s)
+def film_frames(recording: Recording, camera: str, clip: Clip) -> FilmFrames:
+    """Say of each picture of a clip when it was taken, chapter by chapter, as `sync` aligned them."""
+    total = len(clip.frame_times_s)
     capture_ns, bound_ns = np.full(total, UNKNOWN), np.zeros(total, np.int64)
     clocks, why = film_clocks(recording.path, recording.readable)
     by_file = {clock.file: clock for clock in clocks}
-    for first, chapter in zip(take.first_frames, take.chapters, strict=True):
+    for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
         clock = by_file.get(chapter.path)
         host = recording.device_clock(clock.headset) if clock is not None else None
         bound_s = clock.bound_s(chapter.frame_times_s) if clock is not None else None
@@ -116,25 +116,25 @@ def film_frames(recording: Recording, camera: str, take: Take) -> FilmFrames:
             capture_ns[here] = host.to_host_ns(clock.taken_at(chapter.frame_times_s))
             bound_ns[here] = host.bound_ns + np.rint(bound_s * 1e9).astype(np.int64)
     if not clocks and not recording.main_headset:
-        return _by_events(recording, camera, take) or FilmFrames(
-            rate_of(take),
+        return _by_events(recording, camera, clip) or FilmFrames(
+            rate_of(clip),
             capture_ns,
             bound_ns,
             "no headset was there, and the start of the film is not known",
         )
-    return FilmFrames(rate_of(take), capture_ns, bound_ns, "; ".join(why))
+    return FilmFrames(rate_of(clip), capture_ns, bound_ns, "; ".join(why))
 
 
-def _by_events(recording: Recording, camera: str, take: Take) -> FilmFrames | None:
+def _by_events(recording: Recording, camera: str, clip: Clip) -> FilmFrames | None:
     """Without a headset: by where `sync` placed an event after the shutter; None where it placed none."""
-    starts = {f"{camera}/{c.path.name}": s for c, s in zip(take.chapters, take.starts_s, strict=True)}
+    starts = {f"{camera}/{c.path.name}": s for c, s in zip(clip.chapters, clip.starts_s, strict=True)}
     for host_ns, place in _placed(recording.path, f"{camera}/video"):
         if place["frame"] is not None and place.get("file") in starts:
             shown_ns = host_ns + round(place["dt_ms"] * 1e6)
             start_ns = shown_ns - round((place["media_s"] + float(starts[place["file"]])) * 1e9)
-            capture_ns = start_ns + np.rint(take.frame_times_s * 1e9).astype(np.int64)
+            capture_ns = start_ns + np.rint(clip.frame_times_s * 1e9).astype(np.int64)
             bound_ns = np.full(len(capture_ns), round(place["uncertainty_ms"] * 1e6))
-            return FilmFrames(rate_of(take), capture_ns, bound_ns)
+            return FilmFrames(rate_of(clip), capture_ns, bound_ns)
     return None
 
 

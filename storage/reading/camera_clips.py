@@ -18,7 +18,7 @@ CLOCK_AGREES_S = 30.0
 
 
 @dataclass(frozen=True)
-class Clip:
+class ClipOpening:
     """The chapters of one clip, in order."""
 
     files: tuple[Path, ...]
@@ -45,7 +45,7 @@ def read_media(recording: Path, camera: str) -> dict[str, Any]:
     return media if isinstance(media, dict) else {}
 
 
-def clips_of(media: dict[str, Any], files: Iterable[Path]) -> list[Clip]:
+def clip_openings(media: dict[str, Any], files: Iterable[Path]) -> list[ClipOpening]:
     """Group the files of one camera by clip and say when the shutter opened for each.
 
     Where it opened several times the camera's own clock tells the clips apart; without it they count in order, but
@@ -57,7 +57,7 @@ def clips_of(media: dict[str, Any], files: Iterable[Path]) -> list[Clip]:
     if chosen is None:
         whole = openings if len(groups) >= len(openings) else []
         chosen = [whole[k] if k < len(whole) else None for k in range(len(groups))]
-    return [Clip(group, opened) for group, opened in zip(groups, chosen, strict=True)]
+    return [ClipOpening(group, opened) for group, opened in zip(groups, chosen, strict=True)]
 
 
 def in_order(files: Iterable[Path]) -> list[Path]:

@@ -1,6 +1,6 @@
 """The streams of a GoPro in a recording: `gopro/video`, `audio`, `gyroscope`, `accelerometer`, on media time.
 
-Media time is seconds from the first picture of a take, all its chapters together; `sync` maps it to the headset's.
+Media time is seconds from the first picture of a clip, all its chapters together; `sync` maps it to the headset's.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sensors.gopro.files.clip import Clip, open_clip
 from sensors.gopro.files.media import open_media
-from sensors.gopro.files.names import group_takes
-from sensors.gopro.files.take import Take, open_take
+from sensors.gopro.files.names import group_clips
 from storage.errors import UnknownStream
 from storage.reading.kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.take import TakePictures
+    from sensors.gopro.files.clip import ClipPictures
     from sensors.gopro.files.telemetry import ImuTrack
 
 
@@ -37,16 +37,16 @@ class SoundBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class CameraStream:
-    """One stream of one take of a camera."""
+    """One stream of one clip of a camera."""
 
     name: str
-    take: Take
+    clip: Clip
 
     @property
     def t_s(self) -> npt.NDArray[np.float64]:
         """Media seconds of every picture or inertial sample, (n,)."""
         if self._kind.reader == "pictures":
-            return self.take.frame_times_s
+            return self.clip.frame_times_s
         if self._kind.reader == "sound":
             return np.array([block.t_s for block in self.sound()])
         return self.imu().t_s
@@ -59,12 +59,12 @@ class CameraStream:
         """Read the inertial samples: rad/s or m/s^2, X left, Y out of the screen, Z up. Raises NotOfThisKind."""
         check_kind(self.name, "imu", CAMERA)
         assert self._kind.imu is not None, "it is of this kind"
-        return self._kind.imu(self.take)
+        return self._kind.imu(self.clip)
 
-    def pictures(self) -> TakePictures:
+    def pictures(self) -> ClipPictures:
         """Open the pictures for access by time or number (a context manager). Raises NotOfThisKind."""
         check_kind(self.name, "pictures", CAMERA)
-        return self.take.pictures()
+        return self.clip.pictures()
 
     def sound(self) -> Iterator[SoundBlock]:
         """Decode the sound lazily, chapter by chapter; they follow one another by the sound's own length.
@@ -76,7 +76,7 @@ class CameraStream:
 
     def _sound(self) -> Iterator[SoundBlock]:
         begin = Fraction(0)
-        for chapter in self.take.chapters:
+        for chapter in self.clip.chapters:
             length = Fraction(0)
             with chapter.container() as container:
                 for frame in container.decode(audio=0) if container.streams.audio else ():
@@ -86,28 +86,28 @@ class CameraStream:
             begin += length
 
 
-class PlaceInTake(NamedTuple):
-    """Where a camera's file stands in the streams of its takes."""
+class PlaceInClip(NamedTuple):
+    """Where a camera's file stands in the streams of its clips."""
 
-    take: int | None
-    "Number of the take; None for a file that no camera named: no take holds it."
+    clip: int | None
+    "Number of the clip; None for a file that no camera named: no clip holds it."
     first_picture: int
-    "Number in the take of its first picture."
+    "Number in the clip of its first picture."
 
 
-def place_in_take(files: Iterable[Path], path: Path) -> PlaceInTake:
+def place_in_clip(files: Iterable[Path], path: Path) -> PlaceInClip:
     """Find a file among those of its camera. Raises SensorError where a chapter before it cannot be counted."""
-    for number, take in enumerate(group_takes(files)):
-        if path in take.paths:
-            before = take.paths[: take.paths.index(path)]
-            return PlaceInTake(number, sum(len(open_media(chapter).frame_pts) for chapter in before))
-    return PlaceInTake(None, 0)
+    for number, clip in enumerate(group_clips(files)):
+        if path in clip.paths:
+            before = clip.paths[: clip.paths.index(path)]
+            return PlaceInClip(number, sum(len(open_media(chapter).frame_pts) for chapter in before))
+    return PlaceInClip(None, 0)
 
 
-def camera_stream(files: Mapping[str, list[Path]], name: str, take: int) -> CameraStream:
-    """Return one stream of one take; raises UnknownStream."""
+def camera_stream(files: Mapping[str, list[Path]], name: str, clip: int) -> CameraStream:
+    """Return one stream of one clip; raises UnknownStream."""
     device, _, kind = name.rpartition("/")
-    groups = group_takes(files.get(device, []))
-    if kind not in CAMERA_STREAMS or not 0 <= take < len(groups):
+    groups = group_clips(files.get(device, []))
+    if kind not in CAMERA_STREAMS or not 0 <= clip < len(groups):
         raise UnknownStream(name, [f"{known}/{kind}" for known in files for kind in CAMERA_STREAMS])
-    return CameraStream(name, open_take(*groups[take].paths))
+    return CameraStream(name, open_clip(*groups[clip].paths))

@@ -16,7 +16,7 @@ from sensors.errors import SensorError
 from storage.errors import FilesFreed, StorageError, pass_on_trouble
 
 if TYPE_CHECKING:
-    from storage.reading.cameras import PlaceInTake
+    from storage.reading.cameras import PlaceInClip
 
 TICKS_PER_S = 10_000_000
 INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"
@@ -34,7 +34,7 @@ class Instant:
     """One row of the index.
 
     `rows`: sample of each stream, by its short name, absent where none is near; `dt_us` how much later it was taken;
-    for cameras a row counts through the chapters of its take, as `recording.camera("gopro/video", takes["gopro"])`
+    for cameras a row counts through the chapters of its clip, as `recording.camera("gopro/video", clips["gopro"])`
     does, and is absent too where a chapter before is damaged or not here; `files`: the file that shows it, and
     `file_rows` its number in that file; `slices`: half-open sample ranges until the next master frame; `poses`:
     (position_m (3,), rotation w x y z (4,)), absent where unknown; `worlds`: the world frame of each pose, counted
@@ -45,7 +45,7 @@ class Instant:
     ticks: int
     rows: dict[str, int] = field(default_factory=dict)
     dt_us: dict[str, int] = field(default_factory=dict)
-    takes: dict[str, int] = field(default_factory=dict)
+    clips: dict[str, int] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     file_rows: dict[str, int] = field(default_factory=dict)
     slices: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -61,15 +61,15 @@ class Instants:
         path: Path,
         recording_id: str,
         streams: Sequence[str],
-        place_in_take: Callable[[str], PlaceInTake],
+        place_in_clip: Callable[[str], PlaceInClip],
     ) -> None:
         """Nothing is read before it is asked for; `streams` are the full names of the recording's streams.
 
         `place_in_take` finds a camera's file among those of its camera, or raises FilesFreed, SensorError.
         """
         self._path, self._id, self._streams = path, recording_id, streams
-        self._place_in_take = place_in_take
-        self._places: dict[str, PlaceInTake | None] = {}
+        self._place_in_clip = place_in_clip
+        self._places: dict[str, PlaceInClip | None] = {}
 
     def _table(self, path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         import pyarrow.parquet as pq
@@ -195,13 +195,13 @@ class Instants:
         place = self._place_of(file)
         if place is not None:
             found.rows[name] = place.first_picture + row
-            if place.take is not None:
-                found.takes[name] = place.take
+            if place.clip is not None:
+                found.clips[name] = place.clip
 
-    def _place_of(self, file: str) -> PlaceInTake | None:
+    def _place_of(self, file: str) -> PlaceInClip | None:
         if file not in self._places:
             try:
-                self._places[file] = self._place_in_take(file)
+                self._places[file] = self._place_in_clip(file)
             except (SensorError, FilesFreed) as error:
                 pass_on_trouble(error)
                 self._places[file] = None

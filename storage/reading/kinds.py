@@ -11,7 +11,7 @@ from storage.errors import NotOfThisKind
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.take import Take
+    from sensors.gopro.files.clip import Clip
     from sensors.gopro.files.telemetry import ImuTrack
 
 HEADSET = {
@@ -21,11 +21,11 @@ HEADSET = {
 
 
 class CameraStreamKind(NamedTuple):
-    """One stream of a GoPro's take."""
+    """One stream of a GoPro's clip."""
 
     name: str
     reader: str
-    imu: Callable[[Take], ImuTrack] | None = None
+    imu: Callable[[Clip], ImuTrack] | None = None
     "Reads its inertial samples."
 
 
@@ -34,8 +34,8 @@ CAMERA_STREAMS = {
     for kind in (
         CameraStreamKind("video", "pictures"),
         CameraStreamKind("audio", "sound"),
-        CameraStreamKind("gyroscope", "imu", lambda take: take.gyroscope()),
-        CameraStreamKind("accelerometer", "imu", lambda take: take.accelerometer()),
+        CameraStreamKind("gyroscope", "imu", lambda clip: clip.gyroscope()),
+        CameraStreamKind("accelerometer", "imu", lambda clip: clip.accelerometer()),
     )
 }
 CAMERA = {

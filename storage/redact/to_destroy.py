@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.files_on_disk import file_sha256
-from sensors.gopro.files.take import open_take
+from sensors.gopro.files.clip import open_clip
 from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
 from sensors.stream import record_of
 from storage.chunks.chunk import chunk_paths, is_archive
@@ -79,7 +79,7 @@ def _tombstone(number: int, size: int, sha256: str, index: npt.NDArray[np.void])
 def _check_placed(recording: Recording) -> None:
     for camera in recording.gopro_files:
         for paths in takes_of(recording, camera):
-            frames = film_times(recording, camera, open_take(*paths))
+            frames = film_times(recording, camera, open_clip(*paths))
             if (frames.capture_ns == UNKNOWN).any():
                 raise NotRedactable(
                     recording.path,

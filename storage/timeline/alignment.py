@@ -106,7 +106,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class ChapterPlace:
-    """Where in a take of several files this one begins, s of take time."""
+    """Where in a clip of several files this one begins, s of clip time."""
 
     start_s: float
     files: tuple[str, ...]

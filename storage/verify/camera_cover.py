@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from storage.reading.camera_clips import clips_of, moment, read_media
+from storage.reading.camera_clips import clip_openings, moment, read_media
 from storage.verify import thresholds as limits
 from storage.verify.coverage import Span, without
 from storage.verify.findings import FAIL, WARN, Findings
@@ -60,14 +60,14 @@ def camera_cover(
     for entry in media.get("files", []):
         _download(device, entry, findings)
     filmed, at_s = [], start_s
-    for clip in clips_of(
+    for opening in clip_openings(
         media, [recording / device / str(entry["file"]) for entry in media.get("files", [])]
     ):
-        lengths = [_seconds(file) for file in clip.files]
+        lengths = [_seconds(file) for file in opening.files]
         if None in lengths:
             findings.add(WARN, f"{device}: a film of it does not open, so nobody can tell what it covers")
             return {device: CameraCover(asked, [], is_known=False)}
-        begin_s = session.seconds(clip.opened_host_ns) if clip.opened_host_ns is not None else at_s
+        begin_s = session.seconds(opening.opened_host_ns) if opening.opened_host_ns is not None else at_s
         at_s = begin_s + sum(length for length in lengths if length is not None)
         filmed.append((begin_s, at_s))
     found = CameraCover(asked, [hole for hole in without([asked], filmed) if hole[1] - hole[0] > NEAR_S])

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.gopro.files.names import group_takes
+from sensors.gopro.files.names import group_clips
 from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
 from storage.errors import StorageError
 from storage.recording import Recording, StoredStream, open_recording
@@ -100,18 +100,18 @@ def _parts(count: int, most: int | None) -> list[tuple[int, int]]:
 
 
 def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any]:
-    from sensors.gopro.files.take import open_take
+    from sensors.gopro.files.clip import open_clip
     from storage.reading.cameras import CameraStream
 
-    takes = [open_take(*group.paths) for group in group_takes(opened.gopro_files[device])]
-    sound = chain.from_iterable(CameraStream(f"{device}/audio", take).sound() for take in takes)
+    clips = [open_clip(*group.paths) for group in group_clips(opened.gopro_files[device])]
+    sound = chain.from_iterable(CameraStream(f"{device}/audio", clip).sound() for clip in clips)
     facts = _heard(device, ((block.samples, block.rate_hz) for block in sound), findings)
     asked, bad = 0, 0
-    for take in takes:
-        count = len(take.frame_times_s)
+    for clip in clips:
+        count = len(clip.frame_times_s)
         numbers = np.unique(np.linspace(0, count - 1, CAMERA_PICTURES).astype(int)).tolist() if count else []
         asked += len(numbers)
-        with take.pictures() as pictures:
+        with clip.pictures() as pictures:
             for number in numbers:
                 try:
                     pictures.number(number, width=64)

@@ -27,7 +27,7 @@ def of_chapter(
     *,
     joints_s: tuple[float, ...] = (),
 ) -> PairAlignment:
-    """The alignment of a take as that of the chapter at [start_s, start_s + seconds) of it.
+    """The alignment of a clip as that of the chapter at [start_s, start_s + seconds) of it.
 
     `joints_s` are take times at which a chapter is missing: a jump near one belongs to it, exactly. The errors are
     those at the chapter's start, middle and end; a chapter outside of what was compared says so.

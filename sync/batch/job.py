@@ -20,7 +20,7 @@ from sync.align.chapters import heard_moved, of_chapter, prior_moved
 from sync.align.headset_gyro import HEAD_POSE
 from sync.align.pair_alignment import PairAlignment, by_clocks, by_sound
 from sync.answers import plain
-from sync.recording.cameras import CameraFile, CameraTake
+from sync.recording.cameras import CameraClip, CameraFile
 from sync.recording.compare import Compared, compare
 from sync.recording.latency_store import stored_latency
 from sync.recording.session import Headset, Session, open_session
@@ -65,7 +65,7 @@ def _synchronized(recording: Recording, master: str | None, folder: Path) -> dic
     pairs: list[Alignment] = []
     if not _is_alone(session):
         pairs = [_bridged(session, headset) for headset in session.headsets if headset is not session.main]
-        pairs += [pair for take in session.takes for pair in _align_take(session, take)]
+        pairs += [pair for clip in session.clips for pair in _align_clip(session, clip)]
         pairs += _missing_cameras(session)
     status = next((s for s in ORDER if any(pair.status == s for pair in pairs)), NOTHING)
     answer: dict[str, Any] = {"recording": recording.id, "status": status, "path": str(recording.path)}
@@ -86,16 +86,16 @@ def _is_alone(session: Session) -> bool:
 
 def _was_compared(session: Session) -> bool:
     """Tell whether there was another device's data to compare; a lost film takes nothing from the headset."""
-    return len(session.headsets) > 1 or any(take.readable for take in session.takes)
+    return len(session.headsets) > 1 or any(clip.readable for clip in session.clips)
 
 
 def _left_out(session: Session, *, is_lost: bool) -> list[str]:
-    """Name the films that no index can hold: unreadable ones and, without a headset, other takes than the first."""
+    """Name the films that no index can hold: unreadable ones and, without a headset, other clips than the first."""
     told = [file.problem for file in session.cameras if file.problem and not file.has_frames]
     if session.main is None:
-        others = [take for take in session.takes if take.readable][1:]
-        names = [file.path.name for take in others for file in take.files]
-        told += [f"{name} is a take of its own: the index holds the first take alone" for name in names]
+        others = [clip for clip in session.clips if clip.readable][1:]
+        names = [file.path.name for clip in others for file in clip.files]
+        told += [f"{name} is a clip of its own: the index holds the first clip alone" for name in names]
         return told
     if is_lost:
         told.append("no film can be read: the index holds the headset alone")
@@ -119,23 +119,23 @@ def _last_ticks(headset: Headset) -> int:
     return max((int(stream.index["device_ticks"].max()) for _, stream in headset.streams), default=0)
 
 
-def _align_take(session: Session, take: CameraTake) -> list[Alignment]:
-    """Compare a take once, then say it chapter by chapter: write their files, return their alignments."""
-    compared = compare(session, take) if take.readable else None
+def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
+    """Compare a clip once, then say it chapter by chapter: write their files, return their alignments."""
+    compared = compare(session, clip) if clip.readable else None
     answers = []
-    for file in take.files:
-        body, plots = _of_file(session, take, file, compared)
+    for file in clip.files:
+        body, plots = _of_file(session, clip, file, compared)
         body = _with_picture_latency(session, file, body)
         master = compared.headset.name if compared else session.main.name if session.main else "none"
         answer = replace(
             body,
             source=file.source,
             master=f"{master}/{GYROSCOPE}",
-            warnings=(*body.warnings, *take.warnings),
+            warnings=(*body.warnings, *clip.warnings),
             other_headsets=compared.others if compared is not None else (),
         )
-        if len(take.files) > 1:
-            place = ChapterPlace(file.start_s, tuple(one.path.name for one in take.files))
+        if len(clip.files) > 1:
+            place = ChapterPlace(file.start_s, tuple(one.path.name for one in clip.files))
             answer = replace(answer, chapter=place)
         _write(session, answer, plots)
         answers.append(answer)
@@ -167,10 +167,10 @@ def _with_picture_latency(session: Session, file: CameraFile, answer: Alignment)
 
 
 def _of_file(
-    session: Session, take: CameraTake, file: CameraFile, compared: Compared | None
+    session: Session, clip: CameraClip, file: CameraFile, compared: Compared | None
 ) -> tuple[Alignment, dict[str, Any]]:
     """The alignment of one file, and what its plot draws."""
-    inputs = _inputs(session, take, compared.headset if compared else None)
+    inputs = _inputs(session, clip, compared.headset if compared else None)
     if not file.has_frames:
         return refused(file.problem, inputs=inputs), {}
     if compared is None:
@@ -203,25 +203,25 @@ def _of_file(
 
 
 def _of_chapter(file: CameraFile, compared: Compared) -> PairAlignment:
-    """The answer for a take that is one file is the file's; else the chapter's part of it."""
-    found, take, gyro = compared.found, compared.take, compared.headset.gyro
+    """The answer for a clip that is one file is the file's; else the chapter's part of it."""
+    found, clip, gyro = compared.found, compared.clip, compared.headset.gyro
     assert found is not None
     assert gyro is not None
-    if len(take.readable) == 1:
+    if len(clip.readable) == 1:
         return found
-    joints = tuple(one.start_s for one in take.readable if one.is_loose)
+    joints = tuple(one.start_s for one in clip.readable if one.is_loose)
     seconds = float(file.frame_times_s[-1])
     return of_chapter(found, gyro, file.start_s, seconds, joints_s=joints)
 
 
-def _said_of(take: ClockEvidence, start_s: float) -> ClockEvidence:
-    """What the clocks said of the take, as said of a chapter's first picture."""
+def _said_of(clip: ClockEvidence, start_s: float) -> ClockEvidence:
+    """What the clocks said of the clip, as said of a chapter's first picture."""
 
     def later(prior_s: float | None) -> float | None:
         return prior_s + start_s if prior_s is not None else None
 
-    told = tuple(replace(one, prior_s=later(one.prior_s)) for one in take.statements or ())
-    return replace(take, prior_s=later(take.prior_s), statements=told)
+    told = tuple(replace(one, prior_s=later(one.prior_s)) for one in clip.statements or ())
+    return replace(clip, prior_s=later(clip.prior_s), statements=told)
 
 
 def _told_by_motion(
@@ -243,7 +243,7 @@ def _told_by_motion(
         epoch_ticks=gyro.epoch_ticks,
         last_t_s=file.last_gyro_s,
         headset=gyro.repair.report() | ({"stamp": HEAD_POSE} if by_pose else {}),
-        camera=compared.take.gyro_report,
+        camera=compared.clip.gyro_report,
         inputs=inputs,
         clocks=clocks,
     )
@@ -255,10 +255,10 @@ def _place(session: Session, file: CameraFile, clock_map: ClockMap, headset: Hea
     session.rides_with[file.source] = headset
 
 
-def _inputs(session: Session, take: CameraTake, headset: Headset | None) -> list[Input]:
-    """What the answer rests on: the headset's gyroscope, and all files of the take."""
+def _inputs(session: Session, clip: CameraClip, headset: Headset | None) -> list[Input]:
+    """What the answer rests on: the headset's gyroscope, and all files of the clip."""
     known = session.recording.manifest.get("files") or {}
-    inputs = [Input(file.relative, (known.get(file.relative) or {}).get("sha256")) for file in take.files]
+    inputs = [Input(file.relative, (known.get(file.relative) or {}).get("sha256")) for file in clip.files]
     if headset is not None and GYROSCOPE in headset.inertial:
         digest = headset.inertial[GYROSCOPE].sha256
         inputs.insert(0, Input(f"{headset.name}/{GYROSCOPE}", digest))

@@ -1,4 +1,4 @@
-"""Copy proposed takes into their recordings, verified, with media.json and manifest kept true."""
+"""Copy proposed clips into their recordings, verified, with media.json and manifest kept true."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from storage.names import MEDIA
 from sync.cards.match import Proposal
 
 
-def import_take(proposal: Proposal, meter: Callable[[int, int], None] = lambda _, __: None) -> list[str]:
-    """Copy all chapters of a take; return their names. Raises DownloadFailed, StorageError.
+def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _, __: None) -> list[str]:
+    """Copy all chapters of a clip; return their names. Raises DownloadFailed, StorageError.
 
     `meter` hears of the bytes copied so far, and of how many it will be.
     """
@@ -27,9 +27,9 @@ def import_take(proposal: Proposal, meter: Callable[[int, int], None] = lambda _
     media = _media(folder, proposal)
     entries: list[dict[str, Any]] = media.setdefault("files", [])
     names: list[str] = []
-    sizes = [path.stat().st_size for path in proposal.take.paths]
-    stored = _stored_names(folder, entries, proposal.take.paths)
-    for number, (path, name) in enumerate(zip(proposal.take.paths, stored, strict=True)):
+    sizes = [path.stat().st_size for path in proposal.clip.paths]
+    stored = _stored_names(folder, entries, proposal.clip.paths)
+    for number, (path, name) in enumerate(zip(proposal.clip.paths, stored, strict=True)):
         shown = partial(_shown, meter, sum(sizes[:number]), sum(sizes))
         digest = copy_verified(path, folder / name, shown)
         entry = {
@@ -37,7 +37,7 @@ def import_take(proposal: Proposal, meter: Callable[[int, int], None] = lambda _
             "folder": path.parent.name,
             "bytes": path.stat().st_size,
             "sha256": digest,
-            "created_s": proposal.take.started_s,
+            "created_s": proposal.clip.started_s,
         }
         entry |= {"stored_bytes": entry["bytes"], "imported": True}
         entry |= {"card_file": path.name} if name != path.name else {}
@@ -84,7 +84,7 @@ def _media(folder: Path, proposal: Proposal) -> dict[str, Any]:
         "shutter_off": None,
         "problem": "",
     }
-    return empty | {"serial": proposal.take.serial, "files": []}
+    return empty | {"serial": proposal.clip.serial, "files": []}
 
 
 def _arm(proposal: Proposal) -> None:
@@ -92,5 +92,5 @@ def _arm(proposal: Proposal) -> None:
     assert proposal.recording is not None
     with edit_manifest(proposal.recording) as manifest:
         device = manifest.setdefault("devices", {}).setdefault(proposal.device, {"kind": "gopro"})
-        device.setdefault("serial", proposal.take.serial)
-        device.setdefault("model", proposal.take.model)
+        device.setdefault("serial", proposal.clip.serial)
+        device.setdefault("model", proposal.clip.model)

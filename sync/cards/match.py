@@ -1,4 +1,4 @@
-"""Which recording a take on a card belongs to: by the camera's serial number, by the clock, then by the motion."""
+"""Which recording a clip on a card belongs to: by the camera's serial number, by the clock, then by the motion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from sensors.gopro.files.card import CardTake
+from sensors.gopro.files.card import CardClip
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
@@ -23,21 +23,21 @@ from sync.recording.headset import gyroscope
 NEAR_S = 90.0
 """A camera's clock may be so wrong and still be believed."""
 LEAST_OVERLAP = 0.5
-"""Share of the shorter of take and recording that must lie in both."""
+"""Share of the shorter of clip and recording that must lie in both."""
 ALIGNED = ("aligned", "check")
 BEST_FIRST = (*ALIGNED, "not_aligned")
 
 
 @dataclass
 class CandidateRecording:
-    """One recording that a take could belong to."""
+    """One recording that a clip could belong to."""
 
     path: Path
     manifest: dict[str, Any]
     device: str
     "The camera's name in it."
     away_s: float | None = None
-    "Take's start by the camera's clock, minus the recording's start; whole zones left out. None: nothing tells."
+    "Clip's start by the camera's clock, minus the recording's start; whole zones left out. None: nothing tells."
 
     @property
     def id(self) -> str:
@@ -47,9 +47,9 @@ class CandidateRecording:
 
 @dataclass
 class Proposal:
-    """What is to be done with one take, and why."""
+    """What is to be done with one clip, and why."""
 
-    take: CardTake
+    clip: CardClip
     recording: Path | None = None
     device: str = ""
     evidence: list[str] = field(default_factory=list)
@@ -58,8 +58,8 @@ class Proposal:
     def as_dict(self) -> dict[str, Any]:
         """Return it for `--json`."""
         return {
-            "files": [str(path) for path in self.take.paths],
-            "serial": self.take.serial,
+            "files": [str(path) for path in self.clip.paths],
+            "serial": self.clip.serial,
             "recording": str(self.recording) if self.recording else None,
             "device": self.device,
             "evidence": self.evidence,
@@ -79,30 +79,30 @@ def recordings_below(root: Path) -> tuple[list[Path], list[str]]:
     return readable, problems
 
 
-def propose(takes: list[CardTake], recordings: list[Path], *, chosen: bool = False) -> list[Proposal]:
-    """Find the recording of each take; `chosen` = the user named the one recording, only contradictions count."""
+def propose(clips: list[CardClip], recordings: list[Path], *, chosen: bool = False) -> list[Proposal]:
+    """Find the recording of each clip; `chosen` = the user named the one recording, only contradictions count."""
     known = []
     for path in recordings:
         try:
             known.append((path, read_manifest(path)))
         except StorageError:
             continue  # `verify` names it; nothing can be imported there
-    proposals = [_propose(take, known, chosen=chosen) for take in takes]
+    proposals = [_propose(clip, known, chosen=chosen) for clip in clips]
     _keep_cameras_apart(proposals)
     return proposals
 
 
-def _propose(take: CardTake, known: list[tuple[Path, dict[str, Any]]], *, chosen: bool) -> Proposal:
-    proposal = Proposal(take)
-    same = [one for path, manifest in known if (one := _by_serial(take, path, manifest)) is not None]
+def _propose(clip: CardClip, known: list[tuple[Path, dict[str, Any]]], *, chosen: bool) -> Proposal:
+    proposal = Proposal(clip)
+    same = [one for path, manifest in known if (one := _by_serial(clip, path, manifest)) is not None]
     if not same:
-        proposal.problem = f"no recording was made with camera {take.serial or 'of unknown serial number'}"
+        proposal.problem = f"no recording was made with camera {clip.serial or 'of unknown serial number'}"
         return proposal
-    if take.serial:
-        proposal.evidence.append(f"serial number {take.serial}")
-    timely = [one for one in same if _in_time(take, one) or chosen]
+    if clip.serial:
+        proposal.evidence.append(f"serial number {clip.serial}")
+    timely = [one for one in same if _in_time(clip, one) or chosen]
     for one in sorted(timely, key=lambda one: abs(one.away_s or 0.0)):
-        verdict = _by_motion(take, one)
+        verdict = _by_motion(clip, one)
         if verdict in ALIGNED or (verdict is None and len(timely) == 1):
             _accept(proposal, one, verdict)
             return proposal
@@ -111,7 +111,7 @@ def _propose(take: CardTake, known: list[tuple[Path, dict[str, Any]]], *, chosen
         proposal.problem = f"the clock says {names}, the motion does not fit"
         return proposal
     for one in same:  # a camera whose clock was never set
-        if _by_motion(take, one) == "aligned":
+        if _by_motion(clip, one) == "aligned":
             _accept(proposal, one, "aligned")
             return proposal
     proposal.problem = "no recording of this camera was made at that time"
@@ -119,13 +119,13 @@ def _propose(take: CardTake, known: list[tuple[Path, dict[str, Any]]], *, chosen
 
 
 def _keep_cameras_apart(proposals: list[Proposal]) -> None:
-    """Let one camera have a name in a recording: where it was not known, the first take tells whose it is."""
+    """Let one camera have a name in a recording: where it was not known, the first clip tells whose it is."""
     owners: dict[tuple[Path, str], str | None] = {}
     for one in proposals:
         if one.recording is None:
             continue
-        owner = owners.setdefault((one.recording, one.device), one.take.serial)
-        if owner != one.take.serial:
+        owner = owners.setdefault((one.recording, one.device), one.clip.serial)
+        if owner != one.clip.serial:
             name = f"{one.recording.name}/{one.device}"
             one.problem = f"{name} is the name of camera {owner or 'without serial number'} already"
             one.recording = None
@@ -138,11 +138,11 @@ def _accept(proposal: Proposal, one: CandidateRecording, verdict: str | None) ->
     proposal.evidence.append(f"motion: {verdict}" if verdict else "motion: nothing to compare with")
 
 
-def _by_serial(take: CardTake, path: Path, manifest: dict[str, Any]) -> CandidateRecording | None:
+def _by_serial(clip: CardClip, path: Path, manifest: dict[str, Any]) -> CandidateRecording | None:
     """A recording with this very camera; or with none whose serial number is known."""
     cameras = {n: d for n, d in (manifest.get("devices") or {}).items() if d.get("kind") == "gopro"}
     for name, device in cameras.items():
-        if take.serial and device.get("serial") == take.serial:
+        if clip.serial and device.get("serial") == clip.serial:
             return CandidateRecording(path, manifest, name)
     unnamed = [name for name, device in cameras.items() if not device.get("serial")]
     if unnamed or not cameras:
@@ -150,22 +150,22 @@ def _by_serial(take: CardTake, path: Path, manifest: dict[str, Any]) -> Candidat
     return None
 
 
-def _in_time(take: CardTake, one: CandidateRecording) -> bool:
-    """Tell whether take and recording overlap, whatever whole zone lies between their clocks."""
+def _in_time(clip: CardClip, one: CandidateRecording) -> bool:
+    """Tell whether clip and recording overlap, whatever whole zone lies between their clocks."""
     begin, end = one.manifest.get("started") or {}, one.manifest.get("stopped") or {}
-    if take.started_s is None or "utc_ns" not in begin:
+    if clip.started_s is None or "utc_ns" not in begin:
         return False
     begin_s = begin["utc_ns"] / 1e9
-    length_s = (end["utc_ns"] / 1e9 - begin_s) if "utc_ns" in end else take.duration_s
+    length_s = (end["utc_ns"] / 1e9 - begin_s) if "utc_ns" in end else clip.duration_s
     zones = {0, int((one.manifest.get("zone") or {}).get("utc_offset_s") or 0)}
-    away = [take.started_s - zone_s - begin_s for zone_s in zones]
+    away = [clip.started_s - zone_s - begin_s for zone_s in zones]
     one.away_s = away_s = min(away, key=abs)
-    overlap_s = min(away_s + take.duration_s, length_s) - max(away_s, 0.0)
-    shorter_s = min(take.duration_s, length_s)
+    overlap_s = min(away_s + clip.duration_s, length_s) - max(away_s, 0.0)
+    shorter_s = min(clip.duration_s, length_s)
     return overlap_s + NEAR_S > 0 and (overlap_s >= LEAST_OVERLAP * shorter_s or abs(away_s) < NEAR_S)
 
 
-def _by_motion(take: CardTake, one: CandidateRecording) -> str | None:
+def _by_motion(clip: CardClip, one: CandidateRecording) -> str | None:
     """Compare the gyroscopes: aligned, check, not_aligned; None where the recording has no headset's to compare.
 
     Of several headsets the camera rides with one: the best answer counts.
@@ -173,8 +173,8 @@ def _by_motion(take: CardTake, one: CandidateRecording) -> str | None:
     verdicts = []
     for headset in _headsets(one.path):
         try:
-            track = take.take.gyroscope()
-            found = align_pair(headset, make_track(take.name, track.t_s, track.xyz))
+            track = clip.clip.gyroscope()
+            found = align_pair(headset, make_track(clip.name, track.t_s, track.xyz))
         except (SensorError, SyncError):
             continue
         verdicts.append(str(found.verdict.status))

@@ -31,7 +31,7 @@ from storage.shell.named_url import NAMED_URL
 def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bool, as_json: bool) -> None:
     """Import the files of a camera's card (FOLDER) into the recordings they belong to.
 
-    A take is matched by the camera's serial number, by its clock, then by its motion against the headset's. What is
+    A clip is matched by the camera's serial number, by its clock, then by its motion against the headset's. What is
     proposed is shown first; copies are read back and compared; the card is left as it is.
 
     \b
@@ -43,11 +43,11 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
 
     if (recording is None) == (root is None):
         raise click.UsageError("give either --recording FOLDER or --match ROOT")
-    takes, bad = scan_card(folder)
+    clips, bad = scan_card(folder)
     paths, lost = ([recording], []) if recording is not None else recordings_below(root or folder)
     for line in lost:
         click.echo(f"kitchensync: {line}", err=True)
-    proposals = propose(takes, paths, chosen=recording is not None)
+    proposals = propose(clips, paths, chosen=recording is not None)
     answer: dict[str, Any] = {
         "schema": "gopro-import/1",
         "unreadable": [{"files": [str(path) for path in one.paths], "why": one.why} for one in bad],
@@ -56,31 +56,31 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
     if not as_json:
         _show(proposals, bad)
     wanted = [proposal for proposal in proposals if proposal.recording is not None]
-    if wanted and (yes or (not as_json and click.confirm(f"copy {len(wanted)} takes?"))):
+    if wanted and (yes or (not as_json and click.confirm(f"copy {len(wanted)} clips?"))):
         answer["imported"] = _copy(wanted, quiet=as_json)
     failed = [proposal for proposal in proposals if proposal.problem]
     answer["proposals"] = [proposal.as_dict() for proposal in proposals]
     if as_json:
         click.echo(json.dumps(answer))
     if bad or failed:
-        first = bad[0].why if bad else f"{failed[0].take.name}: {failed[0].problem}"
+        first = bad[0].why if bad else f"{failed[0].clip.name}: {failed[0].problem}"
         click.echo(f"kitchensync: {len(bad) + len(failed)} not imported: {' '.join(first.split())}", err=True)
         sys.exit(1)
 
 
 def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
-    """Copy take by take; one that fails is told at the end and does not hold up the others."""
+    """Copy clip by clip; one that fails is told at the end and does not hold up the others."""
     from sensors.errors import SensorError
     from storage.errors import StorageError
     from storage.shell.progress import ByteMeter
-    from sync.cards.import_card import import_take
+    from sync.cards.import_card import import_clip
 
     done = []
     for proposal in proposals:
         try:
             with ByteMeter() as meter:
-                meter.begin(proposal.take.name)
-                names = import_take(proposal, meter.update)
+                meter.begin(proposal.clip.name)
+                names = import_clip(proposal, meter.update)
         except (SensorError, StorageError) as error:
             proposal.problem = str(error)
             continue
@@ -92,7 +92,7 @@ def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
 
 def _show(proposals: list[Any], bad: list[Any]) -> None:
     for proposal in proposals:
-        files = ", ".join(path.name for path in proposal.take.paths)
+        files = ", ".join(path.name for path in proposal.clip.paths)
         where = (
             f"-> {proposal.recording}/{proposal.device}" if proposal.recording else f"-- {proposal.problem}"
         )

@@ -1,6 +1,6 @@
-"""What `sync` reads of the cameras in a recording: takes with their chapters, gyroscopes, and when shutters fell.
+"""What `sync` reads of the cameras in a recording: clips with their chapters, gyroscopes, and when shutters fell.
 
-The chapters of one take are one video: one track of rotation rates, aligned once, on one take time that is 0 at the
+The chapters of one clip are one video: one track of rotation rates, aligned once, on one clip time that is 0 at the
 first picture.
 """
 
@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
+from sensors.gopro.files.clip import Clip
 from sensors.gopro.files.media import GoProMedia, open_media
 from sensors.gopro.files.names import card_name
-from sensors.gopro.files.take import Take
 from sensors.gopro.files.telemetry import ImuTrack
 from storage.errors import pass_on_trouble
-from storage.reading.camera_clips import clips_of, read_media
+from storage.reading.camera_clips import clip_openings, read_media
 from storage.recording import Recording
 from sync.align.prior import StatedCameraClock, StatedStart, start_from_camera_clock, start_from_shutter
 from sync.fit.resample import GyroTrack, make_track
@@ -37,7 +37,7 @@ class CameraFile:
     relative: str
     frame_times_s: Floats
     start_s: float
-    "Take time of its first picture."
+    "Clip time of its first picture."
     last_gyro_s: float
     "Its own media time of its last rotation rate, or of its last picture."
     is_loose: bool
@@ -56,17 +56,17 @@ class CameraFile:
 
 
 @dataclass(frozen=True, slots=True)
-class CameraTake:
+class CameraClip:
     """The chapters that one press of the shutter made, in order."""
 
     device: str
     files: tuple[CameraFile, ...]
     gyro: GyroTrack | None = None
-    "On take time."
+    "On clip time."
     gyro_report: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
     starts: tuple[StatedStart, ...] = ()
-    "What is said of the host time of take time 0."
+    "What is said of the host time of clip time 0."
 
     @property
     def warnings(self) -> list[str]:
@@ -85,19 +85,19 @@ class CameraTake:
         return tuple(file for file in self.files if file.has_frames)
 
 
-def camera_takes(recording: Recording) -> list[CameraTake]:
+def camera_clips(recording: Recording) -> list[CameraClip]:
     """Read the metadata and the gyroscope of every camera file; no picture is decoded."""
-    takes = []
+    clips = []
     for device, paths in recording.gopro_files.items():
-        for clip in clips_of(read_media(recording.path, device), paths):
-            takes += _read_take(recording, device, list(clip.files), _timed_opening(clip.opened))
-    return takes
+        for opening in clip_openings(read_media(recording.path, device), paths):
+            clips += _read_clip(recording, device, list(opening.files), _timed_opening(opening.opened))
+    return clips
 
 
-def _read_take(
+def _read_clip(
     recording: Recording, device: str, paths: list[Path], shutter: dict[str, Any] | None
-) -> list[CameraTake]:
-    """Read one take; files that only look like chapters of one are a take each."""
+) -> list[CameraClip]:
+    """Read one clip; files that only look like chapters of one are a clip each."""
     opened: dict[Path, GoProMedia] = {}
     problems: dict[Path, str] = {}
     for path in paths:
@@ -111,29 +111,29 @@ def _read_take(
             pass_on_trouble(error)
             problems[path] = _one_line(error, path)
     try:
-        take = Take(list(opened.values())) if opened else None
+        clip = Clip(list(opened.values())) if opened else None
     except SensorError as error:  # of several recordings, or one's header is damaged
         pass_on_trouble(error)
         each = [
-            _read_take(recording, device, [path], shutter if path == paths[0] else None) for path in paths
+            _read_clip(recording, device, [path], shutter if path == paths[0] else None) for path in paths
         ]
-        return [one for takes in each for one in takes]
-    if take is None:
+        return [one for clips in each for one in clips]
+    if clip is None:
         files = tuple(_unreadable(recording, device, path, problems[path]) for path in paths)
-        return [CameraTake(device, files, problem=files[0].problem)]
-    return [_timed(recording, device, paths, take, problems, shutter)]
+        return [CameraClip(device, files, problem=files[0].problem)]
+    return [_timed(recording, device, paths, clip, problems, shutter)]
 
 
 def _timed(
     recording: Recording,
     device: str,
     paths: list[Path],
-    take: Take,
+    clip: Clip,
     problems: dict[Path, str],
     shutter: dict[str, Any] | None,
-) -> CameraTake:
-    starts_s, loose = _chapter_starts(take)
-    track, problem = _rates(take, starts_s, is_loose=any(loose))
+) -> CameraClip:
+    starts_s, loose = _chapter_starts(clip)
+    track, problem = _rates(clip, starts_s, is_loose=any(loose))
     readable = {
         media.path: CameraFile(
             device,
@@ -146,51 +146,51 @@ def _timed(
             problem,
         )
         for media, start_s, end_s, is_loose in zip(
-            take.chapters, starts_s, [*starts_s[1:], np.inf], loose, strict=True
+            clip.chapters, starts_s, [*starts_s[1:], np.inf], loose, strict=True
         )
     }
     files = [
         readable[path] if path in readable else _unreadable(recording, device, path, problems[path])
         for path in paths
     ]
-    starts = _starts(recording, take, shutter)
+    starts = _starts(recording, clip, shutter)
     if track is None:
-        return CameraTake(device, tuple(files), problem=problem, starts=starts)
-    gyro = make_track(f"{device}/{take.path.name}", track.t_s, track.xyz)
+        return CameraClip(device, tuple(files), problem=problem, starts=starts)
+    gyro = make_track(f"{device}/{clip.path.name}", track.t_s, track.xyz)
     report = {"rate_hz": round(track.rate_hz, 4), "samples": len(track.t_s), "stamp": track.method}
-    return CameraTake(device, tuple(files), gyro, report, problem, starts)
+    return CameraClip(device, tuple(files), gyro, report, problem, starts)
 
 
-def _chapter_starts(take: Take) -> tuple[list[float], list[bool]]:
-    """Take time of each chapter, and whether it is only put behind the one before for want of a better place."""
+def _chapter_starts(clip: Clip) -> tuple[list[float], list[bool]]:
+    """Clip time of each chapter, and whether it is only put behind the one before for want of a better place."""
     try:
-        stamped = take.telemetry_starts_s
+        stamped = clip.telemetry_starts_s
     except SensorError as error:
         pass_on_trouble(error)
         stamped = None
     if stamped is not None:
         return stamped, [False] * len(stamped)
-    names = [card_name(media.path.name) for media in take.chapters]
+    names = [card_name(media.path.name) for media in clip.chapters]
     loose = [a is None or b is None or b.chapter != a.chapter + 1 for a, b in pairwise(names)]
-    return [float(start) for start in take.starts_s], [False, *loose]
+    return [float(start) for start in clip.starts_s], [False, *loose]
 
 
-def _rates(take: Take, starts_s: list[float], *, is_loose: bool) -> tuple[ImuTrack | None, str]:
+def _rates(clip: Clip, starts_s: list[float], *, is_loose: bool) -> tuple[ImuTrack | None, str]:
     """One track over all chapters, or why there is none."""
     try:
-        whole = not is_loose and (take.telemetry_starts_s is not None or not take.continuity_s)
-        track = take.gyroscope() if whole else _one_behind_the_other(take, starts_s)
+        whole = not is_loose and (clip.telemetry_starts_s is not None or not clip.continuity_s)
+        track = clip.gyroscope() if whole else _one_behind_the_other(clip, starts_s)
     except SensorError as error:
         pass_on_trouble(error)
-        return None, _one_line(error, take.path)
+        return None, _one_line(error, clip.path)
     if len(track.t_s) < 2:
-        return None, f"{take.path.name}: fewer than two gyroscope samples"
+        return None, f"{clip.path.name}: fewer than two gyroscope samples"
     return track, ""
 
 
-def _one_behind_the_other(take: Take, starts_s: list[float]) -> ImuTrack:
+def _one_behind_the_other(clip: Clip, starts_s: list[float]) -> ImuTrack:
     """Without stamps that count on: each chapter's own track, put where its pictures are."""
-    tracks = [chapter.gyroscope() for chapter in take.chapters]
+    tracks = [chapter.gyroscope() for chapter in clip.chapters]
     longest = max(tracks, key=lambda track: len(track.t_s))
     times = np.concatenate([track.t_s + start for track, start in zip(tracks, starts_s, strict=True)])
     return replace(longest, t_s=times, xyz=np.concatenate([track.xyz for track in tracks]))
@@ -210,9 +210,9 @@ def _relative(recording: Recording, path: Path) -> str:
     return path.relative_to(recording.readable).as_posix()
 
 
-def _starts(recording: Recording, take: Take, shutter: dict[str, Any] | None) -> tuple[StatedStart, ...]:
+def _starts(recording: Recording, clip: Clip, shutter: dict[str, Any] | None) -> tuple[StatedStart, ...]:
     """Collect what shutter and camera clock say of the first picture."""
-    manifest, first = recording.manifest, take.chapters[0]
+    manifest, first = recording.manifest, clip.chapters[0]
     try:
         lost_s = _lost_before_s(first)
         clock = _camera_clock(first)
@@ -226,7 +226,7 @@ def _starts(recording: Recording, take: Take, shutter: dict[str, Any] | None) ->
         zone_offset_s=int((manifest.get("zone") or {}).get("utc_offset_s") or 0),
         pressed_host_ns=pressed.host_ns if pressed else None,
         stopped_host_ns=(manifest.get("stopped") or {}).get("host_ns"),
-        seconds=float(take.duration_s),
+        seconds=float(clip.duration_s),
     )
     return tuple(start for start in (pressed, own) if start is not None)
 
@@ -241,7 +241,7 @@ def _camera_clock(first: GoProMedia) -> StatedCameraClock:
 
 
 def _lost_before_s(first: GoProMedia) -> float | None:
-    """Seconds of the take before the first chapter that is here; None when nothing tells."""
+    """Seconds of the clip before the first chapter that is here; None when nothing tells."""
     known = card_name(first.path.name)
     if known is None or known.chapter == 1:
         return 0.0

@@ -1,4 +1,4 @@
-"""Compare one take of a camera with the headset: motion, sound and clocks, each saying what it knows."""
+"""Compare one clip of a camera with the headset: motion, sound and clocks, each saying what it knows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sync.align.prior import prior_of
 from sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
 from sync.align.verdict import Verdict
 from sync.errors import BadArrays, TooShort
-from sync.recording.cameras import CameraTake
+from sync.recording.cameras import CameraClip
 from sync.recording.session import Headset, Session
 
 Floats = npt.NDArray[np.floating]
@@ -97,7 +97,7 @@ def camera_sound(path: Path) -> Sound | None:
 
 
 def take_sound(chapters: list[tuple[Path, float]]) -> Sound | None:
-    """The sound of all chapters, (file, take time of its first picture) each; silence where one is missing."""
+    """The sound of all chapters, (file, clip time of its first picture) each; silence where one is missing."""
     heard = [(camera_sound(path), start_s) for path, start_s in chapters]
     known = [replace(sound, start_s=sound.start_s + start_s) for sound, start_s in heard if sound is not None]
     if len(known) < 2:
@@ -141,9 +141,9 @@ def _filtered(samples: Floats, taps: Floats, factor: int) -> Iterator[Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What motion, sound and clocks say of one take, on take time."""
+    """What motion, sound and clocks say of one clip, on clip time."""
 
-    take: CameraTake
+    clip: CameraClip
     headset: Headset
     epoch: int
     prior: Prior | None
@@ -163,9 +163,9 @@ class Compared:
         return int(self.heard is not None and self.heard.is_usable), 0.0
 
 
-def compare(session: Session, take: CameraTake) -> Compared | None:
-    """Compare a take with the headset that it rides with: of several, the one whose motion it shares."""
-    found = [c for c in (compare_with(headset, take) for headset in session.headsets) if c is not None]
+def compare(session: Session, clip: CameraClip) -> Compared | None:
+    """Compare a clip with the headset that it rides with: of several, the one whose motion it shares."""
+    found = [c for c in (compare_with(headset, clip) for headset in session.headsets) if c is not None]
     if not found:
         return None
     best = max(found, key=lambda compared: compared.rank)  # of equals the first
@@ -178,49 +178,49 @@ def _said_of_other(other: Compared) -> OtherHeadset:
     return OtherHeadset(f"{other.headset.name}/gyroscope", verdict.status, tuple(verdict.reasons))
 
 
-def compare_with(headset: Headset, take: CameraTake) -> Compared | None:
+def compare_with(headset: Headset, clip: CameraClip) -> Compared | None:
     """Motion first; sound when motion is missing, too little or doubted; clocks when there is nothing else."""
     epoch = headset.epoch
     if epoch is None:
         return None
     host = headset.host
     prior, timestamps = prior_of(
-        list(take.starts) if host else [], ticks_of_host=host.to_ticks if host else None, epoch_ticks=epoch
+        list(clip.starts) if host else [], ticks_of_host=host.to_ticks if host else None, epoch_ticks=epoch
     )
     if host is not None:
         known = HostClockEvidence(host.probes, host.bound_ns / 1e6, len(host.lines))
         timestamps = replace(timestamps, host_clock=known)
-    found, problem = _by_motion(headset, take, prior)
+    found, problem = _by_motion(headset, clip, prior)
     doubted = found is None or found.verdict.status != "aligned"
-    heard = _listen(headset, take, epoch) if doubted else None
+    heard = _listen(headset, clip, epoch) if doubted else None
     problem = problem or "; ".join(found.verdict.reasons if found else ())
     if found is not None:
         found = with_restarts(with_sound(found, heard), host.restarts if host else 0)
-    return Compared(take, headset, epoch, prior, timestamps, found, heard, problem)
+    return Compared(clip, headset, epoch, prior, timestamps, found, heard, problem)
 
 
-def _by_motion(headset: Headset, take: CameraTake, prior: Prior | None) -> tuple[PairAlignment | None, str]:
+def _by_motion(headset: Headset, clip: CameraClip, prior: Prior | None) -> tuple[PairAlignment | None, str]:
     """The gyroscopes' answer, or why there is none."""
     if headset.gyro is None:
         return (
             None,
             "the headset's gyroscope was not recorded, nor its head pose: there is no motion to compare",
         )
-    if take.gyro is None:
-        return None, take.problem
+    if clip.gyro is None:
+        return None, clip.problem
     told = headset.about.get("gyroscope_unit") or "auto"
     unit = "rad_per_s" if headset.gyro.source == HEAD_POSE else told
     try:
-        return align_pair(headset.gyro, take.gyro, prior=prior, unit=unit), ""
+        return align_pair(headset.gyro, clip.gyro, prior=prior, unit=unit), ""
     except (BadArrays, TooShort) as error:
         return None, str(error)
 
 
-def _listen(headset: Headset, take: CameraTake, epoch: int) -> Heard | None:
+def _listen(headset: Headset, clip: CameraClip, epoch: int) -> Heard | None:
     """Compare the sounds, where both were recorded; None where not."""
     if not headset.has(MICROPHONE):
         return None
-    camera = take_sound([(file.path, file.start_s) for file in take.readable])
+    camera = take_sound([(file.path, file.start_s) for file in clip.readable])
     if camera is None:
         return None
     own = headset_sound(headset.recording[f"{headset.name}/{MICROPHONE}"], epoch)

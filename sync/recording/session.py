@@ -21,7 +21,7 @@ from storage.timeline.clock_map import ClockMap
 from storage.timeline.device_clock import HostClock, constant_clock
 from sync.align.headset_gyro import HeadsetGyro, head_pose_gyro
 from sync.errors import BadArrays
-from sync.recording.cameras import CameraFile, CameraTake, camera_takes
+from sync.recording.cameras import CameraClip, CameraFile, camera_clips
 from sync.recording.headset import gyroscope, head_poses
 
 INERTIAL = sorted(name for name, stream in STREAMS.items() if stream.kind == SAMPLES)
@@ -77,7 +77,7 @@ class Session:
 
     recording: Recording
     headsets: list[Headset]
-    takes: list[CameraTake]
+    clips: list[CameraClip]
     main: Headset | None = None
     bridges: dict[str, Bridge] = field(default_factory=dict)
     maps: dict[str, ClockMap] = field(default_factory=dict)
@@ -89,8 +89,8 @@ class Session:
 
     @property
     def cameras(self) -> list[CameraFile]:
-        """All camera files, take by take."""
-        return [file for take in self.takes for file in take.files]
+        """All camera files, clip by clip."""
+        return [file for clip in self.clips for file in clip.files]
 
     def column(self, headset: Headset, short: str) -> str:
         """Name of a headset's stream in the tables: the device stands first where there are several."""
@@ -100,11 +100,11 @@ class Session:
 def open_session(recording: Recording, master: str | None = None) -> Session:
     """Read clocks and motion of all devices; `master` names a stream whose headset gives the ticks, if one does."""
     devices = recording.manifest.get("devices") or {}
-    takes = [*camera_takes(recording), *film_takes(recording)]
+    clips = [*camera_clips(recording), *film_clips(recording)]
     names = [name for name, device in devices.items() if device.get("kind") == "hololens"]
-    headsets = [_open_headset(recording, name, needs_motion=bool(takes)) for name in names]
+    headsets = [_open_headset(recording, name, needs_motion=bool(clips)) for name in names]
     wanted = [headset for headset in headsets if headset.name == (master or "").partition("/")[0]]
-    return Session(recording, headsets, takes, main=next(iter([*wanted, *headsets]), None))
+    return Session(recording, headsets, clips, main=next(iter([*wanted, *headsets]), None))
 
 
 def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Headset:
@@ -144,12 +144,12 @@ def _host_clock_of_utc(headset: Headset) -> HostClock | None:
 KIND = "video"
 
 
-def film_takes(recording: Recording) -> list[CameraTake]:
-    """Read the times of the pictures of every adopted film, each a take of its own; no picture is decoded."""
+def film_clips(recording: Recording) -> list[CameraClip]:
+    """Read the times of the pictures of every adopted film, each a clip of its own; no picture is decoded."""
     devices = [name for name, about in recording.manifest["devices"].items() if about.get("kind") == KIND]
     promised = promised_hashes(recording.readable, recording.manifest) if devices else {}
     return [
-        CameraTake(name.partition("/")[0], (_film(recording, name),))
+        CameraClip(name.partition("/")[0], (_film(recording, name),))
         for name in promised
         if name.partition("/")[0] in devices
     ]

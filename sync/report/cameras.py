@@ -13,7 +13,7 @@ import numpy as np
 from sensors.array_types import Floats, Mask
 from sensors.errors import SensorError
 from storage.exports.hidden_films import hidden_in_film
-from storage.reading.camera_clips import clips_of, moment, read_media
+from storage.reading.camera_clips import clip_openings, moment, read_media
 from storage.recording import Recording
 from storage.timeline.clock_map import ClockMap
 from sync.report.alignment import ShownAlignment
@@ -63,10 +63,10 @@ def read_cameras(
     for device, paths in recording.gopro_files.items():
         media = read_media(recording.path, device)
         closed = media.get("shutter_off")
-        for clip in clips_of(media, paths):
-            files = [_describe(recording, device, path) for path in clip.files]
+        for opening in clip_openings(media, paths):
+            files = [_describe(recording, device, path) for path in opening.files]
             files = [_placed(file, alignments, clocks) for file in files]
-            found += _by_shutter(files, clip.opened_host_ns, moment(closed) if closed else None)
+            found += _by_shutter(files, opening.opened_host_ns, moment(closed) if closed else None)
     return found
 
 

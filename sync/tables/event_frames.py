@@ -22,7 +22,7 @@ from storage.manifest import write_json
 from storage.timeline.alignment import Alignment
 from storage.timeline.session_time import SessionTime
 from sync.align.index import strictly_increasing, tolerance_ticks
-from sync.recording.cameras import CameraFile, CameraTake
+from sync.recording.cameras import CameraClip, CameraFile
 from sync.recording.noted import read_noted
 from sync.recording.session import Headset, Session
 
@@ -150,13 +150,13 @@ def _headset_pictures(session: Session) -> Iterator[PictureTimes]:
 
 def _camera_pictures(session: Session, pairs: list[Alignment]) -> Iterator[PictureTimes]:
     sigmas = {pair.source: pair.total_ms for pair in pairs}
-    for take in session.takes:
-        for file in take.readable:
+    for clip in session.clips:
+        for file in clip.readable:
             headset, sigma_ms = session.rides_with.get(file.source), sigmas.get(file.source)
             if headset is not None and headset.host is not None and sigma_ms is not None:
                 yield _aligned(session, file, headset, float(sigma_ms))
             elif not session.headsets:
-                yield from _started(take, file)
+                yield from _started(clip, file)
 
 
 def _aligned(session: Session, file: CameraFile, headset: Headset, sigma_ms: float) -> PictureTimes:
@@ -166,9 +166,9 @@ def _aligned(session: Session, file: CameraFile, headset: Headset, sigma_ms: flo
     return _of_file(file, taken, headset.host.bound_ns + round(2e6 * sigma_ms))
 
 
-def _started(take: CameraTake, file: CameraFile) -> Iterator[PictureTimes]:
+def _started(clip: CameraClip, file: CameraFile) -> Iterator[PictureTimes]:
     """Without a headset: when the shutter was pressed, as far as that is known."""
-    known = [start for start in take.starts if start.serves and start.sigma_s <= STARTS_SERVE_S]
+    known = [start for start in clip.starts if start.serves and start.sigma_s <= STARTS_SERVE_S]
     if known:
         start = min(known, key=lambda one: one.sigma_s)
         taken = start.host_ns + np.rint((file.start_s + file.frame_times_s) * 1e9).astype(np.int64)

@@ -150,15 +150,15 @@ def _camera_stamps(session: Session) -> list[FrameStamps]:
 
 
 def _media_stamps(session: Session) -> list[FrameStamps]:
-    """Without a headset: the first take of a camera on its own media time."""
+    """Without a headset: the first clip of a camera on its own media time."""
     numbers = {file.source: number for number, file in enumerate(session.cameras)}
-    for take in session.takes:
+    for clip in session.clips:
         files = [
             (numbers[file.source], _ticks_of_media(file.start_s + file.frame_times_s))
-            for file in take.readable
+            for file in clip.readable
         ]
         if files:
-            return [file_stamps(take.device, files)]
+            return [file_stamps(clip.device, files)]
     return []
 
 

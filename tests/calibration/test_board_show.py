@@ -20,7 +20,7 @@ from kitchensync.cli import main
 from sensors.hololens.streams import depth_longthrow, pv
 from virtual_kitchen.gopro.files.chapters import WallTimes
 from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import TakeFile
+from virtual_kitchen.gopro.files.recorder import ClipFile
 from virtual_kitchen.gopro.files.sensors import CameraMount, Timeline
 from virtual_kitchen.headset.cameras import LONGTHROW
 from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
@@ -54,7 +54,7 @@ def film(kitchen) -> Path:
     """Ten places as the camera films them, beginning within the first."""
     path = kitchen.truth.folder / "GX010001.MP4"
     ids = FileIds(MODELS["hero12"], SEED, 1_750_000_000, 0)
-    take = TakeFile(
+    take = ClipFile(
         path, kitchen, Timeline(kitchen.camera_clock, 0.5), ids, WallTimes(1_750_000_000, 1_750_000_000.4)
     )
     for _ in range(SHOWN * PLACE_FRAMES):

@@ -11,7 +11,7 @@ import furnished as room
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from small_takes import START_WORLD_S, probe_packets, seal_stream
+from small_recordings import START_WORLD_S, probe_packets, seal_stream
 
 from calibration.space.depth_views import DepthSource
 from kitchensync.cli import main

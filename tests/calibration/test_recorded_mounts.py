@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.spatial.transform import Rotation
-from small_takes import (
+from small_recordings import (
     SEED,
     seal_stream,
     write_constants,

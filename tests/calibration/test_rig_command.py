@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from filmed_boards import HELD_FRAMES, film_board
 from scipy.spatial.transform import Rotation
-from small_takes import (
+from small_recordings import (
     SEED,
     START_WORLD_S,
     seal_stream,

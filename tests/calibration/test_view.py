@@ -14,7 +14,7 @@ import near_room
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from small_takes import (
+from small_recordings import (
     SEED,
     seal_stream,
     truth_ticks,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from small_takes import true_alignment, write_film
-from timed_takes import HZ, Stream, host_ns, make, steady
+from small_recordings import true_alignment, write_film
+from timed_recordings import HZ, Stream, host_ns, make, steady
 
 from kitchensync.cli import main
 from storage.manifest import edit_manifest, write_json

@@ -51,7 +51,7 @@ class Setup(HeadsetSetup):
 
 
 @dataclass
-class Take:
+class Clip:
     """Two streams of a fake headset on their way into a real queue."""
 
     headset: FakeHeadset
@@ -78,7 +78,7 @@ class Take:
 
 
 @pytest.fixture
-def take(server, client, loopback_host, tmp_path) -> Iterator[Take]:
+def take(server, client, loopback_host, tmp_path) -> Iterator[Clip]:
     write_json(
         tmp_path / "recording.json",
         {"schema": "recording/1", "devices": {"hololens": {"utc_offset_ticks": 5}}},
@@ -86,7 +86,7 @@ def take(server, client, loopback_host, tmp_path) -> Iterator[Take]:
     ledger, streams, pipe = Notes(), Streams(), QueuePipe(client)
     setup = Setup("hololens", loopback_host, list(PORTS), Profile(), Path(tmp_path), ledger)
     receiver = Receiver(pipe)
-    made = Take(FakeHeadset(loopback_host, PORTS), ledger)
+    made = Clip(FakeHeadset(loopback_host, PORTS), ledger)
     for name in PORTS:
         writer = QueueWriter(client, "u", name, 7, pipe=pipe)
         source = HeadsetSource(headset_stream(name), setup, receiver)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from follower import ROOT, Follower
-from small_takes import SECONDS, gyroscope_packets, seal_stream, write_manifest
+from small_recordings import SECONDS, gyroscope_packets, seal_stream, write_manifest
 from waiting import until
 
 from capture.drain.drainer import Drainer

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from browser import at_the_desk, on_screen
 from screens import fit_to_be_shown, serious
-from small_takes import write_manifest
+from small_recordings import write_manifest
 
 from recipe_app.cooking import next_sessions
 from recipe_app.store.app_records import new_id

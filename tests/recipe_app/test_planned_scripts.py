@@ -14,7 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from small_takes import write_manifest
+from small_recordings import write_manifest
 
 from recipe_app.cooking import next_sessions
 from recipe_app.store.app_records import new_id

@@ -17,7 +17,7 @@ from filmed_cooking import cook_on_film
 from numbered_pictures import number_in
 from numbered_recording import PV_S, film_host_ns
 from screens import serious
-from small_takes import HOST0_NS
+from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
 from recipe_app.films.review_film import facts_of, film_of

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from click.testing import CliRunner
-from small_takes import write_manifest
+from small_recordings import write_manifest
 
 from kitchensync.cli import main
 from recipe_app.cooking import next_sessions

@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 import pytest
 from click.testing import CliRunner
-from small_takes import write_film
+from small_recordings import write_film
 
 from kitchensync.cli import main
 from storage.chunks.chunk import Packet, seal

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from small_takes import true_alignment
+from small_recordings import true_alignment
 
 from storage.manifest import write_json
 from storage.recording import open_recording

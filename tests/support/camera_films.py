@@ -80,10 +80,10 @@ def synthesize(folder: Path, film: FilmPlan, motion: HeadMotion | None = None) -
     """Write the chapters of one recording into a folder, as fast as the disk takes them."""
     pictures, configuration = ring(film.codec, film.width, film.height)
     samples = ((pictures[k % len(pictures)], k % len(pictures) == 0) for k in range(film.frames))
-    return write_take(folder, film, samples, configuration, pictures, motion)
+    return write_clip(folder, film, samples, configuration, pictures, motion)
 
 
-def write_take(
+def write_clip(
     folder: Path,
     film: FilmPlan,
     samples: Iterator[tuple[bytes, bool]],

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from click.testing import CliRunner
 from numbered_recording import FRAME_S, film_host_ns, write_numbered
-from small_takes import FRAMES, HOST0_NS
+from small_recordings import FRAMES, HOST0_NS
 
 from kitchensync.cli import main
 from storage.events import EventLog

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from camera_films import FilmPlan, write_take
+from camera_films import FilmPlan, write_clip
 
 from virtual_kitchen.gopro.files.encoders import VideoEncoder
 from virtual_kitchen.world.boards import BoardCamera, DrawnBoard, looking_at
@@ -56,7 +56,7 @@ def film_board(
     encoder = VideoEncoder(optics.width, optics.height, CRF)
     pictures = _pictures(optics, board, poses, seed, blur_px, mirrored)
     samples = _encoded(encoder, pictures)
-    made = write_take(folder, film, samples, encoder.configuration, [])
+    made = write_clip(folder, film, samples, encoder.configuration, [])
     return Path(made.chapters[0].path)
 
 

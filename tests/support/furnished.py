@@ -10,9 +10,9 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from camera_films import FilmPlan, write_take
+from camera_films import FilmPlan, write_clip
 from scipy.spatial.transform import Rotation
-from small_takes import SEED, START_WORLD_S, seal_stream, true_alignment, truth_ticks, write_manifest
+from small_recordings import SEED, START_WORLD_S, seal_stream, true_alignment, truth_ticks, write_manifest
 
 from calibration.results import save
 from sensors.gopro.files.media import open_media
@@ -183,7 +183,7 @@ def film_room(folder: Path, kitchen: Kitchen) -> None:
         yield from encoder.flush()
 
     film = FilmPlan(FRAMES, GOPRO.width, GOPRO.height, seed=SEED, number=42, start_world_s=START_WORLD_S)
-    write_take(folder, film, samples(), encoder.configuration, [])
+    write_clip(folder, film, samples(), encoder.configuration, [])
 
 
 def write_tables(recording: Path, stream: str, answer: bytes) -> None:

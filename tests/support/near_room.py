@@ -6,7 +6,7 @@ from pathlib import Path
 
 import furnished as room
 import numpy as np
-from small_takes import START_WORLD_S, write_manifest
+from small_recordings import START_WORLD_S, write_manifest
 
 from sensors.hololens.streams import depth_ahat
 from virtual_kitchen.headset.cameras import AHAT, constants

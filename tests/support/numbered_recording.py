@@ -10,7 +10,7 @@ from pathlib import Path
 
 import av
 import numpy as np
-from small_takes import (
+from small_recordings import (
     FRAMES,
     HOST0_NS,
     SECONDS,

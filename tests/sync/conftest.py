@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from small_takes import write_takes
+from small_recordings import write_recordings
 
 from virtual_kitchen.kitchen import Kitchen
 
@@ -43,7 +43,7 @@ def _load(stem: str) -> ModuleType:
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
     """A folder with one recording that has everything, and a camera file of another kitchen."""
     root = tmp_path_factory.mktemp("made")
-    return root, write_takes(root)
+    return root, write_recordings(root)
 
 
 @pytest.fixture

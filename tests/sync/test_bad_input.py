@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from camera_films import FilmPlan, synthesize
 from click.testing import CliRunner
-from small_takes import (
+from small_recordings import (
     HOST0_NS,
     START_WORLD_S,
     probe_packets,

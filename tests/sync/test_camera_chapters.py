@@ -27,7 +27,7 @@ def made(recordings, tmp_path_factory):
     """A take of 28.028 s, 28.028 s and 0.934 s."""
     folder = tmp_path_factory.mktemp("made") / "take1"
     seconds = SECONDS - 2 * recordings.START_WORLD_S
-    kitchen = recordings.write_take(
+    kitchen = recordings.write_clip(
         folder, SEED, SECONDS, pv_bytes=20, chapter_frames=CHAPTER_FRAMES, camera_s=seconds
     )
     true = media_map(kitchen.headset_clock, kitchen.camera_clock, recordings.START_WORLD_S)
@@ -90,7 +90,7 @@ def test_an_instant_names_the_picture_that_the_camera_s_stream_gives(made, take,
         for chapter, path in enumerate(sorted((take / "gopro").glob("*.MP4"))):
             k = numbers.index(chapter) + 5
             here = recording.at(k)
-            stream = recording.camera("gopro/video", here.takes["gopro"])
+            stream = recording.camera("gopro/video", here.clips["gopro"])
             with stream.pictures() as pictures, open_media(path).pictures() as alone:
                 picture = pictures.number(here.rows["gopro"], 64)
                 assert np.array_equal(picture.rgb, alone.number(here.file_rows["gopro"], 64).rgb)
@@ -151,7 +151,7 @@ def test_a_broken_chapter_is_named_and_the_others_keep_their_places(made, take):
 def test_an_older_camera_without_stamps_gets_a_break_where_a_chapter_is_lost(recordings, tmp_path):
     """No STMP: nothing tells how long the lost chapter was but the motion itself."""
     take = tmp_path / "old"
-    kitchen = recordings.write_take(take, 31, 125.0, pv_bytes=20, chapter_frames=1200, camera_s=120.0)
+    kitchen = recordings.write_clip(take, 31, 125.0, pv_bytes=20, chapter_frames=1200, camera_s=120.0)
     true = media_map(kitchen.headset_clock, kitchen.camera_clock, recordings.START_WORLD_S)
     (take / "gopro" / "GH020001.MP4").unlink()
     for path in (take / "gopro").glob("*.MP4"):
@@ -174,7 +174,7 @@ def test_an_older_camera_without_stamps_gets_a_break_where_a_chapter_is_lost(rec
 def test_what_the_headset_did_not_see_is_placed_by_the_drift(recordings, tmp_path):
     """The camera runs on after the headset: its last chapter lies outside of everything compared."""
     take = tmp_path / "long"
-    kitchen = recordings.write_take(take, 8, 40.0, pv_bytes=20, chapter_frames=600, camera_s=59.0)
+    kitchen = recordings.write_clip(take, 8, 40.0, pv_bytes=20, chapter_frames=600, camera_s=59.0)
     true = media_map(kitchen.headset_clock, kitchen.camera_clock, recordings.START_WORLD_S)
     answer = synchronize(take)
     assert [pair["status"] for pair in answer["pairs"]] == ["aligned"] * 3

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
-from small_takes import HOST0_NS
+from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
 from sensors.gopro.files.media import open_media
@@ -31,7 +31,7 @@ from sync.latency.image_rotation import (
 from sync.recording.camera_latency import STORE, keep
 from virtual_kitchen.gopro.files.chapters import WallTimes
 from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import TakeFile
+from virtual_kitchen.gopro.files.recorder import ClipFile
 from virtual_kitchen.gopro.files.sensors import Instruments, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
@@ -47,7 +47,7 @@ def film(folder, seed: int, late_s: float, frames: int):
     ids, wall = FileIds(MODELS["hero12"], seed, 1_750_000_000, 0), WallTimes(1_750_000_000, 1_750_000_000.0)
     path = folder / "GX010001.MP4"
     told = Instruments(picture_late_s=late_s)
-    take = TakeFile(path, kitchen, Timeline(kitchen.camera_clock, 1.25), ids, wall, instruments=told)
+    take = ClipFile(path, kitchen, Timeline(kitchen.camera_clock, 1.25), ids, wall, instruments=told)
     for _ in range(frames):
         take.add_frame()
     take.finish()

@@ -137,7 +137,7 @@ def test_nothing_is_moved_before_it_is_shown(evening: Path, tmp_path: Path) -> N
     done = CliRunner().invoke(
         main, ["gopro", "import", str(evening / "cards"), "--match", str(data)], input="n\n"
     )
-    assert "copy 3 takes?" in done.stdout
+    assert "copy 3 clips?" in done.stdout
     assert not list(data.rglob("*.MP4"))
     assert CliRunner().invoke(main, ["gopro", "import", str(evening / "cards")]).exit_code == 2
 
@@ -156,7 +156,7 @@ def test_two_cameras_never_share_a_name(evening: Path, tmp_path: Path) -> None:
     write_json(path / "recording.json", manifest | {"devices": {}})
     takes, _ = scan_card(evening / "cards")
     proposals = propose(takes, [path])
-    assert {one.take.serial for one in proposals if one.recording} == {takes[0].serial}
+    assert {one.clip.serial for one in proposals if one.recording} == {takes[0].serial}
     refused = [one.problem for one in proposals if not one.recording]
     assert any(f"c-1/gopro is the name of camera {takes[0].serial} already" in problem for problem in refused)
 
@@ -171,7 +171,7 @@ def test_of_two_headsets_the_one_that_the_camera_rides_with_decides(evening: Pat
         _gyroscope(path / name / "gyroscope", motion)
     write_json(path / "recording.json", manifest | {"streams": streams})
     takes, _ = scan_card(evening / "cards" / "one" / "100GOPRO")
-    placed = [one.take.name for one in propose(takes, [path]) if one.recording]
+    placed = [one.clip.name for one in propose(takes, [path]) if one.recording]
     assert placed == ["GH010001.MP4"]
 
 

@@ -7,7 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
-from small_takes import FRAMES, HOST0_NS, SECONDS, START_WORLD_S, pv_times_s
+from small_recordings import FRAMES, HOST0_NS, SECONDS, START_WORLD_S, pv_times_s
 
 from storage.events import EventLog
 from storage.manifest import edit_manifest

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
-from small_takes import SECONDS
+from small_recordings import SECONDS
 
 from sensors.gopro.files.media import open_media
 from sensors.hololens.streams import spatial_input

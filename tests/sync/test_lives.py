@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from small_takes import HOST0_NS
+from small_recordings import HOST0_NS
 
 import storage.move.mover_process
-from capture.camera.fetch import takes_in
+from capture.camera.fetch import pending_in
 from kitchensync.cli import main
 from sensors.files_on_disk import file_sha256
 from storage.chunks.chunk import Packet, chunk_paths, seal
@@ -169,7 +169,9 @@ def test_a_folder_names_a_lost_manifest_and_goes_on(usual, tmp_path, monkeypatch
 def test_camera_commands_over_a_folder_see_a_lost_manifest_too(usual, tmp_path):
     shutil.copytree(usual, tmp_path / "data" / "lost")
     (tmp_path / "data" / "lost" / MANIFEST).unlink()
-    assert [take.recording.name for take in takes_in(tmp_path / "data")] == ["lost"], "its films are fetched"
+    assert [take.recording.name for take in pending_in(tmp_path / "data")] == ["lost"], (
+        "its films are fetched"
+    )
     readable, problems = recordings_below(tmp_path / "data")
     assert readable == []
     (line,) = problems

@@ -27,7 +27,7 @@ COUNT, SECONDS = 3, 14.0
 def made(recordings, tmp_path_factory):
     root = tmp_path_factory.mktemp("many")
     for k in range(COUNT):
-        recordings.write_take(root / f"take-{k}", 50 + k, SECONDS, pv_bytes=50)
+        recordings.write_clip(root / f"take-{k}", 50 + k, SECONDS, pv_bytes=50)
     return root
 
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from numbered_pictures import luma_of, number_in
 from numbered_recording import PV_S, write_numbered
-from small_takes import HOST0_NS
+from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
 from storage.events import EventLog

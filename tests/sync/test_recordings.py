@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from small_takes import FRAMES, GYRO_HZ, SECONDS, START_WORLD_S, truth_ticks
+from small_recordings import FRAMES, GYRO_HZ, SECONDS, START_WORLD_S, truth_ticks
 
 from kitchensync.cli import main
 from storage.chunks.chunk import Packet, seal

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from small_takes import FRAMES, START_WORLD_S, pv_times_s, truth_ticks, write_two_heads
+from small_recordings import FRAMES, START_WORLD_S, pv_times_s, truth_ticks, write_two_heads
 
 from kitchensync.cli import main
 from storage.manifest import edit_manifest

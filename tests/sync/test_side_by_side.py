@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from small_takes import seal_stream, write_manifest
+from small_recordings import seal_stream, write_manifest
 
 from kitchensync.cli import main
 from sensors.hololens.streams import pv

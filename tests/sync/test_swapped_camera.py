@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from camera_films import FilmPlan, synthesize
-from small_takes import HOST0_NS, SEED, UTC0_NS, truth_ticks, write_headset, write_manifest
+from small_recordings import HOST0_NS, SEED, UTC0_NS, truth_ticks, write_headset, write_manifest
 
 from dataset.source.own import OwnRecording
 from recipe_app.films.film_lanes import motion_levels
@@ -132,8 +132,8 @@ def test_an_instant_names_the_clip_that_its_picture_is_of(swapped, take):
         at_s = recording.instants.seconds
         for clip, begin_s in enumerate(BEGINS_S):
             here = recording.at(int(np.searchsorted(at_s, begin_s + 4.0)))
-            media_s = recording.camera("gopro/video", here.takes["gopro"]).t_s[here.rows["gopro"]]
-            assert here.takes == {"gopro": clip}
+            media_s = recording.camera("gopro/video", here.clips["gopro"]).t_s[here.rows["gopro"]]
+            assert here.clips == {"gopro": clip}
             truth = truth_ticks(swapped[1], media_s, begin_s)
             assert abs(int(truth) - here.ticks) < 0.6 * PERIOD_S * 1e7
 

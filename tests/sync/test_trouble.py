@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from processes import COMMAND
-from small_takes import SEED, write_film
+from small_recordings import SEED, write_film
 
 from capture.rehearsal.small_disks import can_mount, on_small_disk
 from kitchensync.cli import main

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pyarrow.parquet as pq
-from small_takes import SECONDS, seal_stream, write_manifest
+from small_recordings import SECONDS, seal_stream, write_manifest
 
 from sensors.hololens.streams import spatial_input
 from storage.chunks.layout import INDEX

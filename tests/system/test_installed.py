@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from small_takes import write_takes
+from small_recordings import write_recordings
 
 import kitchensync as ks
 from storage.errors import NotARecording
@@ -74,7 +74,7 @@ def test_the_wheel_gives_command_and_api_outside_the_clone(built, tmp_path):
     built[0].extractall(packages)
     lent = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "lent.pth").write_text(f"import sys; sys.path.extend({lent!r})\n")
-    write_takes(tmp_path / "data")
+    write_recordings(tmp_path / "data")
     (take, *_) = ks.list_recordings(tmp_path / "data")
     python = home / "bin" / "python"
     shown = run(python, "-m", "kitchensync", "--help", cwd=tmp_path)
@@ -87,7 +87,7 @@ def test_the_wheel_gives_command_and_api_outside_the_clone(built, tmp_path):
 
 
 def test_the_api_answers_what_the_commands_print(tmp_path):
-    write_takes(tmp_path / "data")
+    write_recordings(tmp_path / "data")
     (take, *_) = ks.list_recordings(tmp_path / "data")
     command = [sys.executable, "-P", "-m", "kitchensync"]
     printed = json.loads(run(*command, "verify", take, "--json", cwd=tmp_path).stdout)

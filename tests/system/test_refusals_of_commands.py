@@ -255,12 +255,12 @@ exec {python} -m kitchensync {words}
 
 @pytest.mark.parametrize("command", WRITING)
 def test_a_place_that_may_not_be_written_is_one_line(
-    command: str, finished_take: Path, tmp_path: Path
+    command: str, finished_recording: Path, tmp_path: Path
 ) -> None:
     place, film = tmp_path / "locked", tmp_path / "film.MP4"
     film.write_bytes(b"film")
     (tmp_path / "folder").mkdir()
-    finished_take.rename(place)
+    finished_recording.rename(place)
     known = {"FILM": str(film), "FOLDER": str(tmp_path / "folder")}
     words = [
         *command.split(),
@@ -276,7 +276,7 @@ def test_a_place_that_may_not_be_written_is_one_line(
 
 
 @pytest.fixture
-def finished_take(tmp_path: Path) -> Path:
+def finished_recording(tmp_path: Path) -> Path:
     """A folder that holds the recording `take`: one that was begun and holds nothing yet."""
     made = tmp_path / "made"
     (made / "take").mkdir(parents=True)

@@ -44,7 +44,7 @@ def filmed(folder: Path, camera: GoProHttp) -> dict[str, Any]:
     return {"address": camera.base_url, "serial": serial, "files": [entry]}
 
 
-def write_take(path: Path, media: dict[str, Any], person: str) -> None:
+def write_recording(path: Path, media: dict[str, Any], person: str) -> None:
     manifest = {"schema": "recording/1", "recording": path.name, "uuid": f"uuid of {path.name}", "files": {}}
     manifest |= {"state": "complete", "streams": {}, "devices": {}, "consent": "none", "pseudonym": person}
     write_json(path / "gopro" / "media.json", media)
@@ -58,7 +58,7 @@ def data(tmp_path: Path) -> Path:
     (take / "gopro").mkdir(parents=True)
     with virtual_camera(tmp_path / "camera") as (_, url):
         media = filmed(take, GoProHttp(url))
-    write_take(take, {"files": media["files"]}, "P07")
+    write_recording(take, {"files": media["files"]}, "P07")
     return tmp_path / "data"
 
 
@@ -123,7 +123,7 @@ def test_the_camera_s_card_is_erased_when_it_answers(tmp_path: Path) -> None:
             time.sleep(1)
             camera.shutter(on=False)
             camera.wait_idle()
-        write_take(take, media | {"address": "http://127.0.0.1:9"}, "P07")
+        write_recording(take, media | {"address": "http://127.0.0.1:9"}, "P07")
         (card,) = (one for one in run("withdraw", take)[1]["places"] if one["place"].startswith("card of"))
         assert "GX010001.MP4 may be on it" in card["open"]
         with edit_manifest(take) as manifest:

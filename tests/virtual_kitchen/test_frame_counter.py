@@ -13,7 +13,7 @@ from numbered_pictures import luma_of, number_in
 
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import TakeFile, WallTimes
+from virtual_kitchen.gopro.files.recorder import ClipFile, WallTimes
 from virtual_kitchen.gopro.files.sensors import Timeline
 from virtual_kitchen.headset.cameras import VLC
 from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
@@ -57,7 +57,7 @@ def test_the_camera_s_pictures_show_their_number_in_the_recording_in_its_later_c
 ) -> None:
     from virtual_kitchen.gopro.files.chapters import ChapterRule
 
-    film = TakeFile(
+    film = ClipFile(
         tmp_path / "GX010001.MP4", kitchen, Timeline(kitchen.camera_clock, 0.0),
         FileIds(MODELS["hero12"], 3, 1_750_000_000, 0), WallTimes(1_750_000_000, 1_750_000_000.0),
         rule=ChapterRule(frames=30),

@@ -14,7 +14,7 @@ import pytest
 from virtual_kitchen.gopro.files.chapters import WallTimes
 from virtual_kitchen.gopro.files.encoders import HEIGHT, WIDTH
 from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import TakeFile
+from virtual_kitchen.gopro.files.recorder import ClipFile
 from virtual_kitchen.gopro.files.sensors import CameraMount, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
@@ -37,12 +37,12 @@ class Written:
     timeline: Timeline
 
 
-def write_take(folder: Path, seed: int = SEED, frames: int = FRAMES, name: str = "GX010001.MP4") -> Written:
+def write_clip(folder: Path, seed: int = SEED, frames: int = FRAMES, name: str = "GX010001.MP4") -> Written:
     kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))
     timeline = Timeline(kitchen.camera_clock, START_WORLD_S)
     wall = WallTimes(created_utc_s=int(LOCAL_S) - 7200, local_s=LOCAL_S)
     ids = FileIds(MODELS["hero12"], seed, int(LOCAL_S), 120)
-    file = TakeFile(folder / name, kitchen, timeline, ids, wall)
+    file = ClipFile(folder / name, kitchen, timeline, ids, wall)
     for _ in range(frames):
         file.add_frame()
     assert file.finish() == (folder / name).stat().st_size
@@ -51,7 +51,7 @@ def write_take(folder: Path, seed: int = SEED, frames: int = FRAMES, name: str =
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    return write_take(tmp_path_factory.mktemp("take"))
+    return write_clip(tmp_path_factory.mktemp("take"))
 
 
 def klv(data: bytes) -> Iterator[tuple[str, bytes, int, bytes]]:
@@ -253,7 +253,7 @@ def test_the_timecode_counts_frames_since_local_midnight(written: Written) -> No
 
 @pytest.mark.slow
 def test_same_seed_and_times_give_the_same_bytes(tmp_path: Path) -> None:
-    takes = [write_take(tmp_path, seed, 35, f"GX01000{k}.MP4") for k, seed in enumerate((5, 5, 6))]
+    takes = [write_clip(tmp_path, seed, 35, f"GX01000{k}.MP4") for k, seed in enumerate((5, 5, 6))]
     first, again, other = (take.path.read_bytes() for take in takes)
     assert first == again
     assert first != other

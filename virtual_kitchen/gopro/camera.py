@@ -12,11 +12,12 @@ from typing import Any
 
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.gopro.card import Card, CardFile, replayed_file, sha256_of
+from virtual_kitchen.gopro.clips import FilmedClip, Phase, ReplayClip, WrongState
 from virtual_kitchen.gopro.clock import WallClock
 from virtual_kitchen.gopro.faults import CHANGES, SELF_ENDING, CameraFault, CameraFaults
 from virtual_kitchen.gopro.files.chapters import Chapter, ChapterRule
 from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import LiveTake, TakeFile
+from virtual_kitchen.gopro.files.recorder import ClipFile, LiveClip
 from virtual_kitchen.gopro.files.sensors import (
     FIRST_IMU_US,
     FRAME_TICKS,
@@ -28,7 +29,6 @@ from virtual_kitchen.gopro.files.sensors import (
 )
 from virtual_kitchen.gopro.settings import Settings
 from virtual_kitchen.gopro.status import status_values
-from virtual_kitchen.gopro.takes import FilmedTake, Phase, ReplayTake, WrongState
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.clocks import CameraCrystal, media_map
 from virtual_kitchen.world.replay import GYRO_RULE, ReplayFromShutter
@@ -71,7 +71,7 @@ class VirtualCamera:
         self._lock = threading.Lock()
         self._phase = Phase.IDLE
         self._start_world_s = 0.0
-        self._take: FilmedTake | None = None
+        self._take: FilmedClip | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self._has_failed = False
@@ -129,8 +129,8 @@ class VirtualCamera:
             self._start_world_s = command_world_s + float(delay_s)
             self._phase = Phase.STARTING
             run = self._replayed if self.replay is not None else self._recorded
-            self._thread = threading.Thread(target=run, name="gopro take", daemon=True)
-            self._take = self._prepare_take()
+            self._thread = threading.Thread(target=run, name="gopro clip", daemon=True)
+            self._take = self._prepare_clip()
             self._thread.start()
         self._await_self_ending()
 
@@ -152,12 +152,12 @@ class VirtualCamera:
 
     def _end_by_itself(self, fault: CameraFault) -> None:
         with self._lock:
-            take = self._take
-        if self._nap_until(lambda: self.kitchen.host_ns_of(fault.start_s), while_filming=take):
+            clip = self._take
+        if self._nap_until(lambda: self.kitchen.host_ns_of(fault.start_s), while_filming=clip):
             self._take_effect(fault)
 
-    def _nap_until(self, host_ns: Callable[[], int], while_filming: FilmedTake | None) -> bool:
-        """Rest until a host time, which may change; False when the camera is closed or the take is over before."""
+    def _nap_until(self, host_ns: Callable[[], int], while_filming: FilmedClip | None) -> bool:
+        """Rest until a host time, which may change; False when the camera is closed or the clip is over before."""
         clock = self.kitchen.clock
         while (left_s := (host_ns() - clock.now_ns()) / NS_PER_S) > 0:
             if clock.nap(self._closing, min(left_s, LONGEST_NAP_S)) or self._take is not while_filming:
@@ -184,12 +184,12 @@ class VirtualCamera:
     def _take_effect(self, fault: CameraFault) -> None:
         """End the recording that runs as this fault ends one."""
         with self._lock:
-            take = self._take
+            clip = self._take
         fault.times = 0
         if fault.name == "gopro_battery_dead":
             self.is_dead = True
-            if take is not None:
-                take.abandon()
+            if clip is not None:
+                clip.abandon()
         else:
             self.stop_recording()
             if fault.name == "gopro_new_card" and self._thread is not None:
@@ -204,12 +204,12 @@ class VirtualCamera:
                 self._take.stop()
 
     def close(self) -> None:
-        """Give up a running take and wait for its thread."""
+        """Give up a running clip and wait for its thread."""
         self._closing.set()
         with self._lock:
-            take, thread = self._take, self._thread
-        if take is not None:
-            take.abandon()
+            clip, thread = self._take, self._thread
+        if clip is not None:
+            clip.abandon()
         for other in [*([thread] if thread is not None else []), *self._watchers]:
             other.join()
 
@@ -242,7 +242,7 @@ class VirtualCamera:
         full, away_s = (100, now_s - since_s) if since_s is not None else (92, now_s)
         return max(full - int(max(away_s, 0.0) / 60), 1)
 
-    def _prepare_take(self) -> FilmedTake:
+    def _prepare_clip(self) -> FilmedClip:
         self._wall = self.clock.at_world(self._start_world_s)
         if self.replay is not None:
             # A motion that waits for the shutter starts with it; any other one began with the world.
@@ -250,14 +250,14 @@ class VirtualCamera:
             if isinstance(self.kitchen.motion, ReplayFromShutter):
                 self.kitchen.motion.begin(self._start_world_s)
                 self._media0_world_s = self._start_world_s
-            return ReplayTake(self.kitchen)
+            return ReplayClip(self.kitchen)
         self._path = self.card.next_path()
         ids = FileIds(
             self.model, self.kitchen.seed, int(self._wall.local_s), self.clock.zone_minutes, self.serial
         )
         self._timeline = Timeline(self.kitchen.camera_clock, self._start_world_s)
         self._hilights_ms = []
-        file = TakeFile(
+        file = ClipFile(
             self._path,
             self.kitchen,
             self._timeline,
@@ -269,7 +269,7 @@ class VirtualCamera:
         )
         file.writer.hilights_ms = self._hilights_ms
         self._file = file
-        return LiveTake(self.kitchen, self._timeline, file)
+        return LiveClip(self.kitchen, self._timeline, file)
 
     def _instruments(self) -> Instruments:
         """GPS where the model has it and its setting is on."""
@@ -293,7 +293,7 @@ class VirtualCamera:
         self._tell_truth(*self._filmed(chapter))
 
     def _recorded(self) -> None:
-        """Run a take that writes its own file."""
+        """Run a clip that writes its own file."""
         assert self._take is not None
         try:
             if self._take.record():
@@ -305,7 +305,7 @@ class VirtualCamera:
         self._become_idle()
 
     def _replayed(self) -> None:
-        """Run a take whose file is there already."""
+        """Run a clip whose file is there already."""
         assert self._take is not None
         assert self.replay is not None
         if self._take.record():

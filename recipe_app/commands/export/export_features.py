@@ -119,7 +119,7 @@ def _made_of(film: OpenFilm, how: tuple[str, Any, int]) -> str:
 
     name, extractor, seconds = how
     digest = hashlib.sha256(f"{name} {extractor.version} {seconds}".encode())
-    for chapter in film.take.chapters:
+    for chapter in film.clip.chapters:
         digest.update(file_sha256(chapter.path).encode())
     if film.hidden is not None:
         digest.update(film.hidden.tobytes())

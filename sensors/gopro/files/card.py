@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from sensors.errors import DownloadFailed, SensorError, UnsafeName
 from sensors.files_on_disk import file_sha256, sync_path
-from sensors.gopro.files.names import card_name, check_safe, group_takes
-from sensors.gopro.files.take import Take, open_take
+from sensors.gopro.files.clip import Clip, open_clip
+from sensors.gopro.files.names import card_name, check_safe, group_clips
 
 COPY_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
-class CardTake:
+class CardClip:
     """One recording on a card, all of its chapters readable."""
 
     paths: tuple[Path, ...]
@@ -30,7 +30,7 @@ class CardTake:
     """Start by the camera's clock, Unix seconds as the file prints it: true UTC on newer cameras, local time on older
     ones; the sub-second part comes from the time code."""
     duration_s: float
-    take: Take = field(repr=False, compare=False)
+    clip: Clip = field(repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -45,9 +45,9 @@ class Bad(NamedTuple):
     why: str
 
 
-def scan_card(folder: Path) -> tuple[list[CardTake], list[Bad]]:
+def scan_card(folder: Path) -> tuple[list[CardClip], list[Bad]]:
     """Find the recordings below a folder; names are checked, links are not followed."""
-    takes: list[CardTake] = []
+    clips: list[CardClip] = []
     bad: list[Bad] = []
     videos = []
     for path in sorted(folder.rglob("*")):
@@ -62,27 +62,27 @@ def scan_card(folder: Path) -> tuple[list[CardTake], list[Bad]]:
             bad.append(Bad((path,), str(error)))
             continue
         videos.append(path)
-    for group in group_takes(videos):
+    for group in group_clips(videos):
         try:
-            takes.append(_read(group.paths, group.missing))
+            clips.append(_read(group.paths, group.missing))
         except SensorError as error:
             bad.append(Bad(group.paths, str(error)))
-    return takes, bad
+    return clips, bad
 
 
-def _read(paths: tuple[Path, ...], missing: tuple[int, ...]) -> CardTake:
+def _read(paths: tuple[Path, ...], missing: tuple[int, ...]) -> CardClip:
     if missing:
         raise DownloadFailed(paths[0].name, f"chapter {missing[0]} is missing beside it")
     # One path would be widened to its siblings, which are these.
-    take = open_take(*paths)
-    first = take.chapters[0]
-    if not len(take.frame_times_s):
+    clip = open_clip(*paths)
+    first = clip.chapters[0]
+    if not len(clip.frame_times_s):
         raise DownloadFailed(paths[0].name, "it holds no pictures")
-    return CardTake(paths, first.serial, first.camera_model, _started_s(take), float(take.duration_s), take)
+    return CardClip(paths, first.serial, first.camera_model, _started_s(clip), float(clip.duration_s), clip)
 
 
-def _started_s(take: Take) -> float | None:
-    first = take.chapters[0]
+def _started_s(clip: Clip) -> float | None:
+    first = clip.chapters[0]
     if first.creation_time is None:
         return None
     try:

@@ -68,7 +68,7 @@ def thumbnail_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class TakeFiles:
+class ClipFiles:
     """The chapters of one recording in one folder, in order."""
 
     folder: Path
@@ -79,7 +79,7 @@ class TakeFiles:
     "Chapters that should be there and are not; the last one may be missing unseen."
 
 
-def group_takes(paths: Iterable[Path]) -> list[TakeFiles]:
+def group_clips(paths: Iterable[Path]) -> list[ClipFiles]:
     """Group videos by folder and recording, each group in order of chapter; files of other names are left out."""
     groups: dict[tuple[Path, str, str], list[tuple[int, Path]]] = {}
     for path in paths:
@@ -87,19 +87,19 @@ def group_takes(paths: Iterable[Path]) -> list[TakeFiles]:
         if known is not None and path.suffix.upper() == ".MP4":
             key = (path.parent, known.number, known.letters)
             groups.setdefault(key, []).append((known.chapter, path))
-    takes = []
+    clips = []
     for (folder, number, letters), found in sorted(groups.items()):
         found.sort()
         here = {chapter for chapter, _ in found}
         missing = tuple(chapter for chapter in range(1, max(here) + 1) if chapter not in here)
-        takes.append(TakeFiles(folder, letters, number, tuple(path for _, path in found), missing))
-    return takes
+        clips.append(ClipFiles(folder, letters, number, tuple(path for _, path in found), missing))
+    return clips
 
 
-def siblings(path: Path) -> TakeFiles | None:
+def siblings(path: Path) -> ClipFiles | None:
     """Find all chapters of the recording that a file belongs to, in its own folder."""
     known = card_name(path.name)
     if known is None:
         return None
-    takes = group_takes(file for file in path.parent.iterdir() if file.is_file())
-    return next((take for take in takes if any(other.name == path.name for other in take.paths)), None)
+    clips = group_clips(file for file in path.parent.iterdir() if file.is_file())
+    return next((clip for clip in clips if any(other.name == path.name for other in clip.paths)), None)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from labelled import annotation, region, task
 from numbered_recording import FRAME_S
-from small_takes import FRAMES
+from small_recordings import FRAMES
 
 from kitchensync.cli import main
 

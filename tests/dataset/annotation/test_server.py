@@ -17,7 +17,7 @@ from cooked_recording import copied, film_s
 from label_server import TOKEN, KeptProjects, kept_projects
 from labelled import annotation, region
 from numbered_recording import FRAME_S
-from small_takes import FRAMES
+from small_recordings import FRAMES
 
 from dataset.annotation.label_server import Server
 from kitchensync.cli import main

@@ -19,8 +19,8 @@ from dataset.source.given_films import OpenFilm
 from dataset.tables.boundary_examples import boundary_examples
 from dataset.tables.coherence_examples import examples
 from kitchensync.cli import main
+from sensors.gopro.files.clip import Clip
 from sensors.gopro.files.media import open_media
-from sensors.gopro.files.take import Take
 from storage.exports.film import FilmWriter
 from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
@@ -238,7 +238,7 @@ def test_what_was_hidden_in_a_pause_is_no_picture_at_a_boundary(tmp_path: Path) 
     hidden = np.zeros(200, bool)
     hidden[60:70] = True  # the end of the first step
     look = BoundaryFrames(rows, corrected=False)
-    seen = [name for name, _ in look.look(OpenFilm(Take([open_media(tmp_path / "film.mp4")]), hidden), "1_1")]
+    seen = [name for name, _ in look.look(OpenFilm(Clip([open_media(tmp_path / "film.mp4")]), hidden), "1_1")]
     assert "1_1/000060.jpg" not in seen
     assert {"1_1/000020.jpg", "1_1/000080.jpg"} <= set(seen)
     whys = {row["example_id"]: look.why_left_out(row) for row in rows}

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 from cooked_recording import DONE_S, WRONG, copied, film_s, write_cooked
 from numbered_recording import FRAME_S, film_host_ns
-from small_takes import FRAMES, HOST0_NS
+from small_recordings import FRAMES, HOST0_NS
 
 from dataset.features import film_windows
 from dataset.features.histograms import Histograms

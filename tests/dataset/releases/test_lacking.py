@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from numbered_recording import FRAME_S, PV_S, film_host_ns, write_numbered
-from small_takes import FRAMES, HOST0_NS, SECONDS
+from small_recordings import FRAMES, HOST0_NS, SECONDS
 
 from kitchensync.cli import main
 from storage.chunks.chunk import Packet, seal

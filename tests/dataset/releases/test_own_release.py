@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 from distributed import LocalCluster
 from numbered_recording import FRAME_S, film_host_ns, write_numbered
-from small_takes import FRAMES, HOST0_NS, SEED, write_film, write_manifest, write_shutter
+from small_recordings import FRAMES, HOST0_NS, SEED, write_film, write_manifest, write_shutter
 
 from dataset.release import release_media
 from kitchensync.cli import main
-from sensors.gopro.files.take import open_take
+from sensors.gopro.files.clip import open_clip
 from storage.annotation_folder import add_judged
 from storage.events import EventLog
 from storage.manifest import edit_manifest, read_manifest
@@ -344,7 +344,7 @@ def planted(recording: Path) -> list[bytes]:
         ("mark", {"text": f"call {CANARIES['owner']}"}),
     ):
         log.append(kind, host_ns=HOST0_NS + 10**9, uncertainty_ns=UNSURE_NS, body=body, op_id=f"op-{kind}")
-    own_serial = open_take(film).chapters[0].serial
+    own_serial = open_clip(film).chapters[0].serial
     assert own_serial is not None
     assert own_serial.encode() in film.read_bytes()  # places are judged in test_chapters.py
     return [

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from numbered_pictures import luma_of, number_in
 from numbered_recording import DEPTH_S, FRAME_S, PV_S, film_host_ns, write_numbered
-from small_takes import BATCH, FRAMES, GYRO_HZ, HOST0_NS
+from small_recordings import BATCH, FRAMES, GYRO_HZ, HOST0_NS
 
 from dataset.release.release_media import Media, MediaWriter, Work, work_of
 from dataset.source.own import OwnRecording
@@ -180,7 +180,7 @@ def test_the_original_keeps_every_sample_and_loses_the_serial_number(
 
     assert pictures(target) == pictures(source)
     own = opened(made[0])
-    serial = own.take.chapters[0].serial
+    serial = own.clip.chapters[0].serial
     own.recording.close()
     assert serial is not None
     assert serial.encode() in source.read_bytes()

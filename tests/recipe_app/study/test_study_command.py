@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
-from small_takes import write_manifest
+from small_recordings import write_manifest
 
 from kitchensync.cli import main
 from storage.events import EventLog

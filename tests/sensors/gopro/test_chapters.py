@@ -17,11 +17,11 @@ from films import film
 
 from kitchensync.cli import main
 from sensors.errors import CannotJoin, UnreadableMedia
+from sensors.gopro.files.clip import open_clip
 from sensors.gopro.files.inspect import inspect
 from sensors.gopro.files.join import join
 from sensors.gopro.files.media import open_media
-from sensors.gopro.files.names import card_name, group_takes, proxy_name
-from sensors.gopro.files.take import open_take
+from sensors.gopro.files.names import card_name, group_clips, proxy_name
 from virtual_kitchen.gopro.files.sensors import Instruments
 
 FRAMES = 200
@@ -57,7 +57,7 @@ def walk(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 def test_chapters_are_one_video(made: Synthesis) -> None:
     assert [chapter.frames for chapter in made.chapters] == [90, 90, 20]
-    take = open_take(made.chapters[0].path)
+    take = open_clip(made.chapters[0].path)
     assert take.frame_times_s.tolist() == [k * 1001 / 30000 for k in range(FRAMES)]
     assert take.duration_s == Fraction(FRAMES * 1001, 30000)
     assert take.continuity_s == pytest.approx([0.0, 0.0], abs=1e-6)
@@ -70,7 +70,7 @@ def test_chapters_are_one_video(made: Synthesis) -> None:
 
 
 def test_pictures_by_time_over_the_chapters(made: Synthesis) -> None:
-    take = open_take(made.chapters[0].path)
+    take = open_clip(made.chapters[0].path)
     with av.open(str(made.chapters[1].path)) as container:
         second = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
     with take.pictures() as pictures:
@@ -94,7 +94,7 @@ def test_joined_file_holds_every_sample(made: Synthesis, tmp_path: Path) -> None
     first = open_media(paths[0])
     for name in ("tmcd_frames", "creation_time", "serial", "camera_model", "firmware", "handlers"):
         assert getattr(media, name) == getattr(first, name), name
-    np.testing.assert_allclose(media.gyroscope().t_s, open_take(paths[0]).gyroscope().t_s, atol=1e-9)
+    np.testing.assert_allclose(media.gyroscope().t_s, open_clip(paths[0]).gyroscope().t_s, atol=1e-9)
     starts = [payload.start_s for payload in media.payloads]
     np.testing.assert_allclose(starts, np.arange(len(starts)) * 1.001, atol=0.0011)
     with av.open(str(joined.path)) as container:
@@ -106,7 +106,7 @@ def test_joined_file_holds_every_sample(made: Synthesis, tmp_path: Path) -> None
 
 
 def test_stripped_file_tells_neither_place_nor_serial(made: Synthesis, tmp_path: Path) -> None:
-    assert "GPS5" in open_take(made.chapters[0].path).stream_names
+    assert "GPS5" in open_clip(made.chapters[0].path).stream_names
     arguments = [
         "join",
         str(made.chapters[0].path),
@@ -124,14 +124,14 @@ def test_stripped_file_tells_neither_place_nor_serial(made: Synthesis, tmp_path:
     media = open_media(tmp_path / "s.MP4")
     assert media.serial is None
     assert not [name for name in media.stream_names if name.startswith("GPS")]
-    np.testing.assert_array_equal(media.gyroscope().xyz, open_take(made.chapters[0].path).gyroscope().xyz)
+    np.testing.assert_array_equal(media.gyroscope().xyz, open_clip(made.chapters[0].path).gyroscope().xyz)
     assert video_samples(tmp_path / "s.MP4") == [made.pictures[k % 30] for k in range(FRAMES)]
 
 
 def test_what_is_no_recording_is_refused(made: Synthesis, tmp_path: Path) -> None:
     other = film(tmp_path / "other", 60, None, seed=9)
     with pytest.raises(CannotJoin, match="another camera"):
-        open_take(made.chapters[0].path, other.chapters[0].path)
+        open_clip(made.chapters[0].path, other.chapters[0].path)
     with pytest.raises(CannotJoin, match="different cameras"):
         join([made.chapters[0].path, other.chapters[0].path], tmp_path / "x.MP4")
     holed = tmp_path / "holed"
@@ -139,9 +139,9 @@ def test_what_is_no_recording_is_refused(made: Synthesis, tmp_path: Path) -> Non
     for chapter in (made.chapters[0], made.chapters[2]):
         (holed / chapter.path.name).write_bytes(chapter.path.read_bytes())
     with pytest.raises(CannotJoin, match="chapter 2 of recording 0001 is missing"):
-        open_take(holed / made.chapters[0].path.name)
+        open_clip(holed / made.chapters[0].path.name)
     with pytest.raises(CannotJoin, match=r"stamps lie \+3.003 s"):
-        open_take(*sorted(holed.iterdir()))
+        open_clip(*sorted(holed.iterdir()))
     (tmp_path / "there.MP4").write_bytes(b"precious")
     with pytest.raises(CannotJoin, match="never written over"):
         join([made.chapters[0].path], tmp_path / "there.MP4")
@@ -184,7 +184,7 @@ def test_a_slip_of_the_encoder_is_told(tmp_path: Path) -> None:
 
 def test_names_on_cards() -> None:
     names = ["GX010002.MP4", "GX020001.MP4", "GX010001.MP4", "GOPR0003.MP4", "GP010003.MP4", "GXAB0004.MP4"]
-    takes = group_takes(Path("100GOPRO") / name for name in [*names, "holiday.MP4", "GX010001.THM"])
+    takes = group_clips(Path("100GOPRO") / name for name in [*names, "holiday.MP4", "GX010001.THM"])
     assert [(take.number, [path.name for path in take.paths], take.missing) for take in takes] == [
         ("0001", ["GX010001.MP4", "GX020001.MP4"], ()),
         ("0002", ["GX010002.MP4"], ()),

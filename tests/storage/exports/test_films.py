@@ -11,9 +11,9 @@ import av
 import numpy as np
 import pytest
 from numbered_pictures import luma_of, number_in
-from small_takes import seal_stream
+from small_recordings import seal_stream
 
-from sensors.gopro.files.take import open_take
+from sensors.gopro.files.clip import open_clip
 from sensors.hololens.streams import depth_ahat, pv
 from storage.exports.film import FilmWriter, made_of_film, write_small_film
 from storage.exports.headset_film import write_headset_film
@@ -67,7 +67,7 @@ def read(path: Path) -> list[tuple[Fraction, int | None, bool, int]]:
 def test_a_small_film_counts_on_through_chapters_at_a_constant_rate(tmp_path: Path) -> None:
     film(tmp_path / "GX010001.MP4", range(40))
     film(tmp_path / "GX020001.MP4", range(40, 95))
-    take = open_take(tmp_path / "GX010001.MP4", tmp_path / "GX020001.MP4")
+    take = open_clip(tmp_path / "GX010001.MP4", tmp_path / "GX020001.MP4")
     made = write_small_film(take, tmp_path / "small.mp4", height=180, made_of="both")
     shown = read(tmp_path / "small.mp4")
     assert [number for _, number, _, _ in shown] == list(range(95))
@@ -90,7 +90,7 @@ def test_pictures_that_do_not_decode_are_black_and_named_and_shift_no_number(tmp
     for place, size in places[30:36]:
         content[place : place + size] = bytes(size)
     (tmp_path / "GX010001.MP4").write_bytes(content)
-    made = write_small_film(open_take(tmp_path / "GX010001.MP4"), tmp_path / "small.mp4", height=360)
+    made = write_small_film(open_clip(tmp_path / "GX010001.MP4"), tmp_path / "small.mp4", height=360)
     shown = read(tmp_path / "small.mp4")
     assert len(shown) == 100
     assert set(range(30, 36)) <= set(made.missing)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from timed_takes import HZ, Stream, host_ns, make, steady
+from timed_recordings import HZ, Stream, host_ns, make, steady
 
 from storage.events import EventLog
 from storage.verify import verify

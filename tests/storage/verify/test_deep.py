@@ -9,7 +9,7 @@ import av
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from timed_takes import host_ns
+from timed_recordings import host_ns
 
 from sensors.hololens.streams import pv
 from storage.chunks.chunk import Packet, seal

@@ -6,8 +6,8 @@ import hashlib
 
 import numpy as np
 import pytest
-from small_takes import write_film
-from timed_takes import HZ, Stream, host_ns, make, steady
+from small_recordings import write_film
+from timed_recordings import HZ, Stream, host_ns, make, steady
 
 from sensors.hololens.streams import eye_tracking, spatial_input
 from storage.events import EventLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from timed_takes import HZ, Stream, make, steady
+from timed_recordings import HZ, Stream, make, steady
 
 from storage.verify import keep_verdict, verify
 from sync.report.mounts import KEPT, read_mounts

@@ -64,7 +64,7 @@ def roll_of(show: BoardShow) -> BoardRoll:
 
 
 def film(roll: BoardRoll, world_s: float) -> Iterator[Sample]:
-    """Yield the samples of a take that begins at a world time, for ever."""
+    """Yield the samples of a clip that begins at a world time, for ever."""
     place, first = roll.show.moment(world_s)
     while True:
         yield from roll.samples(place, first)

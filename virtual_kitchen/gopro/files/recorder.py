@@ -1,4 +1,4 @@
-"""Record one take of the virtual GoPro: render, encode and write at the pace of the world."""
+"""Record one clip of the virtual GoPro: render, encode and write at the pace of the world."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ ALL_INSTRUMENTS = Instruments()
 ONE_CHAPTER = ChapterRule()
 
 
-class TakeFile:
+class ClipFile:
     """The four tracks of one recording; audio and metadata follow the video payload by payload."""
 
     def __init__(
@@ -171,14 +171,14 @@ class TakeFile:
             self.writer.audio(data)
 
 
-class LiveTake:
+class LiveClip:
     """Add each frame once its world time has come, until the world time of the stop.
 
     A late frame is not dropped: it shows the world as it was at its own time, and what is still missing at the stop
-    is finished then. The frames of a take are those that begin before the stop, at least one.
+    is finished then. The frames of a clip are those that begin before the stop, at least one.
     """
 
-    def __init__(self, kitchen: Kitchen, timeline: Timeline, file: TakeFile) -> None:
+    def __init__(self, kitchen: Kitchen, timeline: Timeline, file: ClipFile) -> None:
         """Prepare; record() begins."""
         self._kitchen, self._timeline, self._file = kitchen, timeline, file
         self._lock = threading.Lock()
@@ -187,7 +187,7 @@ class LiveTake:
         self._is_abandoned = False
 
     def stop(self) -> float:
-        """End the take at this moment of the world and return that moment; record() goes on to finish the file."""
+        """End the clip at this moment of the world and return that moment; record() goes on to finish the file."""
         with self._lock:
             if self._stop_world_s is None:
                 self._stop_world_s = self._kitchen.now_s()
@@ -195,12 +195,12 @@ class LiveTake:
             return self._stop_world_s
 
     def abandon(self) -> None:
-        """Give the take up: record() ends at once and leaves no moov box."""
+        """Give the clip up: record() ends at once and leaves no moov box."""
         self._is_abandoned = True
         self.stop()
 
     def record(self) -> bool:
-        """Write the file until it is finished; return False when the take was given up."""
+        """Write the file until it is finished; return False when the clip was given up."""
         is_finished = False
         try:
             while self._wait_for(float(self._timeline.world_s(frame_media_s(self._file.frames)))):
@@ -214,7 +214,7 @@ class LiveTake:
         return is_finished
 
     def _wait_for(self, world_s: float) -> bool:
-        """Return whether the frame of a world time belongs to the take, waiting until that is known."""
+        """Return whether the frame of a world time belongs to the clip, waiting until that is known."""
         while not self._is_abandoned:
             with self._lock:
                 # Decided under the lock of stop(), so that a frame in doubt is in or out for good.

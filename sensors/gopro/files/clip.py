@@ -33,7 +33,7 @@ class Place(NamedTuple):
     "Number in that file."
 
 
-class Take(Telemetry):
+class Clip(Telemetry):
     """One recording: its chapters as one video, its telemetry as one."""
 
     def __init__(self, chapters: list[GoProMedia]) -> None:
@@ -97,9 +97,9 @@ class Take(Telemetry):
         chapter = bisect_right(self.first_frames, frame) - 1
         return Place(chapter, frame - self.first_frames[chapter])
 
-    def pictures(self) -> TakePictures:
+    def pictures(self) -> ClipPictures:
         """Open the pictures of all chapters for access by time or number (a context manager)."""
-        return TakePictures(self)
+        return ClipPictures(self)
 
     @cached_property
     def payloads(self) -> list[Payload]:
@@ -143,15 +143,15 @@ def stamps_agree_s(since_s: Fraction | float) -> float:
     return STAMP_AGREES_S + STAMP_DRIFT * float(since_s)
 
 
-class TakePictures:
+class ClipPictures:
     """Random access to the pictures of all chapters."""
 
-    def __init__(self, take: Take) -> None:
-        self._take = take
+    def __init__(self, clip: Clip) -> None:
+        self._take = clip
         self._stack = ExitStack()
         self._open: dict[int, PictureReader] = {}
 
-    def __enter__(self) -> TakePictures:
+    def __enter__(self) -> ClipPictures:
         """Open nothing yet."""
         return self
 
@@ -174,7 +174,7 @@ class TakePictures:
         return picture._replace(number=frame, time_s=float(self._take.frame_times_s[frame]))
 
 
-def open_take(*paths: Path | str) -> Take:
+def open_clip(*paths: Path | str) -> Clip:
     """Open one recording: the files given, in that order, or all chapters beside a single one.
 
     Raises `CannotJoin` when a chapter is missing or of another recording, `UnreadableMedia` when one is damaged.
@@ -186,12 +186,12 @@ def open_take(*paths: Path | str) -> Take:
                 files[0].name, f"chapter {found.missing[0]} of recording {found.number} is missing"
             )
         files = list(found.paths)
-    take = Take([open_media(path) for path in files])
-    for late_s, chapter, at in zip(take.continuity_s, take.chapters[1:], take.starts_s[1:], strict=False):
+    clip = Clip([open_media(path) for path in files])
+    for late_s, chapter, at in zip(clip.continuity_s, clip.chapters[1:], clip.starts_s[1:], strict=False):
         if abs(late_s) > stamps_agree_s(at):
             why = f"its stamps lie {late_s:+.3f} s from where the chapter before ends; is one missing?"
             raise CannotJoin(chapter.path.name, why)
-    return take
+    return clip
 
 
 def _format(media: GoProMedia) -> str:

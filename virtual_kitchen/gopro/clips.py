@@ -23,7 +23,7 @@ class WrongState(KitchenError):
     """Refuse a command that the camera cannot follow now."""
 
 
-class FilmedTake(Protocol):
+class FilmedClip(Protocol):
     """One recording, from the shutter's start to the closed file."""
 
     def stop(self) -> float:
@@ -39,7 +39,7 @@ class FilmedTake(Protocol):
         ...
 
 
-class ReplayTake:
+class ReplayClip:
     """A recording that hands out a real file: nothing is written, it lasts until the stop."""
 
     def __init__(self, kitchen: Kitchen) -> None:

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from kitchen_clock import MovedClock
 from waiting import until
 
-from capture.camera import camera_recorder as camera_take
+from capture.camera import camera_recorder as camera_clip
 from capture.camera.camera_recorder import CameraRecorder
-from capture.camera.fetch import fetch_take, takes_in
+from capture.camera.fetch import fetch_pending, pending_in
 from capture.camera.files import fetch_files
 from capture.camera.watch import CameraHealth, CameraWatch
 from capture.lock import held
@@ -39,9 +39,9 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("WATCH_S", 0.1), ("RETRY_S", 0.1), ("LOST_LIMIT_S", 1.0)):
-        monkeypatch.setattr(camera_take, name, value)
-    monkeypatch.setattr(camera_take, "measure_clock", lambda camera: None)
-    monkeypatch.setattr(camera_take, "set_clock_now", lambda camera, zone: None)
+        monkeypatch.setattr(camera_clip, name, value)
+    monkeypatch.setattr(camera_clip, "measure_clock", lambda camera: None)
+    monkeypatch.setattr(camera_clip, "set_clock_now", lambda camera, zone: None)
     for name in ("POLL_S", "RETRY_S"):
         monkeypatch.setattr(gopro_http, name, 0.02)
 
@@ -67,7 +67,7 @@ def recorded(take: CameraRecorder) -> None:
 
 
 def test_chapters_come_home_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(camera_take, "set_clock_now", set_clock_now)
+    monkeypatch.setattr(camera_clip, "set_clock_now", set_clock_now)
     clock = MovedClock(runs=True)
     with virtual_camera(tmp_path / "sim", chapter_s=1.0, clock=clock) as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "rec" / "gopro")
@@ -143,11 +143,11 @@ def test_a_fetch_that_waited_for_another_one_writes_nothing_old(tmp_path: Path) 
         about = {"state": "pending", "address": url, "serial": camera.info().serial, "before": before}
         write_json(recording / "gopro" / "media.json", {**about, "files": []})
         write_json(recording / "recording.json", {"schema": "recording/1", "recording": "take-1"})
-        (seen_by_both,) = takes_in(tmp_path / "data")
-        first = fetch_take(deepcopy(seen_by_both), None, proxies=False, say=print)
+        (seen_by_both,) = pending_in(tmp_path / "data")
+        first = fetch_pending(deepcopy(seen_by_both), None, proxies=False, say=print)
         assert (first.files, first.problem) == (["GX010001.MP4"], "")
         written = (recording / "gopro" / "media.json").read_bytes()
-        second = fetch_take(seen_by_both, None, proxies=False, say=print)
+        second = fetch_pending(seen_by_both, None, proxies=False, say=print)
     assert (second.files, second.problem) == ([], "")
     assert (recording / "gopro" / "media.json").read_bytes() == written
 
@@ -449,7 +449,7 @@ def test_a_card_that_shows_no_file_is_looked_at_again(
         with monkeypatch.context() as late:
             late.setattr(gopro.camera.card, "files", list)
             recorded(take)
-        assert "no file of this take" in take.state.problem
+        assert "no file of this clip" in take.state.problem
         assert media(recording / "gopro")["state"] == "pending"
         manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
         manifest |= {"state": "complete", "streams": {}}

@@ -157,7 +157,7 @@ def write_film(folder: Path, seed: int, frames: int) -> Kitchen:
     return kitchen
 
 
-def write_takes(root: Path) -> Kitchen:
+def write_recordings(root: Path) -> Kitchen:
     """Write `take1`, with everything, and the camera file of another kitchen in `other`; return the first kitchen."""
     recording = root / "take1"
     kitchen = write_film(recording / "gopro", SEED, FRAMES)
