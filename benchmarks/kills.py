@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from capture.process.worker import DEATHS_WINDOW_S, MAX_DEATHS
+from capture.process.supervised_process import DEATHS_WINDOW_S, MAX_DEATHS
 from capture.rehearsal.account import Account, settle
 from capture.rehearsal.breaking import Fault, victims_of
 from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, process

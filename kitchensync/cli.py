@@ -161,9 +161,9 @@ def _check_place(out: Path) -> None:
 
 def _shows_people(film: Path) -> bool:
     """Join the virtual kitchen with consent: tell whether people are in a film. Raises Withdrawn, HoldsPauses."""
-    from storage.permission import Purpose, ask_for_file
+    from storage.consent import Purpose, require_consent_for_file
     from storage.redact.to_destroy import check_no_pauses_in
 
-    manifest = ask_for_file(film.resolve(), Purpose.LOOK)
+    manifest = require_consent_for_file(film.resolve(), Purpose.LOOK)
     check_no_pauses_in(film)
     return manifest is not None and manifest.get("virtual") is not True

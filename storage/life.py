@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from storage.chunks.chunk import is_archive
-from storage.copies.copies import freed_to
+from storage.copies.copy_log import freed_to
 from storage.errors import ManifestDamaged, ManifestLost, Withdrawn
 from storage.manifest import Manifest, read_manifest
 from storage.names import chunk_range

@@ -34,7 +34,7 @@ from recipe_app.study.plan_file import read_locked
 from recipe_app.study.study_file import read_study
 from sensors.untrusted_json import BadJson, parse_json
 from storage import annotation_folder, events, lab
-from storage.copies.copies import BOOK, read_book
+from storage.copies.copy_log import COPY_LOG, read_copies
 from storage.disk.self_check import checked_json
 from storage.errors import BadAnnotations, BadEventLog, BadLabFile, NotARecording, UnreadableFile
 from storage.ledger import read_note
@@ -178,10 +178,10 @@ def event_log(content: bytes) -> None:
     events.read_events(_folder())
 
 
-@parser("the book of copies", UnreadableFile, seeds=lambda: [_COPY], seal=_chained)
+@parser("the copy log", UnreadableFile, seeds=lambda: [_COPY], seal=_chained)
 def copy_book(content: bytes) -> None:
-    (_folder() / BOOK).write_bytes(content)
-    read_book(_folder())
+    (_folder() / COPY_LOG).write_bytes(content)
+    read_copies(_folder())
 
 
 _COPY = checked_json(

@@ -15,7 +15,7 @@ from calibration.recorded import TICKS_PER_S
 from sensors.array_types import Floats
 from sensors.hololens.headset_stream import HeadsetStream
 from sensors.hololens.streams import eye_tracking, spatial_input
-from storage.notes import read_notes
+from storage.ledger_reader import read_notes
 from storage.reading.worlds import world_frames
 from storage.recording import Recording, StoredStream
 

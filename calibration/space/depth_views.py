@@ -17,7 +17,7 @@ from calibration.recorded import TICKS_PER_S, constants_of, look_up_table, rig_f
 from sensors.array_types import Floats32, UInt16
 from sensors.hololens.catalogue import STREAMS, headset_stream
 from sensors.hololens.headset_stream import DEPTH
-from storage.notes import read_notes
+from storage.ledger_reader import read_notes
 from storage.reading.pictures import DepthFrame
 from storage.reading.worlds import world_frames
 from storage.recording import Recording, StoredStream

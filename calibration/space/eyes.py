@@ -29,7 +29,7 @@ from sensors.gopro.files.media import open_media
 from sensors.gopro.files.pictures import PictureReader
 from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
 from storage.exports.hidden_films import hidden_in_film
-from storage.notes import read_notes
+from storage.ledger_reader import read_notes
 from storage.reading.alignments import FilmClock
 from storage.reading.worlds import world_frames
 from storage.recording import Recording

@@ -8,7 +8,7 @@ from pathlib import Path
 from capture.doctor.checks import BAD, GOOD, LOOK, Report, examine_computer
 from capture.doctor.headset import examine_headset
 from capture.monitor.rules import LOW_BATTERY_PERCENT
-from capture.order import RecordingRequest
+from capture.record_options import RecordingRequest
 from sensors.errors import SensorError
 from sensors.gopro.control.open_camera import open_camera
 from sensors.hololens.profile import Profile

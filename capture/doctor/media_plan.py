@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any
 
-from capture.order import RecordingRequest
+from capture.record_options import RecordingRequest
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.profile import Profile
 from storage.chunks.layout import INDEX, POSE_FLOATS

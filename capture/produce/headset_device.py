@@ -8,7 +8,7 @@ from pathlib import Path
 from capture.plan import HeadsetPlan, Plan
 from capture.produce.device import Device
 from capture.produce.headset_setup import SETTLE_PACKETS, HeadsetSetup
-from capture.produce.notes import Ledger
+from capture.produce.ledger_writer import Ledger
 from capture.produce.probe_clock import ask_headset
 from capture.produce.receiver import Receiver
 from capture.produce.stream_recorder import StreamRecorder, StreamSource

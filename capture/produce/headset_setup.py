@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from capture.process.log import tell
-from capture.produce.notes import Ledger
+from capture.produce.ledger_writer import Ledger
 from sensors.errors import SensorError, StreamRefused
 from sensors.hololens import calibration, commands, remote
 from sensors.hololens.catalogue import headset_stream

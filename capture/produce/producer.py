@@ -20,7 +20,7 @@ from capture.process.pause import Pause, PauseThread
 from capture.process.worker_process import run_process
 from capture.produce.device import Device
 from capture.produce.headset_device import HeadsetDevice
-from capture.produce.notes import Ledger
+from capture.produce.ledger_writer import Ledger
 from capture.produce.plugin_device import PluginDevice
 from capture.produce.probe_clock import ClockProbe
 from capture.produce.stream_end import Streams

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from capture.produce.notes import Ledger
+from capture.produce.ledger_writer import Ledger
 from capture.produce.stream_end import DECIDE_NS, SILENT_NS, Streams, StreamState, end_of
 from capture.produce.stream_watch import StampWatch
 from capture.queue.pipe import PATIENCE_S

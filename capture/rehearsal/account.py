@@ -32,7 +32,7 @@ from capture.rehearsal.verdicts import (
     wrong_verdict,
 )
 from sensors.hololens.catalogue import STREAMS
-from storage.copies.copies import BOOK
+from storage.copies.copy_log import COPY_LOG
 from storage.manifest import read_manifest
 from storage.names import DERIVED
 from storage.recording import open_recording
@@ -322,7 +322,7 @@ def _settle_copy(account: Account, recording: Path, folder: Path) -> None:
         account.blame(f"{len(strays)} files were written where no store was mounted", len(strays))
     copies = folder / "copies" if (folder / "copies").is_dir() else folder / "nas"
     for path in sorted(
-        path for path in recording.rglob("*") if path.is_file() and path.name not in (BOOK, DERIVED)
+        path for path in recording.rglob("*") if path.is_file() and path.name not in (COPY_LOG, DERIVED)
     ):
         copy = copies / recording.name / path.relative_to(recording)
         if not copy.is_file() or not filecmp.cmp(path, copy, shallow=False):

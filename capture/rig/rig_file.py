@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from capture.errors import BadRig
-from capture.order import RecordingRequest
 from capture.plan import HeadsetPlan, SensorPlan
 from capture.queue.address import check_address
+from capture.record_options import RecordingRequest
 from sensors.errors import SensorError
 from sensors.gopro.control.open_camera import SCHEMES
 from sensors.gopro.control.settings import GoProSettings

@@ -1,4 +1,4 @@
-"""The processes of one recording: its producers and drainers, started, revived and ended."""
+"""The processes of one recording: its producers and drainers, started, restarted and ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from capture.errors import ProcessKeepsDying
 from capture.plan import Plan
 from capture.process.outcome import Outcome
-from capture.process.worker import Worker
+from capture.process.supervised_process import SupervisedProcess
 from storage.names import LOGS
 
 LAST_WORD_S = 4.0
@@ -22,15 +22,15 @@ class ChildProcesses:
     """Producers read the devices, drainers store what the queue holds; `outcome` is told of every restart."""
 
     def __init__(self, plan: Plan, outcome: Outcome, hold: int | None) -> None:
-        """Start nothing yet; `hold` see `Worker`."""
+        """Start nothing yet; `hold` see `SupervisedProcess`."""
         self._outcome = outcome
         self._given_up: set[str] = set()
         plan_file = str(Path(plan.work) / "plan.json")
         python = [sys.executable, "-P", "-m"]
 
-        def worker(name: str, *command: str) -> Worker:
+        def worker(name: str, *command: str) -> SupervisedProcess:
             log = Path(plan.path) / LOGS / f"{name.replace(' ', '-')}.log"
-            return Worker(name, [*python, *command], log, hold)
+            return SupervisedProcess(name, [*python, *command], log, hold)
 
         self.producers = [
             worker(f"producer {device}", "capture.produce.producer", plan_file, device)
@@ -42,7 +42,7 @@ class ChildProcesses:
         ]
 
     @property
-    def all(self) -> list[Worker]:
+    def all(self) -> list[SupervisedProcess]:
         """Drainers, then producers: the order in which they are started."""
         return [*self.drainers, *self.producers]
 
@@ -51,13 +51,13 @@ class ChildProcesses:
         workers = [*self.producers, *self.drainers]
         return {worker.name: worker.process.pid for worker in workers if worker.process is not None}
 
-    def revive_dead(self) -> None:
+    def restart_dead(self) -> None:
         """Start again what has died; a producer may end by itself. Raises ProcessKeepsDying."""
         for worker in self.all:
             code = worker.returncode()
             if code is not None and not (code == 0 and worker in self.producers):
                 self._outcome.restarted(worker.name, code)
-                worker.revive()
+                worker.restart()
 
     def keep_spares(self) -> None:
         """Keep a second process of each producer ready to take over."""
@@ -77,10 +77,10 @@ class ChildProcesses:
         """Revive the drainers while the producers come to their end."""
         for worker in self.drainers:
             if (code := worker.returncode()) is not None:
-                self._revive_while_ending(worker, code)
+                self._restart_while_ending(worker, code)
 
     def end_drainers(self) -> bool:
-        """Ask the drainers to empty the queue, revive those that died of it; tell whether any is still at it."""
+        """Ask the drainers to empty the queue, restart those that died of it; tell whether any is still at it."""
         left = [
             worker
             for worker in self.drainers
@@ -90,16 +90,16 @@ class ChildProcesses:
             if (code := worker.returncode()) is None:
                 worker.end()
             else:
-                self._revive_while_ending(worker, code)
+                self._restart_while_ending(worker, code)
         return bool(left)
 
-    def _revive_while_ending(self, worker: Worker, code: int) -> None:
+    def _restart_while_ending(self, worker: SupervisedProcess, code: int) -> None:
         """Start a drainer again; where that does not help the others go on, and the queue keeps what it had."""
         if worker.name in self._given_up:
             return
         self._outcome.restarted(worker.name, code)
         try:
-            worker.revive()
+            worker.restart()
         except ProcessKeepsDying as error:
             self._given_up.add(worker.name)
             self._outcome.problems.append(str(error))

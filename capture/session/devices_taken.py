@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from capture.errors import DeviceTaken
-from capture.order import RecordingRequest
 from capture.plan import is_running, runtime_root
+from capture.record_options import RecordingRequest
 
 DEVICES = "devices.json"
 """In the runtime folder: the recording, and the addresses of its devices by name."""

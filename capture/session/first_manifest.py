@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from capture.order import RecordingRequest
 from capture.plan import Plan
+from capture.record_options import RecordingRequest
 from capture.zone import local_zone
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.profile import Profile

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from capture.errors import AlreadyRunning
-from capture.order import RecordingRequest
 from capture.plan import Plan, is_running, load_plan, runtime_folder
+from capture.record_options import RecordingRequest
 from capture.session.first_manifest import first_manifest
 from storage.names import WORK
 from storage.rebuild import Rebuilt

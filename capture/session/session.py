@@ -21,11 +21,11 @@ from capture.errors import (
     StreamsMissing,
 )
 from capture.lock import held
-from capture.order import RecordingRequest
 from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
 from capture.process.outcome import Outcome
 from capture.queue.dry_run import check_server
 from capture.queue.server import QueueServer
+from capture.record_options import RecordingRequest
 from capture.session.closing import (
     CLOSING,
     CLOSING_BYTES,

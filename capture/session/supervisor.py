@@ -55,7 +55,7 @@ class Supervisor:
         close: Callable[[Outcome], list[Waiting]] = lambda _: [],
         override: bool = False,
     ) -> None:
-        """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `Worker`.
+        """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `SupervisedProcess`.
 
         `close` closes the ledger once everything is stored, and says what still waits. With `override` it begins
         though streams are missing.
@@ -201,15 +201,15 @@ class Supervisor:
         tell("recording ends", reason=self._stop_asked)
 
     def _turn(self, show: Callable[[Supervisor], None]) -> None:
-        """One round: hear the processes, answer requests, revive the dead."""
+        """One round: hear the processes, answer requests, restart the dead."""
         self._heart.beat()
         asked = self._hear()
         if "abort" in asked:
             self.ask_stop("aborted")
         elif "stop" in asked:
             self.ask_stop("requested")
-        self.children.revive_dead()
-        if self._mover is not None and (code := self._mover.revive()) is not None:
+        self.children.restart_dead()
+        if self._mover is not None and (code := self._mover.restart()) is not None:
             self.outcome.restarted("mover", code)
         show(self)
 

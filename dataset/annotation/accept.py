@@ -18,7 +18,7 @@ from dataset.annotation.forms.timed_marks import task_of_marks
 from dataset.annotation.labels import labels_of
 from dataset.annotation.read_file import marked_in, read_bytes
 from dataset.narration.narrations import keep_narrations
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from storage.annotation_folder import (
     ACCEPTED,
     ACCEPTED_SCHEMA,

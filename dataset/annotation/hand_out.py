@@ -17,11 +17,11 @@ from dataset.annotation.forms.marked_steps import TIMELINE, Spans
 from dataset.annotation.forms.timed_marks import Marked, TimedMark
 from dataset.annotation.labels import labels_of, touched_spans, version_of
 from dataset.source.entries import counts
-from dataset.source.own import NotReleasable, OwnRecording
+from dataset.source.own_recording import NotReleasable, OwnRecording
 from sensors.files_on_disk import file_sha256
 from storage.annotation_folder import FILMS, FILMS_SCHEMA, editing, read_annotations, write_annotations
+from storage.consent import Purpose
 from storage.exports.film import made_of_film, write_small_film
-from storage.permission import Purpose
 from storage.shell.outputs import written
 
 HEIGHT = 360

@@ -9,7 +9,7 @@ from typing import Any
 
 from dataset.annotation.forms.marked_steps import Spans
 from dataset.source.entries import entries_of
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from task_graphs.model import Step
 
 Frozen = dict[str, Any]

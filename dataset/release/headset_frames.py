@@ -17,7 +17,7 @@ from sensors.array_types import Int64
 from sensors.hololens.profile import Profile
 from storage.exports.arrays_file import Blocks
 from storage.exports.film_frames import FilmFrames
-from storage.notes import read_notes
+from storage.ledger_reader import read_notes
 from storage.privacy import UNKNOWN, Pauses, in_pauses
 from storage.reading.inertial import InertialClock, blocks_of_samples, inertial_clock
 from storage.reading.records import read_records

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dataset.source.entries import Told, entries_of
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from sensors.array_types import Int64
 from storage.errors import BadChunk, pass_on_trouble
 from storage.ledger import Note
-from storage.notes import read_notes
+from storage.ledger_reader import read_notes
 from storage.privacy import UNKNOWN
 from storage.recording import Recording
 from storage.verify.coverage import PlacedPackets, Span, cover, is_adaptive, longest_step_s
-from storage.verify.good_for import clock, sentence
 from storage.verify.session import SessionTimes, session_of
 from storage.verify.steps import StepTime, touched
+from storage.verify.suitable_uses import clock, sentence
 from storage.verify.thresholds import COVERAGE_WARN, HOLE_NAMED_S
 
 

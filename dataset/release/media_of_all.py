@@ -10,8 +10,8 @@ from typing import Any
 
 from dataset.release.lacking import lacking_of
 from dataset.release.release_media import HEADSET, Media, MediaWriter, Tell, Work, work_of
-from dataset.source.own import NotReleasable, OwnRecording
-from dataset.source.own_set import Ready
+from dataset.source.own_recording import NotReleasable, OwnRecording
+from dataset.source.own_recordings import Ready
 from sensors.errors import SensorError
 from storage.batch.runner import Job, Workforce, run_all
 from storage.batch.workers import count_of

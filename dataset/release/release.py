@@ -17,7 +17,7 @@ from dataset.release.release_media import Tell
 from dataset.source.data_set import BESIDE, LINKS, Member, text_files
 from dataset.source.data_set_folder import refuse_contradictions
 from dataset.source.numbering import Numbering
-from dataset.source.own_set import none_may, read_member
+from dataset.source.own_recordings import none_may, read_member
 from dataset.splits.kinds import PARTS, NoSuchSplit
 from dataset.splits.rule import Divided, Rule, divide, normal_only
 from storage.batch.runner import Workforce

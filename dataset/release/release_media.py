@@ -17,7 +17,7 @@ import numpy as np
 from dataset.release.headset_frames import Film, HeadsetFrames
 from dataset.release.headset_sync import PREFIX, SyncWriter
 from dataset.source.data_set import GOPRO
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from sensors.errors import SensorError
 from sensors.files_on_disk import file_sha256
 from sensors.gopro.files.join import join

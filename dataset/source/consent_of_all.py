@@ -9,10 +9,10 @@ from pathlib import Path
 
 from dataset.source.given_data import GivenData
 from dataset.source.numbering import Numbering
+from storage.consent import Purpose, require_consent
 from storage.errors import NotPermitted, StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
-from storage.permission import Purpose, ask
 from storage.shell.outputs import write_output
 from task_graphs.errors import RecipeError
 
@@ -38,7 +38,7 @@ def ask_for_all(ids: Iterable[str], numbering: Numbering, data: Path) -> list[st
                 f"{one}: its recording is not below {data}, nobody can ask for consent; give --data"
             )
         try:
-            ask(path, Purpose.RELEASE_RAW)
+            require_consent(path, Purpose.RELEASE_RAW)
         except NotPermitted as error:
             lacking.append(f"{one}: {error}")
     return lacking
@@ -55,7 +55,7 @@ def may_be_processed(found: GivenData) -> tuple[frozenset[str], list[str]]:
     lacking = {}
     for one, ready in found.own.items():
         try:
-            ask(ready.path, Purpose.THIRD_PARTY_PROCESSING, without_consent=found.without_consent)
+            require_consent(ready.path, Purpose.THIRD_PARTY_PROCESSING, without_consent=found.without_consent)
         except NotPermitted as error:
             lacking[one] = f"not sent: {error}"
     return ids - lacking.keys(), list(lacking.values())

@@ -16,8 +16,8 @@ from task_graphs.formats.graph_files import read_task_graphs
 from task_graphs.model import Graph
 
 if TYPE_CHECKING:
-    from dataset.source.own import OwnRecording
-    from dataset.source.own_set import LeftOut, Ready
+    from dataset.source.own_recording import OwnRecording
+    from dataset.source.own_recordings import LeftOut, Ready
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class GivenData:
 
     def open_own(self, recording: str) -> OwnRecording:
         """Open an own recording by its id in the data set."""
-        from dataset.source.own import OwnRecording
+        from dataset.source.own_recording import OwnRecording
 
         return OwnRecording.open(self.own[recording].path, without_consent=self.without_consent)
 
@@ -74,7 +74,7 @@ def given_recordings(
 
     Raises NotReleasable when none may be used.
     """
-    from dataset.source.own_set import none_may, read_member  # heavy, and not needed for a folder
+    from dataset.source.own_recordings import none_may, read_member  # heavy, and not needed for a folder
 
     left_out: list[LeftOut] = []
     ids = table or Numbering()

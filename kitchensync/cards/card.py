@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from kitchensync.cards.provisional import PROXIES, provisional_alignment
+from storage.consent import Purpose, require_consent
 from storage.events import read_events
 from storage.kept_cards import FINAL, FIRST, cameras_of, keep_cards, kept_cards, stage_of
 from storage.manifest import read_manifest
-from storage.permission import Purpose, ask
 from storage.timeline.alignment import Alignment
 from storage.verify import FAIL, PASS, WARN, verify
-from sync.batch.job import synchronize
+from sync.synchronize import synchronize
 
 AGREES_MS = 50.0
 """Two alignments that differ by less than their bounds, or less than this, say the same."""
@@ -27,7 +27,7 @@ def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
 
     Raises StorageError; Withdrawn and NotPermitted where nobody may look.
     """
-    ask(recording, Purpose.LOOK)
+    require_consent(recording, Purpose.LOOK)
     stage = stage_of(recording)
     kept = kept_cards(recording)
     if again or stage not in kept:

@@ -12,8 +12,8 @@ from sensors.errors import SensorError
 from sensors.gopro.files.names import proxy_name
 from storage.errors import StorageError
 from storage.names import MANIFEST, MEDIA
-from sync.batch.job import synchronize
 from sync.errors import SyncError
+from sync.synchronize import synchronize
 
 PROXIES = "proxies"
 KEPT_APART = ("sync", "annotations")

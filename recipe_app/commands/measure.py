@@ -137,11 +137,11 @@ def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: boo
     """
     from dataset.examples.model_answers import ModelRequest
     from dataset.promqa.answer_judge import cases_of, judge_prompt, judged, score
-    from storage.permission import Purpose, ask_for_file
+    from storage.consent import Purpose, require_consent_for_file
     from storage.shell.outputs import check_output
 
     check_output(out, force=force)  # before a model is asked: answers cost money
-    ask_for_file(cases, Purpose.THIRD_PARTY_PROCESSING)
+    require_consent_for_file(cases, Purpose.THIRD_PARTY_PROCESSING)
     found, server = cases_of(_read(cases), cases.name), named_server("judge")
     requests = [ModelRequest(str(number), judge_prompt(case, scale)) for number, case in enumerate(found)]
     if show_requests:

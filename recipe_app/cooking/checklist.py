@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recipe_app.store.app_records import AppRecords
-from storage.permission import Scope
+from storage.consent import Scope
 
 LOCALES = Path(__file__).resolve().parent.parent / "locales"
 FORM = "consent_form"

@@ -13,7 +13,7 @@ from recipe_app.exchange.desk_batches import DeskBatches
 from recipe_app.exchange.folders import Folders
 from recipe_app.exchange.intake import Intake
 from recipe_app.films.film_jobs import FilmJobs
-from recipe_app.films.picture_process import LivePictures
+from recipe_app.live.picture_process import LivePictures
 from recipe_app.people.accounts import Accounts
 from recipe_app.people.attempts import Bucket
 from recipe_app.people.quotas import Quotas

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from storage.consent import enter_consent
 from storage.errors import StorageError
 from storage.events import EventLog, read_lines
 from storage.lab import Lab, lab_of
 from storage.manifest import Manifest, edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
-from storage.permission import enter_consent
 from storage.privacy import RESUME
 from storage.redact.redaction import destroy_where_dropped
 from task_graphs.errors import NotFound

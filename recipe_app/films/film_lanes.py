@@ -15,7 +15,7 @@ from sensors.array_types import Mask
 from sensors.errors import SensorError
 
 if TYPE_CHECKING:
-    from dataset.source.own import OwnRecording
+    from dataset.source.own_recording import OwnRecording
 
 EACH_S = 0.2
 """How long one value of a lane is."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from sensors.array_types import Int64
 from sensors.hololens.catalogue import STREAMS
 from storage.exports.film import Progress

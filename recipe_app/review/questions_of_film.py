@@ -15,8 +15,8 @@ from dataset.promqa.generation import MOST_ANSWERS
 from dataset.promqa.questions import Example, Targets, examples
 from dataset.source.data_set import graph_of, numbered
 from dataset.source.numbering import Numbering
-from dataset.source.own import OwnRecording
-from dataset.source.own_set import cooked_of
+from dataset.source.own_recording import OwnRecording
+from dataset.source.own_recordings import cooked_of
 from recipe_app.review.question_rounds import Item
 from task_graphs.formats.captaincook4d import parse_captaincook4d
 from task_graphs.order.drawing import draw

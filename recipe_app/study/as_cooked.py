@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dataset.operations.reduce import State, reduce_log
-from dataset.source.own import filed_operations
+from dataset.source.own_recording import filed_operations
 from recipe_app.study.already_cooked import CookedRecording
 from recipe_app.study.error_scripts import PLANNED, hash_of_errors
 from storage.annotation_folder import accepted_steps

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from storage.annotation_folder import ACCEPTED, FOLDER
+from storage.consent import Purpose, why_not
 from storage.errors import StorageError, words_of
 from storage.life import Life, life_of, usable_manifest
 from storage.manifest import Manifest
 from storage.names import is_recording
-from storage.permission import Purpose, why_not
 from storage.reading.alignments import alignment_files, read_alignment
 from storage.verify import FAIL, PASS, WARN, kept_verdict
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from storage.permission import Scope
+from storage.consent import Scope
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import GivenRecording
 
@@ -39,7 +39,7 @@ def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str) -> A
     Example:
       kitchensync consent data/take-1 --reference form-12 --scopes annotate,release_raw --by operator-2
     """
-    from storage.permission import give_consent
+    from storage.consent import give_consent
 
     manifest = give_consent(path, reference, scopes, by=by)
     given = manifest["consent_scopes"]

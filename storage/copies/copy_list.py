@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from storage.chunks.chunk import chunk_paths
-from storage.copies.copies import BOOK, CopyRecord
+from storage.copies.copy_log import COPY_LOG, CopyRecord
 from storage.copies.read_through import promised_hashes, readable_folder
 from storage.manifest import Manifest
 from storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, chunk_range
@@ -55,7 +55,7 @@ def _closed(folder: Path) -> dict[str, Path]:
         if path.is_file()
         and not any(name.endswith(PART_SUFFIX) for name in path.relative_to(folder).parts)
         and chunk_range(path) is None
-        and path not in (folder / MANIFEST, folder / BOOK, folder / DERIVED)
+        and path not in (folder / MANIFEST, folder / COPY_LOG, folder / DERIVED)
     ]
     return {path.relative_to(folder).as_posix(): path for path in [*_sealed(folder), *others]}
 

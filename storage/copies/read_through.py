@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from storage.copies.copies import CopyRecord, folders_of, freed_to
+from storage.copies.copy_log import CopyRecord, folders_of, freed_to
 from storage.copies.target import Target
 from storage.errors import FilesFreed, NotARecording, TargetAway
 from storage.manifest import Manifest, read_manifest

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storage.copies.copies import BOOK, COPIED, read_book
+from storage.copies.copy_log import COPIED, COPY_LOG, read_copies
 from storage.copies.target import Target
 from storage.disk.read_back import stored_sha256
 from storage.errors import TargetAway, UnreadableFile
@@ -24,7 +24,7 @@ def verified_places(recording: Path, relative: str, sha256: str, roots: list[Pat
     """Read every copy of a recording's file now: its own, those that `copies.jsonl` names, and those below `roots`.
 
     A store whose identity is another than when the copy was made does not count, nor does the same file found by two
-    ways. Raises UnreadableFile when the book cannot be read.
+    ways. Raises UnreadableFile when the copy log cannot be read.
     """
     places = Places()
     seen: set[tuple[int, int]] = set()
@@ -65,9 +65,9 @@ def _candidates(
 def _stores(recording: Path, relative: str, sha256: str) -> dict[str, Path]:
     """Stores that took a copy of these very bytes, by identity: the newest path of each."""
     try:
-        lines = read_book(recording)
+        lines = read_copies(recording)
     except (OSError, ValueError, TypeError) as error:
-        raise UnreadableFile(recording / BOOK, str(error)) from error
+        raise UnreadableFile(recording / COPY_LOG, str(error)) from error
     return {
         line.target: Path(line.where)
         for line in lines

@@ -17,7 +17,7 @@ from sensors.files_on_disk import file_sha256, sync_path
 from storage.chunks.archive_file import write_archive
 from storage.chunks.archive_proof import prove
 from storage.chunks.chunk import chunk_paths, is_archive
-from storage.copies.copies import freed_to
+from storage.copies.copy_log import freed_to
 from storage.disk.durable import LOCAL, Disk
 from storage.errors import BadChunk, NotPackable
 from storage.life import usable_manifest

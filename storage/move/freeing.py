@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sensors.host_clock import utc_anchor
-from storage.copies.copies import FREED, Book, CopyRecord
 from storage.copies.copy_list import FileToCopy, files_of, is_heavy
+from storage.copies.copy_log import FREED, CopyLog, CopyRecord
 from storage.copies.target import Stopped, Target
 from storage.disk.durable import LOCAL, Disk
 from storage.errors import MoverBusy
@@ -57,8 +57,8 @@ def free(
     if not rule.allows(len(stores), age_days, free_bytes):
         return 0
     try:
-        with Book(recording) as book:
-            targets = [Target(where, book.target_of(where), disk) for where in stores]
+        with CopyLog(recording) as log:
+            targets = [Target(where, log.target_of(where), disk) for where in stores]
             # The same store under two paths is one copy.
             different = {target.identity: target for target in targets}
             here = [
@@ -67,14 +67,14 @@ def free(
             heavy = [item for item in here if is_heavy(item.relative)]
             standing: list[list[Target]] = []
             for item in heavy:
-                copies = [t for t in different.values() if _stands(recording, item, t, book, proved, stop)]
+                copies = [t for t in different.values() if _stands(recording, item, t, log, proved, stop)]
                 if not rule.allows(len(copies), age_days, free_bytes):
                     return 0
                 standing.append(copies)
             if heavy:
                 keep_verdict(recording, verify(recording))
             for item, copies in zip(heavy, standing, strict=True):
-                _remove(recording, item, copies, book, disk)
+                _remove(recording, item, copies, log, disk)
             return len(heavy)
     except (Stopped, MoverBusy):
         return 0
@@ -84,24 +84,24 @@ def _stands(
     recording: Path,
     item: FileToCopy,
     target: Target,
-    book: Book,
+    log: CopyLog,
     proved: dict[Path, set[str]],
     stop: threading.Event,
 ) -> bool:
     """Tell whether a store has a copy that is the same, read past the cache in this run."""
-    line = book.copies.get((item.relative, target.identity))
+    line = log.copies.get((item.relative, target.identity))
     if line is None:
         return False
     fresh = item.relative in proved.get(target.path, ())
     return fresh or target.holds(recording, item.relative, line.sha256, stop.is_set) is not None
 
 
-def _remove(recording: Path, item: FileToCopy, targets: list[Target], book: Book, disk: Disk) -> None:
+def _remove(recording: Path, item: FileToCopy, targets: list[Target], log: CopyLog, disk: Disk) -> None:
     """Write where the copies of a file lie, then remove it."""
     for target in targets:
-        line = book.copies[item.relative, target.identity]
+        line = log.copies[item.relative, target.identity]
         facts = (line.bytes, line.sha256, line.mtime_ns)
-        book.write(CopyRecord(FREED, item.relative, *facts, target.identity, str(target.path), ""))
+        log.write(CopyRecord(FREED, item.relative, *facts, target.identity, str(target.path), ""))
     disk.remove(recording / item.relative)
 
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from storage.chunks.chunk import is_archive
-from storage.copies.copies import COPIED, Book, CopyRecord, is_store_of_another
+from storage.consent import Purpose, StillPermitted, require_consent
 from storage.copies.copy_list import FileToCopy, files_of, is_closed
+from storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
 from storage.copies.target import MARKER, Stopped, Target
 from storage.disk.durable import LOCAL, Disk
 from storage.errors import StorageError, TargetAway, words_of
 from storage.life import usable_manifest
 from storage.move.freeing import DEFAULT_RULE, FreeRule, free
 from storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
-from storage.permission import Purpose, StillPermitted, ask
 
 FOLLOW_S = 2.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
@@ -56,7 +56,7 @@ class _Work:
     wait_s: float = WAIT_FIRST_S
     proved: set[str] = field(default_factory=set)
     identity: str | None = None
-    """Which store it was at first: an empty mount point is no new one, even before the first copy is in the book."""
+    """Which store it was at first: an empty mount point is no new one, even before anything is in the copy log."""
 
 
 def run_mover(
@@ -102,9 +102,10 @@ def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = L
     state.problem = ""
     try:
         permitted = StillPermitted(task.recording)
-        ask(task.recording, Purpose.COPY_TO_OWN_STORE)  # before anything is written, the book of copies too
-        with Book(task.recording) as book:
-            _copy_all(task, book, permitted, stop, report, disk)
+        # Before anything is written, the copy log too.
+        require_consent(task.recording, Purpose.COPY_TO_OWN_STORE)
+        with CopyLog(task.recording) as log:
+            _copy_all(task, log, permitted, stop, report, disk)
         task.wait_s = WAIT_FIRST_S
     except Stopped:
         return
@@ -115,18 +116,18 @@ def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = L
 
 
 def _copy_all(
-    task: _Work, book: Book, permitted: StillPermitted, stop: threading.Event, report: Report, disk: Disk
+    task: _Work, log: CopyLog, permitted: StillPermitted, stop: threading.Event, report: Report, disk: Disk
 ) -> None:
     state, recording = task.state, task.recording
     permitted.check()
     _check_mounted(recording, task.where)
-    target = Target(task.where, book.target_of(task.where) or task.identity, disk)
+    target = Target(task.where, log.target_of(task.where) or task.identity, disk)
     task.identity = target.identity
     if target.shares_disk_with(recording):
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = usable_manifest(recording)
     items = files_of(recording, manifest)
-    book.begin(target.identity, str(target.path))
+    log.begin(target.identity, str(target.path))
 
     def told(now: StoreProgress) -> None:
         permitted.check()
@@ -139,19 +140,19 @@ def _copy_all(
         if stop.is_set():
             raise Stopped
         safe = state.bytes_safe
-        if not _is_copied(recording, item, book, target):
-            _copy_one(task, item, book, target, stop, told)
+        if not _is_copied(recording, item, log, target):
+            _copy_one(task, item, log, target, stop, told)
         state.bytes_safe = safe + size
         state.files_done += 1
         told(state)
-    _drop_packed(recording, items, book, target, disk)
+    _drop_packed(recording, items, log, target, disk)
     state.finished = is_closed(manifest)
 
 
 def _check_mounted(recording: Path, where: Path) -> None:
     """Raise TargetAway for a bare folder of this computer's own disks where other recordings had a store.
 
-    The book of a new recording knows no store yet: it would take a mount point without its store for a new one.
+    The copy log of a new recording knows no store yet: it would take a mount point without its store for a new one.
     """
     if not where.is_dir() or (where / MARKER).exists():
         return
@@ -160,9 +161,9 @@ def _check_mounted(recording: Path, where: Path) -> None:
         raise TargetAway(where, f"its {MARKER} is gone (is the store mounted?)")
 
 
-def _is_copied(recording: Path, item: FileToCopy, book: Book, target: Target) -> bool:
-    """Tell whether the book holds this very content, and the store still something of its size."""
-    line = book.copies.get((item.relative, target.identity))
+def _is_copied(recording: Path, item: FileToCopy, log: CopyLog, target: Target) -> bool:
+    """Tell whether the copy log holds this very content, and the store still something of its size."""
+    line = log.copies.get((item.relative, target.identity))
     if line is None or item.expected not in (None, line.sha256):
         return False
     facts = item.source.stat()
@@ -174,7 +175,7 @@ def _is_copied(recording: Path, item: FileToCopy, book: Book, target: Target) ->
 
 
 def _copy_one(
-    task: _Work, item: FileToCopy, book: Book, target: Target, stop: threading.Event, report: Report
+    task: _Work, item: FileToCopy, log: CopyLog, target: Target, stop: threading.Event, report: Report
 ) -> None:
     safe = task.state.bytes_safe
 
@@ -190,16 +191,16 @@ def _copy_one(
         COPIED, item.relative, copied.bytes, copied.sha256, before.st_mtime_ns, target.identity,
         str(target.path), copied.read,
     )  # fmt: skip
-    book.write(line)
+    log.write(line)
 
 
-def _drop_packed(recording: Path, items: list[FileToCopy], book: Book, target: Target, disk: Disk) -> None:
+def _drop_packed(recording: Path, items: list[FileToCopy], log: CopyLog, target: Target, disk: Disk) -> None:
     """Remove chunks from the store that lie there in an archive now."""
     for item in items:
         archive = target.place_of(recording, item.relative)
         if archive.suffix != CHUNK_SUFFIX or not is_archive(archive):
             continue
-        if (item.relative, target.identity) not in book.copies:
+        if (item.relative, target.identity) not in log.copies:
             continue
         first, last = chunk_range(archive) or (1, 0)
         for number in range(first, last + 1):

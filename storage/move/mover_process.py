@@ -64,7 +64,7 @@ class MoverProcess:
                     self._said[said["target"]] = said
         return list(self._said.values())
 
-    def revive(self) -> int | None:
+    def restart(self) -> int | None:
         """Start it again if it has died, at most every few seconds; return the exit code that it had then."""
         code = self.process.poll()
         if not code or time.monotonic() - self._started_s < REVIVE_S:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from sensors.files_on_disk import file_sha256
 from storage.copies.cloud_store import CloudStore, check_address, why
-from storage.copies.copies import COPIED, Book, CopyRecord
+from storage.copies.copy_log import COPIED, CopyLog, CopyRecord
 from storage.copies.target import Target
 from storage.errors import CloudRefused, NotAsStated, SourceDiffers, StorageError
 
@@ -116,12 +116,12 @@ def push(
     sizes = {name: (folder / name).stat().st_size for name in files}
     total, safe = sum(sizes.values()), 0
     sent: list[CopyRecord] = []
-    with Book(journal) as book:
-        store = _store(to, book)
+    with CopyLog(journal) as log:
+        store = _store(to, log)
         for name, sha256 in files.items():
             try:
                 tell = partial(_part_of, progress, name, safe, total)
-                line = _bring(store, book, folder / name, name, sha256, to, tell)
+                line = _bring(store, log, folder / name, name, sha256, to, tell)
             except StorageError:
                 raise
             except Exception as error:
@@ -129,7 +129,7 @@ def push(
             sent += [line] if line else []
             safe += sizes[name]
             progress(name, safe, total)
-        _finish(store, book, sent, to)
+        _finish(store, log, sent, to)
     return Pushed(to, len(files), len(sent), sum(line.bytes for line in sent))
 
 
@@ -138,11 +138,11 @@ def _part_of(progress: Progress, name: str, safe: int, total: int, here: int) ->
 
 
 def _bring(
-    store: Store, book: Book, source: Path, name: str, sha256: str, to: str, tell: Tell
+    store: Store, log: CopyLog, source: Path, name: str, sha256: str, to: str, tell: Tell
 ) -> CopyRecord | None:
     """Send a file unless it is there; return its line, which is written at once where the file counts at once."""
     facts = source.stat()
-    known = book.copies.get((name, store.identity))
+    known = log.copies.get((name, store.identity))
     if store.holds(name, facts.st_size, sha256, noted=known is not None and known.sha256 == sha256):
         return None
     try:
@@ -151,26 +151,26 @@ def _bring(
         raise NotAsStated(source) from error
     line = CopyRecord(COPIED, name, facts.st_size, sha256, facts.st_mtime_ns, store.identity, to, read)
     if not store.commits:
-        book.write(line)
+        log.write(line)
     return line
 
 
-def _finish(store: Store, book: Book, sent: list[CopyRecord], to: str) -> None:
+def _finish(store: Store, log: CopyLog, sent: list[CopyRecord], to: str) -> None:
     if store.commits and sent:
         try:
             store.finish()
         except Exception as error:
             raise CloudRefused(to, "", why(error)) from error
         for line in sent:
-            book.write(line)
+            log.write(line)
 
 
-def _store(to: str, book: Book) -> Store:
+def _store(to: str, log: CopyLog) -> Store:
     if to.startswith(HUB):
         return HubStore(to)
     if "://" in to:
         return _Cloud(to)
-    return _Folder(Path(to).absolute(), book)
+    return _Folder(Path(to).absolute(), log)
 
 
 class _Folder:
@@ -178,9 +178,9 @@ class _Folder:
 
     commits = False
 
-    def __init__(self, path: Path, book: Book) -> None:
+    def __init__(self, path: Path, log: CopyLog) -> None:
         """Look whether the store is the one of the last time. Raises TargetAway."""
-        self._target = Target(path.parent, book.target_of(path))
+        self._target = Target(path.parent, log.target_of(path))
         self._name = Path(path.name)
         self.identity = self._target.identity
 

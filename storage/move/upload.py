@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from storage.consent import Purpose, StillPermitted, require_consent
 from storage.copies.cloud_store import CloudStore, check_address, why
-from storage.copies.copies import COPIED, Book, CopyRecord
 from storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
+from storage.copies.copy_log import COPIED, CopyLog, CopyRecord
 from storage.copies.read_through import missing_files, readable_folder
 from storage.errors import CloudRefused, CopyDiffers, FilesMissing, NotFinished, SourceDiffers, Withdrawn
 from storage.lab import NAME, lab_of
-from storage.permission import Purpose, StillPermitted, ask
 from storage.redact.to_destroy import check_no_pauses
 
 Progress = Callable[[str, int, int], None]
@@ -42,7 +42,7 @@ def upload(
     A store that lab.toml names as the laboratory's own needs no consent, any other needs `release_raw`;
     `without_consent` is why it is sent without.
 
-    A file that the book holds as copied there, and that the store still has in its size, is not sent again.
+    A file that the copy log holds as copied there, and that the store still has in its size, is not sent again.
     Who may write there is for the store's own settings (environment, profile files): nothing of it is kept, and an
     address with a password in it is refused. Raises StorageError.
     """
@@ -50,7 +50,7 @@ def upload(
     permitted = StillPermitted(recording)
     own = lab_of(recording).owns(url)
     purpose = Purpose.COPY_TO_OWN_STORE if own else Purpose.RELEASE_RAW
-    manifest = ask(recording, purpose, without_consent=without_consent, or_else=OWN_STORE)
+    manifest = require_consent(recording, purpose, without_consent=without_consent, or_else=OWN_STORE)
     if not is_closed(manifest):
         raise NotFinished(recording)
     if not own:
@@ -61,9 +61,9 @@ def upload(
     store = CloudStore(url)
     total = sum(item.source.stat().st_size for item in items)
     safe = sent = sent_bytes = 0
-    with Book(recording) as book:
+    with CopyLog(recording) as log:
         permitted.check()
-        book.begin(url, url)
+        log.begin(url, url)
         for item in items:
             size = item.source.stat().st_size
             place = f"{recording.name}/{item.relative}"
@@ -74,9 +74,9 @@ def upload(
 
             try:
                 permitted.check()
-                line = book.copies.get((item.relative, url))
+                line = log.copies.get((item.relative, url))
                 if not (is_as_sent(item, line, recording) and store.size_of(place) == size):
-                    _send(store, place, item, book, url, tell)
+                    _send(store, place, item, log, url, tell)
                     sent, sent_bytes = sent + 1, sent_bytes + size
             except (SourceDiffers, CopyDiffers, Withdrawn):
                 raise
@@ -88,10 +88,10 @@ def upload(
 
 
 def _send(
-    store: CloudStore, place: str, item: FileToCopy, book: Book, url: str, tell: Callable[[int], None]
+    store: CloudStore, place: str, item: FileToCopy, log: CopyLog, url: str, tell: Callable[[int], None]
 ) -> None:
     """Write a file to the store, proved, and note it."""
     facts = item.source.stat()
     digest = store.send(item.source, place, item.expected, tell)
     line = CopyRecord(COPIED, item.relative, facts.st_size, digest, facts.st_mtime_ns, url, url, "downloaded")
-    book.write(line)
+    log.write(line)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sensors.hololens.catalogue import STREAMS
 from sensors.host_clock import utc_anchor
-from storage.copies.copies import folders_of, freed_to
+from storage.copies.copy_log import folders_of, freed_to
 from storage.copies.target import Target
 from storage.disk.self_check import is_sound, whole_lines
 from storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway

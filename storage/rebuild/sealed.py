@@ -13,11 +13,11 @@ from sensors.hololens.catalogue import STREAMS, headset_stream
 from sensors.hololens.profile import Profile
 from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import Chunk, chunk_paths
-from storage.copies.copies import COPIED, read_book
+from storage.copies.copy_log import COPIED, read_copies
 from storage.errors import CannotRebuild
 from storage.ledger import Note
+from storage.ledger_reader import notes_in
 from storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
-from storage.notes import notes_in
 from storage.reading.calibration import calibration_files
 
 SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
@@ -67,7 +67,7 @@ def read_sealed(recording: Path) -> SealedFacts:
 
 def _hashes_when_copied(recording: Path) -> dict[str, str]:
     """Older than the loss: a file that changed since then is found by it."""
-    return {line.file: line.sha256 for line in read_book(recording) if line.kind == COPIED}
+    return {line.file: line.sha256 for line in read_copies(recording) if line.kind == COPIED}
 
 
 def _take(found: SealedFacts, stream: str, path: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from storage.copies.cloud_store import CloudStore
-from storage.copies.copies import COPIED, read_book
 from storage.copies.copy_list import files_of, is_as_sent
+from storage.copies.copy_log import COPIED, read_copies
 from storage.copies.derived import older_than
 from storage.errors import StorageError, words_of
 from storage.manifest import read_manifest
@@ -18,7 +18,7 @@ def remove_changed(recording: Path, url: str) -> str:
 
     Return why something may still be there, or nothing.
     """
-    sent = {line.file: line for line in read_book(recording) if line.where == url and line.kind == COPIED}
+    sent = {line.file: line for line in read_copies(recording) if line.where == url and line.kind == COPIED}
     try:
         held = {item.relative: item for item in files_of(recording, read_manifest(recording))}
         store = CloudStore(url)

@@ -19,8 +19,8 @@ from sensors.host_clock import utc_anchor
 from storage.chunks.archive_part import write_without
 from storage.chunks.chunk import is_archive
 from storage.chunks.chunk_reader import Chunk
-from storage.copies.copies import BOOK, Book, folders_of, is_uploaded, stores_of
 from storage.copies.copy_list import is_closed
+from storage.copies.copy_log import COPY_LOG, CopyLog, folders_of, is_uploaded, stores_of
 from storage.copies.target import Target
 from storage.disk.durable import LOCAL, Disk
 from storage.errors import NotRedactable, StorageError, words_of
@@ -174,7 +174,7 @@ def redact(
     manifest = usable_manifest(path)
     if not is_closed(manifest):
         raise NotRedactable(path, "it is not finished", "end it, or run `kitchensync recover`")
-    with Book(path) if (path / BOOK).exists() else nullcontext():
+    with CopyLog(path) if (path / COPY_LOG).exists() else nullcontext():
         done = [_finish(path, one) for one in redactions(manifest) if one["state"] == BEGUN or one["open"]]
         with open_recording(path) as recording:
             spans = recording.pauses if span_s is None else _host_span(recording, span_s)

@@ -16,12 +16,12 @@ class GivenPath(click.Path):
         """Return the path. Raises NotARecording, Withdrawn."""
         path = super().convert(value, param, ctx)
         if isinstance(path, Path) and path.is_file():
-            from storage.permission import (
+            from storage.consent import (
                 Purpose,
-                ask_for_file,
+                require_consent_for_file,
             )  # commands load what is heavy at their own time
 
-            ask_for_file(path, Purpose.LOOK)
+            require_consent_for_file(path, Purpose.LOOK)
         return path
 
 
@@ -50,18 +50,18 @@ class GivenRecording(click.Path):
 
 def check_recordings(path: Path, *, usable: bool = False) -> None:
     """Raise NotARecording unless a path is a recording or holds some."""
+    from storage.consent import Purpose, require_consent
     from storage.errors import NotARecording  # commands load what is heavy at their own time
     from storage.lab import share
     from storage.life import life_of
     from storage.names import recordings_in
-    from storage.permission import Purpose, ask
 
     if not path.exists():
         raise NotARecording(path, "there is no such folder")
     share(path)
     if recordings_in(path) == [path]:
         if usable:
-            ask(path, Purpose.LOOK)
+            require_consent(path, Purpose.LOOK)
         else:
             life_of(path)
 

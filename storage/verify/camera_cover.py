@@ -12,9 +12,9 @@ from storage.reading.camera_clips import clip_openings, moment, read_media
 from storage.verify import thresholds as limits
 from storage.verify.coverage import Span, without
 from storage.verify.findings import FAIL, WARN, Findings
-from storage.verify.good_for import clock
 from storage.verify.session import SessionTimes
 from storage.verify.steps import StepTime
+from storage.verify.suitable_uses import clock
 
 NEAR_S = 1.5
 """How exactly the shutter's times place a file: an end that is off by less is no hole."""

@@ -19,9 +19,9 @@ from storage.verify import thresholds as limits
 from storage.verify.coverage import Cover, PlacedPackets, Span, cover, is_adaptive, longest_step_s, place
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import Gap
-from storage.verify.good_for import clock
 from storage.verify.sealed_files import Contents
 from storage.verify.session import SessionTimes
+from storage.verify.suitable_uses import clock
 
 WANTED = ("privacy", "redacted")
 """Causes of gaps that somebody asked for: no part of the session."""

@@ -9,16 +9,16 @@ from typing import Any
 from sensors.files_on_disk import file_sha256
 from storage.annotation_folder import FOLDER as ANNOTATIONS
 from storage.chunks.apart import ReaderApart
-from storage.copies.copies import BOOK
+from storage.copies.copy_log import COPY_LOG
 from storage.copies.read_through import readable_folder
 from storage.disk.self_check import is_sound, torn_tail, whole_lines
 from storage.errors import BadEventLog, FilesFreed, NotARecording
 from storage.events import read_lines
 from storage.ledger import Note, UnknownNote, of_kind
+from storage.ledger_reader import notes_in
 from storage.life import life_by
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
-from storage.notes import notes_in
 from storage.reading.calibration import CALIBRATION
 from storage.reading.decoded import sensor_stream
 from storage.reading.swaps import swaps_of
@@ -29,12 +29,12 @@ from storage.verify.camera_cover import CameraCover, camera_cover
 from storage.verify.coverage import Span
 from storage.verify.deep import decode
 from storage.verify.findings import FAIL, WARN, Findings, worst
-from storage.verify.good_for import good_for
 from storage.verify.quality import judge
 from storage.verify.sealed_files import SealedFiles
 from storage.verify.session import SessionTimes, session_of
 from storage.verify.steps import read_steps
 from storage.verify.stream_balance import balance
+from storage.verify.suitable_uses import good_for
 
 Progress = Callable[[str], None]
 FILMS = ("gopro", "video")
@@ -228,9 +228,9 @@ def _check_events(recording: Path, findings: Findings) -> None:
 
 def _check_book(recording: Path, findings: Findings) -> None:
     """Check what is said of copies: whoever frees files by it must be able to rely on it."""
-    path = recording / BOOK
+    path = recording / COPY_LOG
     for number in _damaged_lines(path.read_bytes() if path.exists() else b""):
-        findings.damage(BOOK, "copies", f"line {number}")
+        findings.damage(COPY_LOG, "copies", f"line {number}")
 
 
 def _check_annotations(recording: Path, findings: Findings) -> None:

@@ -20,8 +20,8 @@ from sensors.files_on_disk import file_sha256
 from storage.catalogue.kept_lines import forget
 from storage.catalogue.listing import recordings_below
 from storage.copies.cloud_store import CloudStore
-from storage.copies.copies import BOOK, Book, is_uploaded, stores_of
 from storage.copies.copy_list import is_closed
+from storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
 from storage.copies.derived import destroy_derived, read_derived
 from storage.copies.target import Target
 from storage.disk.durable import LOCAL
@@ -119,13 +119,13 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
 
 def _wait_for_movers(recording: Path) -> None:
     """Wait until nobody copies the recording: whoever does looks at the manifest, which says it is withdrawn."""
-    is_new = not (recording / BOOK).exists()
+    is_new = not (recording / COPY_LOG).exists()
     until = time.monotonic() + LONGEST_WAIT_S
     while True:
         try:
-            with Book(recording):
+            with CopyLog(recording):
                 if is_new:
-                    (recording / BOOK).unlink()
+                    (recording / COPY_LOG).unlink()
                 return
         except MoverBusy:
             if time.monotonic() > until:

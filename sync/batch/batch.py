@@ -20,8 +20,8 @@ from storage.errors import FilesFreed, NotFinished, StorageError, Unusable, is_t
 from storage.life import Life, life_by, usable_manifest
 from storage.names import recordings_in
 from sync.errors import BadLatencyStore, NoSuchMaster, SyncError
+from sync.frame_index.masters import check_master
 from sync.result.state import OWN, finished, forget, kept_answer
-from sync.tables.masters import check_master
 
 REFUSALS = (Unusable, NoSuchMaster, BadLatencyStore)
 """What asks for something to be done first, and was noticed before any data was judged."""
@@ -87,7 +87,7 @@ def synchronize_all(
 
 def one(path: Path, master: str | None) -> Answer:
     """Synchronize one recording, whatever is wrong with it; what is not of its data leaves its last answer."""
-    from sync.batch.job import synchronize
+    from sync.synchronize import synchronize
 
     try:
         return settled_by_life(path) or synchronize(path, master=master)

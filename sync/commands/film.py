@@ -40,7 +40,7 @@ def side_by_side(
       kitchensync side-by-side data/take-1 --out all.mp4 --streams pv,gopro,depth_ahat,vlc_leftfront
     """
     from storage.shell.progress import Bar
-    from sync.film.side_by_side import film_side_by_side
+    from sync.side_by_side.side_by_side import film_side_by_side
 
     wanted = tuple(name.strip() for name in streams.split(",") if name.strip())
     with Bar(out.name, unit="frames") as bar:

@@ -8,9 +8,9 @@ from typing import Any
 
 from storage.events import Event
 from storage.manifest import Manifest
+from sync.frame_index.event_frames import in_words, read_event_frames
 from sync.recording.noted import read_noted
 from sync.report.streams import ShownTime
-from sync.tables.event_frames import in_words, read_event_frames
 
 KINDS = ("done", "error", "undo")
 MOST_LABEL = 60

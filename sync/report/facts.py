@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from storage.consent import consent_in_words, overrides_in_words
 from storage.manifest import Manifest
-from storage.permission import consent_in_words, overrides_in_words
 from storage.timeline.alignment import Alignment
 from sync.answers import software_version
 from sync.report.cameras import ShownFile

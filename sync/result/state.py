@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from storage.copies.copies import freed_lines
+from storage.copies.copy_log import freed_lines
 from storage.manifest import write_json
 from storage.names import COPIES, DERIVED, MANIFEST
 from sync.align.verdict import THRESHOLDS

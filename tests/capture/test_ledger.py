@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from capture.produce.notes import Ledger
+from capture.produce.ledger_writer import Ledger
 from capture.queue.stream_queue import QueueReader
 from storage.ledger import ConditionNote, ConnectedNote, DeclaredLossNote, EndNote
 

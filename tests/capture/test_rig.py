@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from capture.errors import BadRig
-from capture.order import RecordingRequest
+from capture.record_options import RecordingRequest
 from capture.rig.rig_file import no_options, order_from, template
 from sensors.hololens.catalogue import DEFAULT_SET, STREAMS
 from sensors.hololens.profile import Profile

@@ -7,11 +7,11 @@ import os
 import pytest
 
 from capture.errors import FolderNotWritable
-from capture.order import RecordingRequest
 from capture.plan import Plan
+from capture.record_options import RecordingRequest
 from capture.session.first_manifest import first_manifest
 from capture.session.session import record
-from storage.permission import Purpose, why_not
+from storage.consent import Purpose, why_not
 
 
 @pytest.mark.parametrize("closed", ["data", "data/.kitchensync"])

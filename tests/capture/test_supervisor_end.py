@@ -16,7 +16,7 @@ from waiting import until
 
 from capture.camera import camera_recorder as camera_clip
 from capture.camera.camera_recorder import CameraRecorder
-from capture.process import worker as worker_module
+from capture.process import supervised_process as worker_module
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
 from capture.session import supervisor as supervisor_module
 from capture.session.children import DrainProgress

@@ -15,8 +15,8 @@ from dataset.operations import kinds
 from recipe_app.cooking import checklist
 from recipe_app.cooking.checklist import CONSENT_VERSION
 from recipe_app.cooking.steering import steer
+from storage.consent import Purpose, Scope, consent_in_words, enter_consent, why_not
 from storage.manifest import edit_manifest, read_manifest
-from storage.permission import Purpose, Scope, consent_in_words, enter_consent, why_not
 
 pytestmark = pytest.mark.slow
 

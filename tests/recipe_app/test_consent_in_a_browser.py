@@ -10,7 +10,7 @@ from browser import Tablet
 from screens import serious
 
 from recipe_app.cooking import checklist
-from storage.permission import Scope
+from storage.consent import Scope
 from sync.report.facts import consent_in_words
 
 pytestmark = pytest.mark.timeout(240)

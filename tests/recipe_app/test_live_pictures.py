@@ -15,9 +15,9 @@ import pytest
 from numbered_pictures import number_in
 from numbered_recording import PV_S, write_numbered
 
-from recipe_app.films import picture_process
-from recipe_app.films.live_pictures import NewestPictures
-from recipe_app.films.picture_process import LivePictures
+from recipe_app.live import picture_process
+from recipe_app.live.live_pictures import NewestPictures
+from recipe_app.live.picture_process import LivePictures
 from storage.chunks.chunk import Packet, seal
 from storage.errors import Withdrawn
 from storage.events import EventLog

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dataset.errors import NotNow
 from dataset.operations.reduce import reduce_log
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from recipe_app.films.review_film import steps_of, touches_of
 from recipe_app.review.marks import (
     STEPS,

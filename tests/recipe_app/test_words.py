@@ -19,7 +19,7 @@ from recipe_app.review.opinions import OPINIONS
 from recipe_app.review.question_rounds import CRITERIA
 from recipe_app.study.progress import DIMENSIONS, STAGES
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
-from storage.permission import Scope
+from storage.consent import Scope
 from task_graphs.text.plain_lines import LINE_KINDS
 
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"

@@ -20,7 +20,7 @@ from flips import block_at, flip, stream_of
 
 from sensors.files_on_disk import file_sha256
 from storage.chunks.chunk import Packet, seal
-from storage.copies.copies import COPIED, Book, CopyRecord
+from storage.copies.copy_log import COPIED, CopyLog, CopyRecord
 from storage.events import EventLog
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums
@@ -95,9 +95,9 @@ def whole(tmp_path_factory) -> Path:
     for number in range(3):
         body = {"step": str(number), "note": "Möhre\tJ*\n"}
         EventLog(path, "tablet").append("done", host_ns=number, uncertainty_ns=1, body=body)
-    with Book(path) as book:
+    with CopyLog(path) as log:
         for name in ("gopro/GX010001.MP4", "recording.json"):
-            book.write(CopyRecord(COPIED, name, 5, "0" * 64, 7, "store", "/mnt/nas", "direct", utc_ns=8))
+            log.write(CopyRecord(COPIED, name, 5, "0" * 64, 7, "store", "/mnt/nas", "direct", utc_ns=8))
     assert verify(path)["reasons"] == []
     return path
 
@@ -165,10 +165,10 @@ def test_a_damaged_manifest_is_not_given_a_new_checksum(whole):
 
 
 def test_a_damaged_book_of_copies_is_mended_by_its_next_user(whole):
-    book = whole / "copies.jsonl"
-    content = book.read_bytes()
-    flip(book, 30, 2)
-    with Book(whole) as mended:
+    log = whole / "copies.jsonl"
+    content = log.read_bytes()
+    flip(log, 30, 2)
+    with CopyLog(whole) as mended:
         assert [file for file, _ in mended.copies] == ["recording.json"]
     assert verify(whole)["status"] == "PASS"
-    book.write_bytes(content)
+    log.write_bytes(content)

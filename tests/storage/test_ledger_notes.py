@@ -31,8 +31,8 @@ from storage.ledger import (
     read_note,
     written,
 )
+from storage.ledger_reader import read_notes
 from storage.manifest import write_json
-from storage.notes import read_notes
 from storage.verify import verify
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.copies.copies import BOOK
+from storage.copies.copy_log import COPY_LOG
 from storage.errors import NotARecording
 from storage.life import Life, life_of
 from storage.manifest import edit_manifest
@@ -106,7 +106,7 @@ def test_a_freed_recording_without_manifest_is_lost_and_not_forgotten(finished):
     (finished / MANIFEST).unlink()
     for film in finished.glob("*/media.json"):
         film.unlink()
-    assert (finished / BOOK).exists()
+    assert (finished / COPY_LOG).exists()
     assert life_of(finished) == Life.MANIFEST_LOST
     assert recordings_in(finished.parent) == [finished]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from processes import kitchensync
 
-from storage.copies.copies import BOOK, COPIED, FREED, Book, CopyRecord, read_book
+from storage.copies.copy_log import COPIED, COPY_LOG, FREED, CopyLog, CopyRecord, read_copies
 from storage.copies.target import MARKER
 from storage.disk.durable import LocalDisk
 from storage.manifest import edit_manifest
@@ -47,7 +47,7 @@ def test_a_copy_is_whole_and_passes_by_itself(finished, stores):
     (state,) = run_mover([finished], stores[:1])
     assert (state.finished, state.problem, state.files_done) == (True, "", state.files)
     assert verify(stores[0] / "take")["status"] == "PASS"
-    begun, *copied = read_book(finished)
+    begun, *copied = read_copies(finished)
     assert (begun.kind, begun.where, begun.file) == ("begun", str(stores[0]), "")
     assert {line.read for line in copied} <= {"direct", "dropped"}
     assert not list(stores[0].rglob("*.part"))
@@ -239,11 +239,11 @@ def test_chunks_that_were_packed_are_dropped_from_the_store_too(finished, stores
 
 def test_a_torn_line_of_the_book_is_cut(finished, stores):
     run_mover([finished], stores[:1])
-    with (finished / BOOK).open("ab") as file:
+    with (finished / COPY_LOG).open("ab") as file:
         file.write(b'{"kind": "cop')
     (state,) = run_mover([finished], stores[:1])
     assert state.finished
-    assert (finished / BOOK).read_bytes().endswith(b"\n")
+    assert (finished / COPY_LOG).read_bytes().endswith(b"\n")
 
 
 def test_the_mover_of_a_recorder_ends_when_asked_and_has_the_lowest_priority(finished, stores, tmp_path):
@@ -342,12 +342,12 @@ def test_a_store_that_is_unmounted_in_the_middle_leaves_nothing_below_its_mount_
 def test_a_mover_that_was_killed_is_started_again_and_goes_on(finished, stores, tmp_path, monkeypatch):
     monkeypatch.setattr("storage.move.mover_process.REVIVE_S", 0.0)
     mover = MoverProcess(finished, stores[:1], tmp_path / "mover.log")
-    assert mover.revive() is None
+    assert mover.restart() is None
     mover.process.kill()
     mover.process.wait()
-    assert mover.revive() == -9
+    assert mover.restart() == -9
     assert mover.process.wait(timeout=60) == 0
-    assert mover.revive() is None, "one that has done everything stays away"
+    assert mover.restart() is None, "one that has done everything stays away"
     assert verify(stores[0] / "take")["status"] == "PASS"
 
 
@@ -372,12 +372,12 @@ def test_a_store_that_goes_before_its_first_copy_is_not_taken_for_a_new_one(fini
 
 
 def test_a_new_recording_does_not_take_an_empty_mount_point_for_a_new_store(finished, stores):
-    """Its own book knows no store yet; the books of the recordings beside it do."""
+    """Its own copy log knows no store yet; those of the recordings beside it do."""
     store, away = stores[0], stores[0].with_name("away")
     run_mover([finished], [store], rule=None)
     later = finished.with_name("later")
     shutil.copytree(finished, later)
-    (later / BOOK).unlink()
+    (later / COPY_LOG).unlink()
     store.rename(away)
     store.mkdir()
     (state,) = run_mover([later], [store], rule=None)
@@ -399,21 +399,21 @@ def test_the_book_names_only_copies_that_stood_the_proof_when_it_freed(finished,
     film.write_bytes(film.read_bytes()[:-1] + b"?")
     run_mover([finished], [*stores, third], rule=NOW)
     assert heavy(finished) == []
-    freed = {line.where for line in read_book(finished) if line.kind == FREED and line.file.endswith("MP4")}
+    freed = {line.where for line in read_copies(finished) if line.kind == FREED and line.file.endswith("MP4")}
     assert freed == {str(store) for store in stores}
 
 
 def test_a_line_of_which_only_a_part_found_room_is_an_error(finished):
     line = CopyRecord(COPIED, "gopro/GX010001.MP4", 1, "0" * 64, 1, "store", "/store", "direct")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Book(finished) as book:
+    with CopyLog(finished) as log:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
         try:
             with pytest.raises(OSError, match="No space left"):
-                book.write(line)
+                log.write(line)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    with Book(finished) as book:
-        assert book.copies == {}
-        book.write(line)
-    assert read_book(finished) == [line]
+    with CopyLog(finished) as log:
+        assert log.copies == {}
+        log.write(line)
+    assert read_copies(finished) == [line]

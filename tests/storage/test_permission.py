@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
+from storage.consent import FREE, Purpose, Scope, give_consent, require_consent
 from storage.errors import NotARecording, NotPermitted, Withdrawn
 from storage.manifest import edit_manifest, read_manifest, write_json
-from storage.permission import FREE, Purpose, Scope, ask, give_consent
 
 MANIFEST = {
     "schema": "recording/1",
@@ -35,10 +35,10 @@ def take(tmp_path: Path) -> Path:
 def test_without_consent_it_may_be_copied_and_looked_at_and_nothing_else(take: Path) -> None:
     for purpose in set(Purpose) - {Purpose.RELEASE_FACES_HIDDEN}:
         if purpose in FREE:
-            ask(take, purpose)
+            require_consent(take, purpose)
         else:
             with pytest.raises(NotPermitted, match=f"nobody agreed to `{purpose}`; .*kitchensync consent"):
-                ask(take, purpose)
+                require_consent(take, purpose)
 
 
 def test_each_scope_opens_its_own_purpose(take: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_reference_without_scopes_lets_nothing_out(take: Path) -> None:
     with edit_manifest(take) as manifest:
         manifest["consent"] = "form-1"
     with pytest.raises(NotPermitted, match="form-1 does not hold `release_raw`"):
-        ask(take, Purpose.RELEASE_RAW)
+        require_consent(take, Purpose.RELEASE_RAW)
 
 
 def test_after_a_withdrawal_nothing_may_be_done_and_nothing_entered(take: Path) -> None:
@@ -62,7 +62,7 @@ def test_after_a_withdrawal_nothing_may_be_done_and_nothing_entered(take: Path) 
         manifest["withdrawn"] = {"host_ns": 1}
     for purpose in Purpose:
         with pytest.raises(Withdrawn):
-            ask(take, purpose)
+            require_consent(take, purpose)
     with pytest.raises(Withdrawn):
         give_consent(take, "form-1", Scope, by="op")
 
@@ -71,31 +71,31 @@ def test_no_release_hides_faces_yet_and_says_so_by_name(take: Path) -> None:
     give_consent(take, "form-1", [Scope.RELEASE_FACES_HIDDEN], by="op")
     for words in ({}, {"without_consent": "we filmed ourselves"}):
         with pytest.raises(NotPermitted, match="`release_faces_hidden` is not possible: no release can hide"):
-            ask(take, Purpose.RELEASE_FACES_HIDDEN, **words)
+            require_consent(take, Purpose.RELEASE_FACES_HIDDEN, **words)
     with pytest.raises(NotPermitted, match="only `release_faces_hidden`, and no release can hide faces yet"):
-        ask(take, Purpose.RELEASE_RAW)
+        require_consent(take, Purpose.RELEASE_RAW)
 
 
 def test_a_virtual_kitchen_needs_nobody_s_consent_and_no_withdrawal_is_overridden(take: Path) -> None:
     with edit_manifest(take) as manifest:
         manifest["virtual"] = True
     for purpose in set(Purpose) - {Purpose.RELEASE_FACES_HIDDEN}:
-        assert ask(take, purpose)["consent"] == "none"
+        assert require_consent(take, purpose)["consent"] == "none"
     with edit_manifest(take) as manifest:
         manifest["virtual"] = "yes"  # nobody writes that
     with pytest.raises(NotPermitted):
-        ask(take, Purpose.ANNOTATE)
+        require_consent(take, Purpose.ANNOTATE)
     with edit_manifest(take) as manifest:
         manifest |= {"virtual": True, "withdrawn": {"host_ns": 1}}
     for purpose in Purpose:
         with pytest.raises(Withdrawn):
-            ask(take, purpose)
+            require_consent(take, purpose)
 
 
 def test_a_manifest_that_cannot_be_read_permits_nothing(take: Path) -> None:
     (take / "recording.json").write_text("{")
     with pytest.raises(NotARecording):
-        ask(take, Purpose.LOOK)
+        require_consent(take, Purpose.LOOK)
 
 
 def test_the_command_enters_scopes_and_refuses_words_that_are_none(take: Path) -> None:
@@ -110,7 +110,7 @@ def test_the_command_enters_scopes_and_refuses_words_that_are_none(take: Path) -
 
 def _may(take: Path, purpose: Purpose) -> bool:
     try:
-        ask(take, purpose)
+        require_consent(take, purpose)
     except NotPermitted:
         return False
     return True

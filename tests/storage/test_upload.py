@@ -16,7 +16,7 @@ from s3_server import s3_server
 
 from kitchensync.cli import main
 from storage.commands.storage import upload as upload_command
-from storage.copies.copies import read_book
+from storage.copies.copy_log import read_copies
 from storage.errors import CloudRefused, CopyDiffers, NotFinished, SecretInAddress
 from storage.manifest import edit_manifest
 from storage.move import upload as upload_module
@@ -86,7 +86,7 @@ def test_an_interrupted_upload_goes_on(finished, bucket, tmp_path, monkeypatch):
         patch.setattr(upload_module, "_send", dying)
         with pytest.raises(CloudRefused, match="the line is cut"):
             upload(finished, bucket)
-    assert [line.kind for line in read_book(finished)] == ["begun", *["copied"] * 3]
+    assert [line.kind for line in read_copies(finished)] == ["begun", *["copied"] * 3]
     done = upload(finished, bucket)
     assert (done.sent, done.files) == (6, 9)
     assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
@@ -95,12 +95,12 @@ def test_an_interrupted_upload_goes_on(finished, bucket, tmp_path, monkeypatch):
 def test_an_upload_that_is_killed_goes_on(finished, bucket, tmp_path):
     process = subprocess.Popen([COMMAND, "upload", str(finished), bucket], stdout=subprocess.DEVNULL)
     waiter = threading.Event()
-    while len(read_book(finished)) < 5:
+    while len(read_copies(finished)) < 5:
         assert process.poll() is None, "it ended before it could be killed"
         waiter.wait(0.001)
     process.kill()
     process.wait()
-    known = len(read_book(finished)) - 1
+    known = len(read_copies(finished)) - 1
     done = upload(finished, bucket)
     assert (done.sent, done.files) == (9 - known, 9)
     assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
@@ -118,7 +118,7 @@ def test_a_store_that_gives_back_something_else_is_caught(finished, bucket, monk
     monkeypatch.setattr(s3fs.core.S3File, "read", lying)
     with pytest.raises(CopyDiffers, match="000002.h5"):
         upload(finished, bucket)
-    assert not any("000002" in line.file for line in read_book(finished))
+    assert not any("000002" in line.file for line in read_copies(finished))
 
 
 def test_the_command_prints_one_object(finished, bucket):

@@ -12,7 +12,7 @@ import pytest
 from sensors.gopro.files.media import open_media
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap
-from sync.batch.job import synchronize
+from sync.synchronize import synchronize
 from virtual_kitchen.world.clocks import media_map
 
 pytestmark = pytest.mark.slow

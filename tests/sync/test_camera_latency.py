@@ -15,7 +15,6 @@ from small_recordings import HOST0_NS
 from kitchensync.cli import main
 from sensors.gopro.files.media import open_media
 from storage.events import EventLog
-from sync.batch.job import synchronize
 from sync.errors import BadLatencyStore, NoCameraName
 from sync.fit.resample import GyroTrack
 from sync.latency.image_latency import measure_latency
@@ -29,6 +28,7 @@ from sync.latency.image_rotation import (
     turn_between,
 )
 from sync.recording.camera_latency import STORE, keep
+from sync.synchronize import synchronize
 from virtual_kitchen.gopro.files.chapters import WallTimes
 from virtual_kitchen.gopro.files.models import MODELS, FileIds
 from virtual_kitchen.gopro.files.recorder import ClipFile

@@ -11,7 +11,7 @@ from small_recordings import FRAMES, HOST0_NS, SECONDS, START_WORLD_S, pv_times_
 
 from storage.events import EventLog
 from storage.manifest import edit_manifest
-from sync.batch.job import synchronize
+from sync.synchronize import synchronize
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from sensors.hololens.streams import spatial_input
 from storage.reading.instants import NotIndexed
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap
-from sync.batch.job import synchronize
+from sync.synchronize import synchronize
 
 FRAMES = {"depth_ahat": "hololens/depth_ahat", "spatial_input": "hololens/spatial_input"}
 

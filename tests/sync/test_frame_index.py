@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sync.align.index import (
+from sync.align.nearest import (
     nearest,
     offsets_us,
     slices,

@@ -15,7 +15,7 @@ from kitchensync.cli import main
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import edit_manifest
 from storage.timeline.clock_map import ClockMap
-from sync.batch.job import synchronize
+from sync.synchronize import synchronize
 
 pytestmark = pytest.mark.slow
 

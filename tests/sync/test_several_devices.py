@@ -15,9 +15,9 @@ from kitchensync.cli import main
 from storage.manifest import edit_manifest
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap
-from sync.batch.job import synchronize
 from sync.errors import NoSuchMaster
 from sync.report.page import write_report
+from sync.synchronize import synchronize
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 from camera_films import FilmPlan, synthesize
 from small_recordings import HOST0_NS, SEED, UTC0_NS, truth_ticks, write_headset, write_manifest
 
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from recipe_app.films.film_lanes import motion_levels
 from storage.events import EventLog
 from storage.exports.hidden_films import hidden_in_film
@@ -22,8 +22,8 @@ from storage.verify.camera_cover import camera_cover
 from storage.verify.deep import CAMERA_PICTURES, decode
 from storage.verify.findings import Findings
 from storage.verify.session import SessionTimes
-from sync.batch.job import synchronize
 from sync.report.cameras import read_cameras
+from sync.synchronize import synchronize
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion

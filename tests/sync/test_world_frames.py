@@ -13,7 +13,7 @@ from storage.chunks.layout import INDEX
 from storage.ledger import ConnectedNote, NewWorldFrameNote
 from storage.reading.worlds import first_rows, frames_of
 from storage.recording import open_recording
-from sync.batch.job import synchronize
+from sync.synchronize import synchronize
 
 RESTART_ROW, STEP, FAR_M = 300, 333_333, 40.0
 

@@ -22,7 +22,7 @@ from processes import COMMAND, Kitchen, kitchensync, running, wait_until_all_str
 from second_server import SecondServer
 
 from storage.ledger import CameraSettingsNote, ClosedNote, NewWorldFrameNote, StampNote, of_kind
-from storage.notes import read_notes
+from storage.ledger_reader import read_notes
 from storage.recording import open_recording
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]

@@ -42,8 +42,8 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
     from dataset.annotation.accept import accept_narrations, keep_file
     from dataset.annotation.forms.agreement_of_people import agreement
     from dataset.annotation.labels import labels_of, touched_spans
-    from dataset.source.own import OwnRecording
-    from storage.permission import Purpose
+    from dataset.source.own_recording import OwnRecording
+    from storage.consent import Purpose
 
     with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:
         if file is not None:

@@ -80,13 +80,13 @@ def export(
       kitchensync annotate export data --out to-annotate
     """
     from dataset.annotation.hand_out import Choice, elan_files, handed_out, open_to_annotate, write_film
+    from storage.consent import Purpose, require_consent
     from storage.names import recordings_in
-    from storage.permission import Purpose, ask
     from storage.shell.progress import Bar
 
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:  # before a byte is written
-        ask(path, Purpose.ANNOTATE, without_consent=without_consent)
+        require_consent(path, Purpose.ANNOTATE, without_consent=without_consent)
     choice = Choice(
         "timeline" if form == "elan" else form,
         errors == "shown",

@@ -16,7 +16,7 @@ from storage.shell.given_path import WITHOUT_CONSENT, GivenRecording, given_path
 
 if TYPE_CHECKING:
     from dataset.annotation.hand_out import HandedOut
-    from storage.permission import Purpose
+    from storage.consent import Purpose
 
 
 def _of_server(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,8 +52,8 @@ def push(
     """
     from dataset.annotation import exchange
     from dataset.annotation.label_server import Server
+    from storage.consent import Purpose
     from storage.copies.derived import sent
-    from storage.permission import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.ANNOTATE, without_consent)
     sent(url)
@@ -79,7 +79,7 @@ def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form:
     """
     from dataset.annotation import exchange
     from dataset.annotation.label_server import Server
-    from storage.permission import Purpose
+    from storage.consent import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.LOOK)
     with Server(url, token_file) as server:
@@ -109,13 +109,13 @@ def _handed_out(
 ) -> list[tuple[Path, HandedOut]]:
     """Return what annotators get of each recording; consent to all is asked first."""
     from dataset.annotation.hand_out import Choice, handed_out
-    from dataset.source.own import OwnRecording
+    from dataset.source.own_recording import OwnRecording
+    from storage.consent import require_consent
     from storage.names import recordings_in
-    from storage.permission import ask
 
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:
-        ask(path, purpose, without_consent=without_consent)
+        require_consent(path, purpose, without_consent=without_consent)
     made = []
     for path in recordings:
         with OwnRecording.open(path, purpose=purpose, without_consent=without_consent) as own:

@@ -15,7 +15,7 @@ from recipe_app.people.roles import Access
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.i18n import words_of
-from storage.permission import Purpose, ask
+from storage.consent import Purpose, require_consent
 from task_graphs.errors import NotFound
 
 NOTHING: dict[str, Any] = {"state": "none", "said": "", "card": None, "read": None}
@@ -51,7 +51,7 @@ def thumbnail(tools: Tools, recording: str, number: int) -> Response:
     path = tools.folders.data / folder / names[number] if 0 <= number < len(names) else None
     if path is None or not path.is_file():
         raise NotFound("no picture {number} on this card", number=number)
-    ask(tools.folders.data / folder, Purpose.LOOK)
+    require_consent(tools.folders.data / folder, Purpose.LOOK)
     return Response(path.read_bytes(), media_type="image/jpeg")
 
 

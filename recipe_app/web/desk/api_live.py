@@ -15,7 +15,7 @@ from recipe_app.web.desk.api_room import is_paused
 from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.tablet.api_tablet import health_of
-from storage.permission import Purpose, ask
+from storage.consent import Purpose, require_consent
 
 STEERED = ("recording", "problem", "starting", "unknown")
 
@@ -67,7 +67,7 @@ def picture(tools: Tools, recording: str, device: str, stream: str) -> Response:
     if _is_paused(tools, recording):
         tools.pictures.forget(path)
         return Response(status_code=204)
-    ask(path, Purpose.LOOK)
+    require_consent(path, Purpose.LOOK)
     newest = tools.pictures.newest(path, f"{device}/{stream}")
     if newest is None or _is_paused(tools, recording):
         return Response(status_code=204)

@@ -33,7 +33,7 @@ from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
 from recipe_app.web.tablet.api_tablet import health_of
 from recipe_app.web.tablet.tablet_files import shell_files, shell_version
-from storage.permission import Purpose, why_not
+from storage.consent import Purpose, why_not
 from task_graphs.categories import CATEGORIES
 from task_graphs.errors import NotFound
 

@@ -12,8 +12,8 @@ from dataset.grounding.object_questions import drawn, questions
 from dataset.operations.kinds import Strict
 from dataset.source.data_set import numbered
 from dataset.source.numbering import Numbering
-from dataset.source.own import OwnRecording
-from dataset.source.own_set import cooked_of
+from dataset.source.own_recording import OwnRecording
+from dataset.source.own_recordings import cooked_of
 from dataset.tables.step_rows import SIZES, windows
 from recipe_app.errors import NotAllowed
 from recipe_app.review.film_evidence import (
@@ -39,7 +39,7 @@ from recipe_app.review.film_evidence import (
 from recipe_app.review.marks import Mark, marks_of, require_finished
 from recipe_app.web.door.request_bodies import RequestBody
 from recipe_app.web.judging.review_routes import ReviewWork, on_recording, routes
-from storage.permission import Purpose
+from storage.consent import Purpose
 
 BEGIN = on_recording(EVIDENCE)
 Begun = Annotated[ReviewWork, BEGIN]

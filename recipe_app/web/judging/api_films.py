@@ -23,7 +23,7 @@ from recipe_app.people.roles import Access
 from recipe_app.review.marks import given_marks, touched_marks
 from recipe_app.store import tables
 from recipe_app.web.door.access import Asking, Route, Tools
-from storage.permission import Purpose, ask
+from storage.consent import Purpose, require_consent
 from task_graphs.errors import NotFound
 
 ADDRESS_NS = 3600 * 10**9
@@ -47,7 +47,7 @@ def film_folder(tools: Collaborators, recording: str, purpose: Purpose = Purpose
     if row is None or not row["folder"]:
         raise NotFound("no film of {name!r}: it has no folder of recorded data", name=recording[:40])
     folder = (tools.folders.data / row["folder"]).absolute()
-    ask(folder, purpose)
+    require_consent(folder, purpose)
     return folder
 
 

@@ -13,7 +13,7 @@ from dataset.annotation.accept import accept
 from dataset.errors import BadOperation, NotNow
 from dataset.narration.narrations import drawn
 from dataset.operations.kinds import OpId, Strict
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from recipe_app.people.roles import Access
 from recipe_app.review.mark_versions import keep_marks
 from recipe_app.review.marks import (
@@ -35,7 +35,7 @@ from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
 from recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, on_recording, who_may
-from storage.permission import Purpose
+from storage.consent import Purpose
 from task_graphs.errors import NotFound
 
 Begun = Annotated[ReviewWork, on_recording(STEPS)]

@@ -30,8 +30,8 @@ from recipe_app.web.desk.pages import render
 from recipe_app.web.door.access import Asking, Route, Tools
 from recipe_app.web.door.request_bodies import RequestBody
 from recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
+from storage.consent import Purpose, require_consent
 from storage.errors import NotPermitted
-from storage.permission import Purpose, ask
 from task_graphs.errors import NotFound
 
 PART = RequestBody(1 << 20, ("audio",))
@@ -76,7 +76,7 @@ def _asks_server(folder: Path) -> bool:
     if _server() is None:
         return False
     try:
-        ask(folder, Purpose.THIRD_PARTY_PROCESSING)
+        require_consent(folder, Purpose.THIRD_PARTY_PROCESSING)
     except NotPermitted:
         return False
     return True

@@ -11,8 +11,8 @@ from dataset.errors import BadOperation
 from dataset.operations.kinds import Strict
 from dataset.source.data_set import numbered
 from dataset.source.numbering import Numbering
-from dataset.source.own import OwnRecording
-from dataset.source.own_set import cooked_of
+from dataset.source.own_recording import OwnRecording
+from dataset.source.own_recordings import cooked_of
 from dataset.tables.coherence_examples import all_examples
 from recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_all
 from recipe_app.review.opinions import (
@@ -26,7 +26,7 @@ from recipe_app.review.opinions import (
 )
 from recipe_app.web.door.access import Asking, Tools
 from recipe_app.web.judging.review_routes import Judged, ReviewWork, routes, work_on
-from storage.permission import Purpose
+from storage.consent import Purpose
 
 Items = dict[str, Item]
 Which = Literal["decisions", "ratings"]

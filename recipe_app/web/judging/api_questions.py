@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dataset.errors import NotNow
 from dataset.operations.kinds import OpId, Strict
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from recipe_app.review.question_rounds import (
     ASKED,
     QUESTIONS,
@@ -28,7 +28,7 @@ from recipe_app.review.question_rounds import (
 from recipe_app.review.questions_of_film import Written, questions_of
 from recipe_app.web.door.request_bodies import RequestBody
 from recipe_app.web.judging.review_routes import ReviewWork, on_recording, routes
-from storage.permission import Purpose
+from storage.consent import Purpose
 
 Items = dict[str, Item]
 BEGIN = on_recording(QUESTIONS)

@@ -35,7 +35,7 @@ from recipe_app.web.bodies import Choose, Control, OperationBatch
 from recipe_app.web.door.access import Asking, Device, Route, Tools, require
 from recipe_app.web.door.request_bodies import RequestBody
 from recipe_app.web.i18n import words_of
-from storage.permission import Scope
+from storage.consent import Scope
 from task_graphs.categories import CATEGORIES
 from task_graphs.errors import NotFound
 from task_graphs.formats.graph_json import parse_graph_json

@@ -17,7 +17,7 @@ from numbered_recording import DEPTH_S, FRAME_S, PV_S, film_host_ns, write_numbe
 from small_recordings import BATCH, FRAMES, GYRO_HZ, HOST0_NS
 
 from dataset.release.release_media import Media, MediaWriter, Work, work_of
-from dataset.source.own import OwnRecording
+from dataset.source.own_recording import OwnRecording
 from kitchensync.cli import main
 from storage.exports.arrays_file import ArraysFile
 from storage.manifest import edit_manifest

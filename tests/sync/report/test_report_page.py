@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from storage.errors import NotARecording
 from storage.manifest import write_json
 from storage.shell.outputs import OutputRefused
-from sync.batch.job import synchronize
 from sync.report.page import write_report
+from sync.synchronize import synchronize
 
 pytestmark = pytest.mark.slow
 

@@ -1,6 +1,6 @@
 """The newest pictures of a recording that is being made, small, in colours: a process of its own, which may drop any.
 
-python -P -m recipe_app.films.live_pictures RECORDING
+python -P -m recipe_app.live.live_pictures RECORDING
 
 It reads sealed files alone, so no recorder waits for it. Each picture goes to stdout as one line of JSON (`stream`,
 `host_ns`, `bytes`) and a JPEG. It ends when its stdin is closed, or nobody has written there for a while.
@@ -22,8 +22,8 @@ import numpy as np
 from sensors.errors import SensorError
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.headset_stream import DEPTH, FRAMES
+from storage.consent import Purpose, require_consent
 from storage.errors import StorageError
-from storage.permission import Purpose, ask
 from storage.reading.pictures import DepthFrame
 from storage.recording import StoredStream, open_recording
 
@@ -73,7 +73,7 @@ class NewestPictures:
 
     def look(self) -> Iterator[tuple[str, int, bytes]]:
         """Yield stream, arrival and JPEG of what is new. Raises NotARecording, Withdrawn, NotPermitted."""
-        ask(self._recording, Purpose.LOOK)
+        require_consent(self._recording, Purpose.LOOK)
         with open_recording(self._recording) as opened:
             for name in opened.streams:
                 sensor = opened.sensor(name)

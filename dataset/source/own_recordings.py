@@ -11,10 +11,10 @@ from dataset.narration.narrations import released_narrations
 from dataset.source.data_set import Cooked, Member, numbered
 from dataset.source.entries import Told, entries_of
 from dataset.source.numbering import Numbering
-from dataset.source.own import NotReleasable, OwnRecording
+from dataset.source.own_recording import NotReleasable, OwnRecording
 from sensors.errors import SensorError
+from storage.consent import Purpose, why_not
 from storage.errors import StorageError, pass_on_trouble, words_of
-from storage.permission import Purpose, why_not
 
 LeftOut = dict[str, str]
 

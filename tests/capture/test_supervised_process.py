@@ -8,8 +8,8 @@ import pytest
 from waiting import until
 
 from capture.errors import ProcessKeepsDying
-from capture.process import worker as worker_module
-from capture.process.worker import MAX_DEATHS, Worker
+from capture.process import supervised_process
+from capture.process.supervised_process import MAX_DEATHS, SupervisedProcess
 
 SCRIPT = """
 import sys, time
@@ -22,12 +22,12 @@ time.sleep(60)
 
 @pytest.fixture
 def worker(tmp_path):
-    worker = Worker("test", [sys.executable, "-c", SCRIPT], tmp_path / "log", None)
+    worker = SupervisedProcess("test", [sys.executable, "-c", SCRIPT], tmp_path / "log", None)
     yield worker
     worker.kill()
 
 
-def said(worker: Worker, count: int) -> list[str]:
+def said(worker: SupervisedProcess, count: int) -> list[str]:
     """Wait until the processes have said so many lines."""
 
     def lines() -> list[str]:
@@ -44,7 +44,7 @@ def test_a_spare_does_nothing_until_it_takes_the_place_of_the_dead(worker):
     first = worker.process.pid
     worker.process.kill()
     worker.process.wait()
-    worker.revive()
+    worker.restart()
     assert said(worker, 2) == ["working False", "working True"]
     assert worker.process.pid != first
     assert worker.returncode() is None
@@ -59,7 +59,7 @@ def test_a_spare_that_was_killed_is_no_hindrance(worker):
     spare.wait()
     worker.process.kill()
     worker.process.wait()
-    worker.revive()
+    worker.restart()
     assert said(worker, 2) == ["working False", "working False"]
     assert worker.process.pid not in (first, spare.pid)
 
@@ -77,12 +77,14 @@ def test_the_end_sends_the_spare_home(worker):
 
 
 def test_one_that_keeps_dying_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker_module, "DEATHS_WINDOW_S", 3600.0)  # a busy computer takes long to start six
-    worker = Worker("test", [sys.executable, "-c", "print('why')"], tmp_path / "log", None)
+    monkeypatch.setattr(
+        supervised_process, "DEATHS_WINDOW_S", 3600.0
+    )  # a busy computer takes long to start six
+    worker = SupervisedProcess("test", [sys.executable, "-c", "print('why')"], tmp_path / "log", None)
     worker.start()
     for _ in range(MAX_DEATHS):
         worker.process.wait()
-        worker.revive()
+        worker.restart()
     worker.process.wait()
     with pytest.raises(ProcessKeepsDying, match="why"):
-        worker.revive()
+        worker.restart()

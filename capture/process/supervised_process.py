@@ -1,4 +1,4 @@
-"""One child process of the supervisor: started, started again when it dies, with a spare that waits warm."""
+"""One child process of the supervisor: started, restarted when it dies, with a spare that is loaded and waits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPARE_END_S = 2.0
 
 
 @dataclass
-class Worker:
+class SupervisedProcess:
     """One child process that is kept alive until its time has come.
 
     `hold` is a handle of the recording's lock (`capture.lock`): it stays locked for as long as any child lives.
@@ -90,7 +90,7 @@ class Worker:
         spare, self._spare = self._spare, None
         _dismiss(spare)
 
-    def revive(self) -> None:
+    def restart(self) -> None:
         """Start it again after a death. Raises ProcessKeepsDying when that does not help."""
         now_s = time.monotonic()
         self.deaths_s = [death for death in self.deaths_s if now_s - death < DEATHS_WINDOW_S] + [now_s]

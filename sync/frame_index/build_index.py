@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sensors.array_types import Int64
 from storage.timeline.pose_track import PoseTrack
-from sync.align.index import (
+from sync.align.nearest import (
     nearest,
     offsets_us,
     slices,

@@ -21,7 +21,7 @@ from storage.events import Event
 from storage.manifest import write_json
 from storage.timeline.alignment import Alignment
 from storage.timeline.session_time import SessionTime
-from sync.align.index import strictly_increasing, tolerance_ticks
+from sync.align.nearest import strictly_increasing, tolerance_ticks
 from sync.recording.cameras import CameraClip, CameraFile
 from sync.recording.noted import read_noted
 from sync.recording.session import Headset, Session

@@ -44,7 +44,9 @@ class Purpose(StrEnum):
 FREE = frozenset((Purpose.COPY_TO_OWN_STORE, Purpose.LOOK))
 
 
-def ask(recording: Path, purpose: Purpose, *, without_consent: str = "", or_else: str = "") -> Manifest:
+def require_consent(
+    recording: Path, purpose: Purpose, *, without_consent: str = "", or_else: str = ""
+) -> Manifest:
     """Return the manifest of a recording that may be used so. Raises NotARecording, Withdrawn, NotPermitted.
 
     `without_consent` is why it is used although nobody agreed: that is kept in the manifest. A withdrawal holds.
@@ -62,10 +64,10 @@ def ask(recording: Path, purpose: Purpose, *, without_consent: str = "", or_else
     return _overridden(recording, purpose, without_consent) if why else manifest
 
 
-def ask_for_file(path: Path, purpose: Purpose) -> Manifest | None:
-    """Ask for the recording that a file lies in and return its manifest; None outside. Raises what `ask` does."""
+def require_consent_for_file(path: Path, purpose: Purpose) -> Manifest | None:
+    """Check the recording that a file lies in, return its manifest; None outside. Raises as for that."""
     recording = next((folder for folder in path.parents if (folder / MANIFEST).is_file()), None)
-    return ask(recording, purpose) if recording else None
+    return require_consent(recording, purpose) if recording else None
 
 
 class StillPermitted:

@@ -15,10 +15,10 @@ from dataset.operations.reduce import State, reduce_log
 from dataset.source.entries import with_judgments
 from sensors.gopro.files.names import group_clips
 from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
+from storage.consent import Purpose, require_consent
 from storage.events import events_of
 from storage.exports.film_frames import FilmFrames, film_frames
 from storage.manifest import Manifest
-from storage.permission import Purpose, ask
 from storage.privacy import WRITERS, Pauses, in_pauses
 from storage.reading.camera_clips import clip_openings, read_media
 from storage.recording import Recording
@@ -49,7 +49,7 @@ class OwnRecording:
 
         Raises NotARecording, Withdrawn, NotPermitted, NotReleasable, BadAnnotations.
         """
-        manifest = ask(path, purpose, without_consent=without_consent)
+        manifest = require_consent(path, purpose, without_consent=without_consent)
         if manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
         recording = Recording(path)

@@ -15,13 +15,12 @@ from sensors.array_types import Int64
 from sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
 from storage.errors import BadChunk, pass_on_trouble
 from storage.ledger import Note
-from storage.notes import read_notes
+from storage.ledger_reader import read_notes
 from storage.reading.inertial import sample_ticks
 from storage.timeline.pose_track import PoseTrack
 from sync.answers import plain
 from sync.errors import NoSuchMaster
-from sync.recording.headset import frame_poses, head_poses
-from sync.tables.frames import (
+from sync.frame_index.build_index import (
     Columns,
     FrameStamps,
     RunStamps,
@@ -30,7 +29,8 @@ from sync.tables.frames import (
     file_stamps,
     packet_stamps,
 )
-from sync.tables.masters import RUNS
+from sync.frame_index.masters import RUNS
+from sync.recording.headset import frame_poses, head_poses
 
 if TYPE_CHECKING:
     from sync.recording.session import Headset, Session

@@ -20,6 +20,8 @@ from sync.align.chapters import heard_moved, of_chapter, prior_moved
 from sync.align.headset_gyro import HEAD_POSE
 from sync.align.pair_alignment import PairAlignment, by_clocks, by_sound
 from sync.answers import plain
+from sync.frame_index.event_frames import write_event_frames
+from sync.frame_index.write_index import write_tables
 from sync.recording.cameras import CameraClip, CameraFile
 from sync.recording.compare import Compared, compare
 from sync.recording.latency_store import stored_latency
@@ -36,8 +38,6 @@ from sync.result.result import (
     with_picture_latency,
 )
 from sync.result.state import fingerprint, remember
-from sync.tables.event_frames import write_event_frames
-from sync.tables.write_tables import write_tables
 
 ORDER = (NOT_ALIGNED, CHECK, ALIGNED)
 NOTHING = "nothing_to_align"

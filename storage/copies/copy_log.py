@@ -16,7 +16,7 @@ from storage.disk.durable import LOCAL
 from storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
 from storage.errors import MoverBusy, UnreadableFile
 from storage.manifest import note_change
-from storage.names import COPIES as BOOK
+from storage.names import COPIES as COPY_LOG
 
 SCHEMA = "copy/1"
 BEGUN, COPIED, FREED = "begun", "copied", "freed"
@@ -42,13 +42,13 @@ class CopyRecord:
     schema: str = SCHEMA
 
 
-def read_book(recording: Path) -> list[CopyRecord]:
-    """Read every line of a recording's book that is as it was written; one that was never copied has none.
+def read_copies(recording: Path) -> list[CopyRecord]:
+    """Read every line of a recording's copy log that is as it was written; one that was never copied has none.
 
     A damaged line counts as not written: its file is copied and proved again. `verify` names it.
     Raises UnreadableFile for a line that is sound and says something else.
     """
-    path = recording / BOOK
+    path = recording / COPY_LOG
     if not path.exists():
         return []
     return [_parsed(path, line) for line in whole_lines(path.read_bytes()) if is_sound(line)]
@@ -58,12 +58,12 @@ def _parsed(path: Path, text: bytes) -> CopyRecord:
     try:
         return CopyRecord(**{key: value for key, value in parse_object(text).items() if key != CHECK})
     except (BadJson, TypeError) as error:
-        raise UnreadableFile(path, f"a line is none of a book of copies: {error}") from error
+        raise UnreadableFile(path, f"a line is none of a copy log: {error}") from error
 
 
 def stores_of(recording: Path) -> list[CopyRecord]:
-    """Return a line of each store that the book names, the last one first."""
-    return list({(line.target, line.where): line for line in reversed(read_book(recording))}.values())
+    """Return a line of each store that the copy log names, the last one first."""
+    return list({(line.target, line.where): line for line in reversed(read_copies(recording))}.values())
 
 
 def is_uploaded(where: str, target: str) -> bool:
@@ -78,7 +78,7 @@ def folders_of(recording: Path) -> list[CopyRecord]:
 
 def freed_lines(recording: Path) -> list[CopyRecord]:
     """Return a line of every freed file that is not here, for each store that it was freed for."""
-    freed = (line for line in read_book(recording) if line.kind == FREED)
+    freed = (line for line in read_copies(recording) if line.kind == FREED)
     return [line for line in freed if not (recording / line.file).exists()]
 
 
@@ -88,36 +88,38 @@ def freed_to(recording: Path) -> list[str]:
 
 
 def is_store_of_another(recording: Path, where: Path) -> bool:
-    """Tell whether the book of a recording beside this one names a store at this path."""
+    """Tell whether the copy log of a recording beside this one names a store at this path."""
     words = b'"where": ' + json.dumps(str(where), ensure_ascii=False).encode() + b","
-    books = (book for book in recording.parent.glob(f"*/{BOOK}") if book.parent != recording)
-    return any(words in book.read_bytes() for book in books)
+    logs = (log for log in recording.parent.glob(f"*/{COPY_LOG}") if log.parent != recording)
+    return any(words in log.read_bytes() for log in logs)
 
 
-class Book:
-    """The book opened by the one mover that works on a recording."""
+class CopyLog:
+    """The copy log opened by the one mover that works on a recording."""
 
     def __init__(self, recording: Path) -> None:
         """Lock it. Raises MoverBusy when another mover has it, OSError when it cannot be written."""
         self._recording = recording
-        self._handle = os.open(recording / BOOK, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._handle = os.open(
+            recording / COPY_LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
+        )
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._handle)
             raise MoverBusy(recording) from error
         try:
-            self._drop_damage((recording / BOOK).read_bytes())
+            self._drop_damage((recording / COPY_LOG).read_bytes())
             LOCAL.sync_folder(recording)
-            lines = read_book(recording)
+            lines = read_copies(recording)
         except BaseException:
             os.close(self._handle)  # else it stays locked as long as this process lives
             raise
         self._stores = {(line.target, line.where) for line in lines}
         self.copies = {(line.file, line.target): line for line in lines if line.kind == COPIED}
 
-    def __enter__(self) -> Book:
-        """Return the open book."""
+    def __enter__(self) -> CopyLog:
+        """Return the open log."""
         return self
 
     def __exit__(

@@ -13,7 +13,7 @@ from typing import IO
 
 from sensors.untrusted_json import BadJson, parse_object
 
-PROGRAM = "recipe_app.films.live_pictures"
+PROGRAM = "recipe_app.live.live_pictures"
 AGAIN_S = 10.0
 """A process that has ended is started again no sooner."""
 MOST_BYTES, MOST_LINE = 1 << 20, 1000

@@ -18,7 +18,7 @@ from storage.reading.instants import Instant
 from storage.recording import Recording, open_recording
 from storage.shell.outputs import written
 from sync.errors import CannotFilm
-from sync.film.shown import CameraPictures, DepthPictures, HeadsetPictures, PictureSource
+from sync.side_by_side.shown import CameraPictures, DepthPictures, HeadsetPictures, PictureSource
 
 Progress = Callable[[int, int], None]
 
