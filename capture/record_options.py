@@ -1,4 +1,4 @@
-"""What the operator asked for."""
+"""Options of `record`: what the operator asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stage of its life a recording is in: derived from its folder at every look, stored nowhere."""
+"""What stage of its life a recording is in: computed from its folder at each call, never stored."""
 
 from __future__ import annotations
 

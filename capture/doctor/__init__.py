@@ -1,1 +1,1 @@
-"""Look over a computer and its devices before a session."""
+"""Check a computer and its devices before a session."""

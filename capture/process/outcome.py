@@ -1,4 +1,4 @@
-"""What is said of a recording once it is over."""
+"""Final status of a recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices and requests that mean harm beside a recording: how each ended, how long it took, how much memory.
+"""Malicious devices and requests beside a recording: how each ended, how long it took, how much memory.
 
 What is attacked is our own program: a second `record` with a hostile headset, our clients with hostile cameras and
 with headsets' answers on 3809, the control socket of the recording itself. `hostile.json` in the scenario's folder

@@ -1,4 +1,4 @@
-"""Takes up a recording whose recorder was killed, or could not store everything: drains its queue and closes it."""
+"""Finish a recording whose recorder was killed, or could not store everything: drain its queue and close it."""
 
 from __future__ import annotations
 

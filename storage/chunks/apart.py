@@ -1,4 +1,4 @@
-"""Look at HDF5 files of doubtful content in a process apart: a damaged one may crash the library or hang it."""
+"""Check HDF5 files that may be damaged in a separate process: they can crash the library or hang it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a file as it lies on the disk, not as memory remembers it.
+"""Read a file from the disk, bypassing the page cache.
 
 After a write the page cache answers every reading, also where the disk or the network store kept something
 else. Direct reading goes round the cache; where a file system has none, the cached pages are dropped first.

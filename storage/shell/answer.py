@@ -1,4 +1,4 @@
-"""What a command says at its end: one JSON object or words for people, trouble on stderr, the exit code."""
+"""Final output of a command: one JSON object or text for people, errors on stderr, the exit code."""
 
 from __future__ import annotations
 

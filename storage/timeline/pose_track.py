@@ -1,4 +1,4 @@
-"""Where a thing was at any instant, between the instants at which it said so. Pure.
+"""The pose of an object at any instant, interpolated between those that were recorded. Pure.
 
 Rotations are unit quaternions w x y z that take vectors of the thing's own frame to the world; transforms are
 (..., 4, 4), column vectors, metres.

@@ -1,4 +1,4 @@
-"""What a recording is good for, in sentences a researcher can act on. Pure."""
+"""Suitable uses of a recording, in sentences a researcher can act on. Pure."""
 
 from __future__ import annotations
 

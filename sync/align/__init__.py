@@ -1,1 +1,1 @@
-"""Aligning two clocks from what their sensors felt and heard: pure numerics."""
+"""Alignment of two clocks from recorded motion and sound: pure numerics."""

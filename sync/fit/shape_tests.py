@@ -1,4 +1,4 @@
-"""Does the clock's curve want more: a jump, or one degree. All pure."""
+"""Tests whether the fit of a clock needs a jump, or one more polynomial degree. Pure."""
 
 from __future__ import annotations
 

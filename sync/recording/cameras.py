@@ -1,4 +1,4 @@
-"""What `sync` reads of the cameras in a recording: clips with their chapters, gyroscopes, and when shutters fell.
+"""What `sync` reads of the cameras in a recording: clips with their chapters, gyroscopes, and when shutters opened.
 
 The chapters of one clip are one video: one track of rotation rates, aligned once, on one clip time that is 0 at the
 first picture.

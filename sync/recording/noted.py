@@ -1,4 +1,4 @@
-"""The events of a recording, read as far as they are whole."""
+"""The events of a recording, read up to the first damaged line."""
 
 from __future__ import annotations
 

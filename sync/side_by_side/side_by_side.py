@@ -1,4 +1,4 @@
-"""A film for the eye: what every camera saw at each instant of the index, side by side, with its times burnt in."""
+"""A video for visual checking: what all cameras saw at each instant of the index, side by side, times burnt in."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from sensors.errors import CannotJoin, UnreadableMedia
 from sensors.gopro.files.media import GoProMedia, open_media
 from sensors.gopro.files.names import siblings
 from sensors.gopro.files.pictures import Picture, PictureReader, index_at
-from sensors.gopro.files.telemetry import Payload, Telemetry
+from sensors.gopro.files.telemetry import Payload, Telemetry, shutter_stamp_us
 
 STAMP_AGREES_S = 0.5
 STAMP_DRIFT = 2e-4  # the stamps' crystal against the pictures' nominal rate, over chapters of half an hour
@@ -116,7 +116,7 @@ class Clip(Telemetry):
 
         Empty when the camera writes no stamps. More than `stamps_agree_s` means that a chapter is missing.
         """
-        starts = [_shutter_us(chapter) for chapter in self.chapters]
+        starts = [shutter_stamp_us(chapter.stream_parts) for chapter in self.chapters]
         if any(start is None for start in starts):
             return []
         zero = starts[0] or 0
@@ -197,11 +197,3 @@ def open_clip(*paths: Path | str) -> Clip:
 def _format(media: GoProMedia) -> str:
     video = media.video
     return f"{video.codec} {video.width}x{video.height} {video.rate}" if video is not None else "no pictures"
-
-
-def _shutter_us(media: GoProMedia) -> int | None:
-    for part in media.stream_parts[0] if media.stream_parts else ():
-        stamp = part.integer("STMP")
-        if part.key in ("SHUT", "CORI") and stamp is not None:
-            return stamp
-    return None

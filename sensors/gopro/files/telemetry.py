@@ -120,7 +120,8 @@ def _timing(
     if all(stamp is not None for stamp in stamps):
         us = np.array(stamps, np.int64)
         rate = _slope(first_index, (us - us[0]) / 1e6, fallback_hz)
-        return (int(us[0]) - _first_frame_us(payload_parts, int(us[0]))) / 1e6, rate, "stmp"
+        shutter_us = shutter_stamp_us(payload_parts)
+        return (int(us[0]) - shutter_us) / 1e6 if shutter_us is not None else 0.0, rate, "stmp"
     begin_s = intervals[parts[0][0]][0]
     ticks = [part.tick_ms for _, part in parts]
     if len(parts) > 1 and all(tick is not None for tick in ticks):
@@ -163,14 +164,14 @@ def _sane(index: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     return sane if sane.sum() >= max(2, len(sane) / 2) else np.ones(len(sane), bool)
 
 
-def _first_frame_us(payload_parts: list[list[StreamPart]], otherwise: int) -> int:
-    """Camera-clock stamp of the file's first picture: the first STMP of a per-frame stream."""
-    for key in ("SHUT", "CORI"):
-        for part in payload_parts[0]:
-            stamp = part.integer("STMP")
-            if part.key == key and stamp is not None:
-                return stamp
-    return otherwise
+def shutter_stamp_us(payload_parts: list[list[StreamPart]]) -> int | None:
+    """Return the camera-clock stamp of a file's first picture, us: the first STMP of a stream with one value a frame.
+
+    None for a camera that writes no stamps.
+    """
+    first = payload_parts[0] if payload_parts else []
+    stamps = {part.key: part.integer("STMP") for part in reversed(first)}
+    return next((stamps[key] for key in ("SHUT", "CORI") if stamps.get(key) is not None), None)
 
 
 CANONICAL = "XYZ"
@@ -202,7 +203,7 @@ def imu_track(
 ) -> ImuTrack:
     """Join stream `key` of the camera over all payloads; `intervals` = their (start, duration) in media time.
 
-    Times as `tracks.sample_track` finds them. Raises `BadGpmf` when the file has no such samples.
+    Times as `sample_track` finds them. Raises `BadGpmf` when the file has no such samples.
     """
     parts = parts_of(payload_parts, key)
     timing = find_timing(parts, payload_parts, intervals)
