@@ -260,6 +260,7 @@ def test_health_of_a_folder_is_what_its_manifest_says(kitchen: Any) -> None:
 
 def test_a_recorder_that_was_killed_is_not_said_to_record(kitchen: Any) -> None:
     """Its manifest says so for ever; whoever watches knows better, and without a watch nobody knows."""
+    kitchen.ticking = True  # a station has the clock of the computer
     recording = kitchen.choose(folder="soup_1")["recording"]
     places = kitchen.tablet.get("/api/v1/running").json()
     assert places == {"running": ["soup_1"], "free": ["soup_1"], "adopted": []}

@@ -70,7 +70,8 @@ def recorder(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder
 
 @pytest.fixture
 def url(kitchen: Any) -> str:
-    """The app that watches what others record."""
+    """The app that watches what others record; both have the clock of the computer."""
+    kitchen.ticking = True
     tools = dataclasses.replace(kitchen.tools, capture=Station(kitchen.data))
     return str(kitchen.serve(create_app(tools)))
 

@@ -12,6 +12,7 @@ from cooked_recording import write_cooked
 
 from kitchensync.cli import main
 from storage.manifest import edit_manifest
+from storage.names import DERIVED
 from virtual_kitchen.kitchen import Kitchen
 
 
@@ -33,6 +34,6 @@ def cooked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Kitchen, Path]:
 
 @pytest.fixture
 def data(cooked: tuple[Kitchen, Path], tmp_path: Path) -> Path:
-    """A copy of the data folder that a test may change."""
-    shutil.copytree(cooked[1] / "data", tmp_path / "data")
+    """A copy of the data folder that a test may change; nothing tells it what was exported of the original."""
+    shutil.copytree(cooked[1] / "data", tmp_path / "data", ignore=shutil.ignore_patterns(DERIVED))
     return tmp_path / "data"
