@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sensors.array_types import Int64, Mask
 from storage.events import Event, events_of
+from storage.timeline.film_times import UNKNOWN
 
 if TYPE_CHECKING:
     from storage.timeline.device_clock import HostClock
@@ -22,8 +23,6 @@ OPERATOR = "operator"
 PAUSE, RESUME = "pause", "resume"
 FOR_EVER = 2**62
 """When a pause ends that nobody ended."""
-UNKNOWN = np.iinfo(np.int64).min
-"""The time of what nobody can place: it is taken to be in every pause."""
 
 LATE_NS = 30_000_000_000
 """A packet that arrived later than this after its stamp says is not believed: it counts by its arrival too."""

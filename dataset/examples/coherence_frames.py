@@ -11,7 +11,7 @@ import numpy as np
 
 from dataset.source.given_films import OpenFilm
 from dataset.tables.coherence_examples import STEP_S, Example, recording_of
-from storage.exports.film import numbered_pictures, rate_of
+from storage.exports.film import numbered_pictures
 
 GROUP = 5
 """Samples of which one picture is taken: half a second."""
@@ -34,7 +34,7 @@ class _Group:
 
 def sharpest_frames(film: OpenFilm, examples: list[Example]) -> Iterator[tuple[Example, str, float, bytes]]:
     """Yield (example, name of a file, second of the film, JPEG) for each half second that is to be seen."""
-    rate = rate_of(film.clip)
+    rate = film.clip.rate
     waiting = sorted(_groups(examples, float(rate)), key=lambda group: min(group.pictures))
     open_groups: list[_Group] = []
     for number, picture in numbered_pictures(film.clip):
@@ -99,7 +99,7 @@ class BoundaryFrames:
 
     def look(self, film: OpenFilm, recording: str) -> Iterator[tuple[str, bytes]]:
         """Yield (name, JPEG) of all pictures of a film that may be needed."""
-        self._films[recording] = float(rate_of(film.clip)), len(film.clip.frame_times_s)
+        self._films[recording] = float(film.clip.rate), len(film.clip.frame_times_s)
         steps = {
             tuple(self._around(row))
             for row in self._rows

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dataset.source.given_films import open_film
 from storage.copies.derived import will_write
 from storage.exports.clips import count_pictures, each_second, numbered_jpegs, times_shown, write_beginning
-from storage.exports.film import rate_of, write_small_film
+from storage.exports.film import write_small_film
 from storage.shell.outputs import write_into, written
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _to_cut(
         if film is None:
             yield None
             return
-        fps = rate_of(film.clip)
+        fps = film.clip.rate
         if recording in found.own:
             made = wish.small_film(found.own[recording].path)
             paths = [made] if made else []

@@ -10,13 +10,13 @@ import numpy as np
 from dataset.features.extractor import Extractor, checked_vector
 from dataset.source.given_films import OpenFilm
 from sensors.array_types import Floats32, UInt8
-from storage.exports.film import numbered_pictures, rate_of
+from storage.exports.film import numbered_pictures
 
 
 def windows_in(film: OpenFilm, window_s: int) -> int:
     """Return how many windows a film has; the last one may be shorter."""
     pictures = len(film.clip.frame_times_s)
-    return -int(-pictures // (rate_of(film.clip) * window_s))
+    return -int(-pictures // (film.clip.rate * window_s))
 
 
 def film_vectors(
@@ -39,7 +39,7 @@ def film_vectors(
 
 def _windows(film: OpenFilm, extractor: Extractor, window_s: int) -> Iterator[tuple[int, UInt8]]:
     """Yield (number, pictures (n, height, width, 3)) of windows of which something is to be seen."""
-    rate = rate_of(film.clip)
+    rate = film.clip.rate
     held: list[UInt8] = []
     current = last_slot = -1
     for number, picture in numbered_pictures(film.clip):

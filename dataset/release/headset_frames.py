@@ -16,14 +16,14 @@ import numpy.typing as npt
 from sensors.array_types import Int64
 from sensors.hololens.profile import Profile
 from storage.exports.arrays_file import Blocks
-from storage.exports.film_frames import FilmFrames
 from storage.ledger_reader import read_notes
-from storage.privacy import UNKNOWN, Pauses, in_pauses
+from storage.privacy import Pauses, in_pauses
 from storage.reading.inertial import InertialClock, blocks_of_samples, inertial_clock
 from storage.reading.records import read_records
 from storage.reading.worlds import world_frames
 from storage.recording import Recording, StoredStream
 from storage.timeline.device_clock import HostClock
+from storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
     from sensors.gopro.files.clip import Clip
@@ -45,7 +45,7 @@ class Film:
 
     camera: str
     clip: Clip
-    frames: FilmFrames
+    frames: FilmTimes
 
 
 @dataclass(frozen=True)

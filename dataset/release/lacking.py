@@ -15,8 +15,8 @@ from sensors.array_types import Int64
 from storage.errors import BadChunk, pass_on_trouble
 from storage.ledger import Note
 from storage.ledger_reader import read_notes
-from storage.privacy import UNKNOWN
 from storage.recording import Recording
+from storage.timeline.film_times import UNKNOWN
 from storage.verify.coverage import PlacedPackets, Span, cover, is_adaptive, longest_step_s
 from storage.verify.session import SessionTimes, session_of
 from storage.verify.steps import StepTime, touched

@@ -26,9 +26,9 @@ from storage.copies.read_through import promised_hashes
 from storage.errors import StorageError, pass_on_trouble, words_of
 from storage.exports.arrays_file import ArraysFile, made_of
 from storage.exports.film import made_of_film, write_small_film
-from storage.exports.film_frames import FilmFrames
 from storage.reading.instants import NotIndexed
 from storage.shell.outputs import OutputRefused, check_output, written
+from storage.timeline.film_times import FilmTimes
 
 SMALL = {"360p": 360, "720p": 720}
 """Heights of the small films that may be asked for."""
@@ -227,7 +227,7 @@ def _picture_sizes(paths: list[Path]) -> list[int]:
     return sizes
 
 
-def _arrays(frames: FilmFrames) -> dict[str, np.ndarray[Any, Any]]:
+def _arrays(frames: FilmTimes) -> dict[str, np.ndarray[Any, Any]]:
     return {
         "frame": np.arange(len(frames)),
         "capture_ns": frames.capture_ns,

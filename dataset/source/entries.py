@@ -11,7 +11,7 @@ from typing import Any
 
 from dataset.operations.planned_steps import PlannedSteps, plan_of
 from storage.annotation_folder import AcceptedSteps
-from storage.timeline.film_place import FilmPlace
+from storage.timeline.film_times import FilmPlace
 from task_graphs.formats.annotations import Entry, TaggedError
 
 TAGS = (

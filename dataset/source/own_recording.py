@@ -17,12 +17,12 @@ from sensors.gopro.files.names import group_clips
 from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
 from storage.consent import Purpose, require_consent
 from storage.events import events_of
-from storage.exports.film_frames import FilmFrames, film_frames
 from storage.manifest import Manifest
+from storage.placed_films import film_times
 from storage.privacy import WRITERS, Pauses, in_pauses
 from storage.reading.camera_clips import clip_openings, read_media
 from storage.recording import Recording
-from storage.timeline.film_place import FilmPlace
+from storage.timeline.film_times import FilmPlace, FilmTimes
 from task_graphs.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -114,9 +114,9 @@ class OwnRecording:
         return any(error["planned"] and not error["removed"] for error in self.state["errors"].values())
 
     @cached_property
-    def frames(self) -> FilmFrames:
+    def frames(self) -> FilmTimes:
         """When each picture of the film was taken."""
-        return film_frames(self.recording, self.camera, self.clip)
+        return film_times(self.recording, self.camera, self.clip)
 
     @cached_property
     def accepted(self) -> AcceptedSteps | None:

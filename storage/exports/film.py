@@ -105,11 +105,6 @@ class SmallFilm:
     missing: tuple[int, ...] = ()
 
 
-def rate_of(clip: Clip) -> Fraction:
-    """Return pictures a second of a clip, exact: what its most common step says. Raises UnreadableMedia."""
-    return 1 / clip.chapters[0].frame_period
-
-
 def write_small_film(
     clip: Clip,
     out: Path,
@@ -129,7 +124,7 @@ def write_small_film(
     video = clip.chapters[0].video
     if video is None:
         raise UnreadableMedia(clip.path, "it has no pictures")
-    fps, total = rate_of(clip), len(clip.frame_times_s)
+    fps, total = clip.rate, len(clip.frame_times_s)
     wide, height = 2 * round(video.width * height / video.height / 2), height // 2 * 2
     missing: list[int] = []
     with FilmWriter(out, 1 / fps, key_every=max(1, round(fps)), made_of=made_of) as film:

@@ -9,20 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Floats, Mask
-from sensors.gopro.files.clip import Clip, open_clip
+from sensors.gopro.files.clip import open_clip
 from sensors.gopro.files.names import group_clips
-from storage.exports.film import rate_of
-from storage.exports.film_frames import FilmFrames, film_frames
+from storage.placed_films import rough_film_times
 from storage.privacy import in_pauses
-from storage.reading.camera_clips import clip_openings, moment, read_media
 
 if TYPE_CHECKING:
     from storage.recording import Recording
-
-SHUTTER_LATE_NS = 3_000_000_000
-"""A camera films so long after it was seen to have begun, at the latest."""
-DRIFTS = 10_000
-"""A camera's clock is off by less than one part in so many."""
 
 
 def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
@@ -30,35 +23,17 @@ def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
     if not recording.pauses:
         return np.zeros(len(media_s), np.bool_)
     camera = file.parent.name
-    paths = next((paths for paths in takes_of(recording, camera) if file in paths), (file,))
+    paths = next((paths for paths in clips_in(recording, camera) if file in paths), (file,))
     clip, chapter = open_clip(*paths), paths.index(file)
-    frames = film_times(recording, camera, clip)
-    hidden = in_pauses(frames.capture_ns, frames.bound_ns, recording.pauses)
+    times = rough_film_times(recording, camera, clip)
+    hidden = in_pauses(times.capture_ns, times.bound_ns, recording.pauses)
     first, stamps_s = clip.first_frames[chapter], clip.chapters[chapter].frame_times_s
     return _between(hidden[first : first + len(stamps_s)], stamps_s, media_s)
 
 
-def takes_of(recording: Recording, camera: str) -> list[tuple[Path, ...]]:
+def clips_in(recording: Recording, camera: str) -> list[tuple[Path, ...]]:
     """Return the files of each clip of a camera."""
     return [group.paths for group in group_clips(recording.gopro_files.get(camera, []))]
-
-
-def film_times(recording: Recording, camera: str, clip: Clip) -> FilmFrames:
-    """Say when the pictures of a clip were taken: as `sync` placed them, else roughly, by the shutter."""
-    frames = film_frames(recording, camera, clip)
-    return frames if frames.is_placed else _by_shutter(recording, camera, clip) or frames
-
-
-def _by_shutter(recording: Recording, camera: str, clip: Clip) -> FilmFrames | None:
-    """Place a clip of a camera by when its shutter was asked to open and seen to have done so."""
-    openings = clip_openings(read_media(recording.path, camera), recording.gopro_files[camera])
-    opened = next((one.opened for one in openings if clip.path in one.files), None)
-    if not all(one.opened for one in openings) or opened is None or "before_host_ns" not in opened:
-        return None
-    first_ns, last_ns = int(opened["before_host_ns"]), moment(opened) + SHUTTER_LATE_NS
-    media_ns = np.rint(clip.frame_times_s * 1e9).astype(np.int64)
-    bound_ns = (last_ns - first_ns) // 2 + media_ns // DRIFTS
-    return FilmFrames(rate_of(clip), (first_ns + last_ns) // 2 + media_ns, bound_ns)
 
 
 def _between(hidden: Mask, stamps_s: Floats, media_s: Floats) -> Mask:

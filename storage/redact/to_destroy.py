@@ -16,14 +16,16 @@ from sensors.stream import record_of
 from storage.chunks.chunk import chunk_paths, is_archive
 from storage.chunks.chunk_reader import Chunk
 from storage.errors import HoldsPauses, NotRedactable
-from storage.exports.hidden_films import film_times, takes_of
+from storage.exports.hidden_films import clips_in
 from storage.manifest import Manifest
 from storage.names import MANIFEST, chunk_number, chunk_range, stream_folder
-from storage.privacy import UNKNOWN, Pauses, pauses_of
+from storage.placed_films import rough_film_times
+from storage.privacy import Pauses, pauses_of
 from storage.reading.decoded import headset_sensor
 from storage.recording import Recording, open_recording
 from storage.redact.blanked_films import hidden_samples
 from storage.redact.redactions import done_samples
+from storage.timeline.film_times import UNKNOWN
 
 Plan = dict[str, Any]
 """{"streams": {name: [chunk, ..]}, "films": {file: {"sha256", "samples"}}}."""
@@ -78,8 +80,8 @@ def _tombstone(number: int, size: int, sha256: str, index: npt.NDArray[np.void])
 
 def _check_placed(recording: Recording) -> None:
     for camera in recording.gopro_files:
-        for paths in takes_of(recording, camera):
-            frames = film_times(recording, camera, open_clip(*paths))
+        for paths in clips_in(recording, camera):
+            frames = rough_film_times(recording, camera, open_clip(*paths))
             if (frames.capture_ns == UNKNOWN).any():
                 raise NotRedactable(
                     recording.path,

@@ -26,7 +26,7 @@ from recipe_app.review.marks import (
     touched_marks,
 )
 from recipe_app.review.rulings import merged, pairs_of_people
-from storage.timeline.film_place import FilmPlace
+from storage.timeline.film_times import FilmPlace
 
 SECOND_NS = 10**9
 TOUCHES = [

@@ -87,7 +87,7 @@ def _training(found: GivenData, split: Path | None) -> list[AnnotatedRecording]:
 
 def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf], every: int) -> Iterator[str]:
     from dataset.tables.frame_rows import COLUMNS, frame_rows
-    from storage.privacy import UNKNOWN
+    from storage.timeline.film_times import UNKNOWN
 
     yield ",".join(COLUMNS) + "\n"
     for one in recordings:

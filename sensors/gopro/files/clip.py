@@ -70,6 +70,11 @@ class Clip(Telemetry):
         """Seconds from the first picture to the end of the last, exact."""
         return self.starts_s[-1] + self.chapters[-1].duration_s
 
+    @property
+    def rate(self) -> Fraction:
+        """Pictures a second, exact: what the most common step of the first chapter says. Raises UnreadableMedia."""
+        return 1 / self.chapters[0].frame_period
+
     @cached_property
     def first_frames(self) -> list[int]:
         """Number of each chapter's first picture."""

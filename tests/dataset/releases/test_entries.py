@@ -6,7 +6,7 @@ from typing import Any
 
 from dataset.operations.reduce import reduce_log
 from dataset.source.entries import entries_of
-from storage.timeline.film_place import FilmPlace
+from storage.timeline.film_times import FilmPlace
 
 STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in (1, 2, 3, 4)}
 

@@ -7,20 +7,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from storage.exports.film_frames import FilmFrames
-from storage.privacy import UNKNOWN, in_pauses
+from storage.privacy import in_pauses
+from storage.timeline.film_times import UNKNOWN, FilmTimes
 
 STEP_NS = 40_000_000
 FPS = Fraction(25)
 WHY = "gopro/GX020001.MP4 is not_aligned"
 
 
-def film(unknown: range = range(0), hole_at: int = 0, hole_ns: int = 0) -> FilmFrames:
+def film(unknown: range = range(0), hole_at: int = 0, hole_ns: int = 0) -> FilmTimes:
     """A hundred pictures, 25 a second from 1 s on."""
     taken_ns = 10**9 + np.arange(100, dtype=np.int64) * STEP_NS
     taken_ns[hole_at:] += hole_ns
     taken_ns[list(unknown)] = UNKNOWN
-    return FilmFrames(FPS, taken_ns, np.full(100, 3_000_000), WHY if unknown else "")
+    return FilmTimes(FPS, taken_ns, np.full(100, 3_000_000), WHY if unknown else "")
 
 
 @pytest.mark.parametrize("number", [0, 0.25, 17, 41.5, 98.999, 99, 99.9])
@@ -60,7 +60,7 @@ def test_a_film_of_which_nothing_is_known_places_nothing() -> None:
 @pytest.mark.parametrize(
     "frames", [film(), film(hole_at=50, hole_ns=10**10), film(range(30, 61)), film(range(5))]
 )
-def test_knots_tell_when_every_placed_picture_was_taken_and_no_other(frames: FilmFrames) -> None:
+def test_knots_tell_when_every_placed_picture_was_taken_and_no_other(frames: FilmTimes) -> None:
     told: dict[int, int] = {}
     for piece in frames.knots(7):
         numbers, at_ns = np.array(piece).T

@@ -1,37 +1,35 @@
-"""When every picture of a camera's film was taken, on the capture clock, and where a moment is in the film.
+"""When every picture of a camera's film was taken, on the capture clock, and where a moment is in the film: pure.
 
 Seconds of the film are the number of a picture divided by the film's rate: the same in every small film of it.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sensors.array_types import Int64
-from storage.exports.film import rate_of
-from storage.privacy import UNKNOWN
-from storage.reading.alignments import film_clocks
-from storage.timeline.film_place import FilmPlace
 
-if TYPE_CHECKING:
-    from sensors.gopro.files.clip import Clip
-    from storage.recording import Recording
-
-EVENT_PLACES = Path("sync") / "events.json"
+UNKNOWN = np.iinfo(np.int64).min
+"""The time of a picture that nobody can place."""
 HOLE_NS = 500_000_000
 """Pictures this far apart have a hole between them: what happened there is not in the film."""
 
 
+@dataclass(frozen=True, slots=True)
+class FilmPlace:
+    """When something was in the film: seconds, how far they may be off; `outside` where the film does not show it."""
+
+    film_s: float
+    bound_s: float
+    outside: str = ""
+
+
 @dataclass(frozen=True)
-class FilmFrames:
+class FilmTimes:
     """All pictures of a clip: `capture_ns` (n,) int64 or UNKNOWN, `bound_ns` (n,); `why` some are not known."""
 
     fps: Fraction
@@ -99,50 +97,3 @@ class FilmFrames:
     @cached_property
     def _known_ns(self) -> Int64:
         return np.maximum.accumulate(self.capture_ns[self._known])
-
-
-def film_frames(recording: Recording, camera: str, clip: Clip) -> FilmFrames:
-    """Say of each picture of a clip when it was taken, chapter by chapter, as `sync` aligned them."""
-    total = len(clip.frame_times_s)
-    capture_ns, bound_ns = np.full(total, UNKNOWN), np.zeros(total, np.int64)
-    clocks, why = film_clocks(recording.path, recording.readable)
-    by_file = {clock.file: clock for clock in clocks}
-    for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
-        clock = by_file.get(chapter.path)
-        host = recording.device_clock(clock.headset) if clock is not None else None
-        bound_s = clock.bound_s(chapter.frame_times_s) if clock is not None else None
-        if clock is not None and host is not None and bound_s is not None:
-            here = slice(first, first + len(chapter.frame_times_s))
-            capture_ns[here] = host.to_host_ns(clock.taken_at(chapter.frame_times_s))
-            bound_ns[here] = host.bound_ns + np.rint(bound_s * 1e9).astype(np.int64)
-    if not clocks and not recording.main_headset:
-        return _by_events(recording, camera, clip) or FilmFrames(
-            rate_of(clip),
-            capture_ns,
-            bound_ns,
-            "no headset was there, and the start of the film is not known",
-        )
-    return FilmFrames(rate_of(clip), capture_ns, bound_ns, "; ".join(why))
-
-
-def _by_events(recording: Recording, camera: str, clip: Clip) -> FilmFrames | None:
-    """Without a headset: by where `sync` placed an event after the shutter; None where it placed none."""
-    starts = {f"{camera}/{c.path.name}": s for c, s in zip(clip.chapters, clip.starts_s, strict=True)}
-    for host_ns, place in _placed(recording.path, f"{camera}/video"):
-        if place["frame"] is not None and place.get("file") in starts:
-            shown_ns = host_ns + round(place["dt_ms"] * 1e6)
-            start_ns = shown_ns - round((place["media_s"] + float(starts[place["file"]])) * 1e9)
-            capture_ns = start_ns + np.rint(clip.frame_times_s * 1e9).astype(np.int64)
-            bound_ns = np.full(len(capture_ns), round(place["uncertainty_ms"] * 1e6))
-            return FilmFrames(rate_of(clip), capture_ns, bound_ns)
-    return None
-
-
-def _placed(recording: Path, video: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        content = json.loads((recording / EVENT_PLACES).read_text(encoding="utf-8"))
-        yield from (
-            (one["host_ns"], one["frames"][video]) for one in content["events"] if video in one["frames"]
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return

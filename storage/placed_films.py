@@ -1,0 +1,89 @@
+"""When the pictures of a recording's films were taken, as far as `sync`, an event or the shutter tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from storage.reading.alignments import film_clocks
+from storage.reading.camera_clips import clip_openings, moment, read_media
+from storage.timeline.film_times import UNKNOWN, FilmTimes
+
+if TYPE_CHECKING:
+    from sensors.gopro.files.clip import Clip
+    from storage.recording import Recording
+
+EVENT_PLACES = Path("sync") / "events.json"
+SHUTTER_LATE_NS = 3_000_000_000
+"""A camera films so long after it was seen to have begun, at the latest."""
+DRIFTS = 10_000
+"""A camera's clock is off by less than one part in so many."""
+
+
+def rough_film_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
+    """Say when the pictures of a clip were taken: as `sync` placed them, else roughly, by the shutter."""
+    times = film_times(recording, camera, clip)
+    return times if times.is_placed else _by_shutter(recording, camera, clip) or times
+
+
+def _by_shutter(recording: Recording, camera: str, clip: Clip) -> FilmTimes | None:
+    """Place a clip of a camera by when its shutter was asked to open and seen to have done so."""
+    openings = clip_openings(read_media(recording.path, camera), recording.gopro_files[camera])
+    opened = next((one.opened for one in openings if clip.path in one.files), None)
+    if not all(one.opened for one in openings) or opened is None or "before_host_ns" not in opened:
+        return None
+    first_ns, last_ns = int(opened["before_host_ns"]), moment(opened) + SHUTTER_LATE_NS
+    media_ns = np.rint(clip.frame_times_s * 1e9).astype(np.int64)
+    bound_ns = (last_ns - first_ns) // 2 + media_ns // DRIFTS
+    return FilmTimes(clip.rate, (first_ns + last_ns) // 2 + media_ns, bound_ns)
+
+
+def film_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
+    """Say of each picture of a clip when it was taken, chapter by chapter, as `sync` aligned them."""
+    total = len(clip.frame_times_s)
+    capture_ns, bound_ns = np.full(total, UNKNOWN), np.zeros(total, np.int64)
+    clocks, why = film_clocks(recording.path, recording.readable)
+    by_file = {clock.file: clock for clock in clocks}
+    for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
+        clock = by_file.get(chapter.path)
+        host = recording.device_clock(clock.headset) if clock is not None else None
+        bound_s = clock.bound_s(chapter.frame_times_s) if clock is not None else None
+        if clock is not None and host is not None and bound_s is not None:
+            here = slice(first, first + len(chapter.frame_times_s))
+            capture_ns[here] = host.to_host_ns(clock.taken_at(chapter.frame_times_s))
+            bound_ns[here] = host.bound_ns + np.rint(bound_s * 1e9).astype(np.int64)
+    if not clocks and not recording.main_headset:
+        return _by_events(recording, camera, clip) or FilmTimes(
+            clip.rate,
+            capture_ns,
+            bound_ns,
+            "no headset was there, and the start of the film is not known",
+        )
+    return FilmTimes(clip.rate, capture_ns, bound_ns, "; ".join(why))
+
+
+def _by_events(recording: Recording, camera: str, clip: Clip) -> FilmTimes | None:
+    """Without a headset: by where `sync` placed an event after the shutter; None where it placed none."""
+    starts = {f"{camera}/{c.path.name}": s for c, s in zip(clip.chapters, clip.starts_s, strict=True)}
+    for host_ns, place in _placed(recording.path, f"{camera}/video"):
+        if place["frame"] is not None and place.get("file") in starts:
+            shown_ns = host_ns + round(place["dt_ms"] * 1e6)
+            start_ns = shown_ns - round((place["media_s"] + float(starts[place["file"]])) * 1e9)
+            capture_ns = start_ns + np.rint(clip.frame_times_s * 1e9).astype(np.int64)
+            bound_ns = np.full(len(capture_ns), round(place["uncertainty_ms"] * 1e6))
+            return FilmTimes(clip.rate, capture_ns, bound_ns)
+    return None
+
+
+def _placed(recording: Path, video: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        content = json.loads((recording / EVENT_PLACES).read_text(encoding="utf-8"))
+        yield from (
+            (one["host_ns"], one["frames"][video]) for one in content["events"] if video in one["frames"]
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return
