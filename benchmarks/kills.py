@@ -264,7 +264,7 @@ def main() -> int:
 
 
 def is_bad(total: Total) -> bool:
-    """Tell whether anything was not as it must be."""
+    """Return whether anything was not as it must be."""
     return bool(total.unexplained or total.duplicates or total.unreadable_files or total.wrong_causes)
 
 

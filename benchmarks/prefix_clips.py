@@ -80,7 +80,7 @@ def last_number(film: Path) -> int | None:
 
 
 def ends_as_stated(clip: Path, row: dict[str, Any], pictures: int) -> bool:
-    """Tell whether the last picture of a clip is the last one before the example's end, and at the stated time."""
+    """Return whether the last picture of a clip is the last one before the example's end, and at the stated time."""
     hours, minutes, seconds = map(int, row["end_time"].split(":"))
     shown = last_number(clip)
     behind = ceil((3600 * hours + 60 * minutes + seconds) * FPS)

@@ -35,7 +35,7 @@ def held(path: Path, limit_s: float = 0.0) -> Iterator[int]:
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether some process holds a lock; looking does not take it."""
+    """Return whether some process holds a lock; looking does not take it."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -142,7 +142,7 @@ def runtime_folder(recording: Path) -> Path:
 
 
 def is_running(runtime: Path) -> bool:
-    """Tell whether the recorder that made this folder of sockets is still there."""
+    """Return whether the recorder that made this folder of sockets is still there."""
     return is_held(runtime / RUNNING)
 
 

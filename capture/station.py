@@ -163,11 +163,11 @@ class Station:
         return []
 
     def room(self) -> list[dict[str, Any]]:
-        """Say how every recording is that this computer makes, into whatever folder."""
+        """Report how every recording is that this computer makes, into whatever folder."""
         return self._monitor.look()
 
     def report(self, recording: str) -> dict[str, Any]:
-        """Say how a recording is: `health`, `reasons` and `cook` in words, and `host_ns`, when that was known.
+        """Report how a recording is: `health`, `reasons` and `cook` in words, and `host_ns`, when that was known.
 
         `reasons` are for who runs it, `cook` for who cooks: of alarms alone, each once. `alarm` is what the first is
         about: `camera`, `headset`, `recording`, or `stopped` where it ended alone.
@@ -189,7 +189,7 @@ class Station:
         }
 
     def _without_answer(self, recording: str) -> dict[str, Any]:
-        """Say what the folder and the lock of its recorder tell, where nobody answers."""
+        """Report what the folder and the lock of its recorder tell, where nobody answers."""
         manifest = self._manifest(recording)
         if manifest.get("state") == "recording":
             if is_running(runtime_folder(self.data / recording)):

@@ -101,7 +101,7 @@ def _wrong_in_film(name: str, film: Table, frame: int, number: int | None, truth
 
 
 def _wrong_in_front(table: Table, frame: int, number: int | None, truth: Truth) -> list[str]:
-    """Say what is wrong with a picture of the front camera, or with the one of the film beside it."""
+    """Report what is wrong with a picture of the front camera, or with the one of the film beside it."""
     if table["hidden"][frame] or number is None:
         is_right = table["hidden"][frame] and number is None
         return [] if is_right else [f"front camera: picture {frame} shows {number}"]

@@ -56,7 +56,7 @@ class Planned:
 
     @property
     def is_released(self) -> bool:
-        """Tell whether it can become part of the data set."""
+        """Return whether it can become part of the data set."""
         return self.has_camera and not self.withdraws
 
 

@@ -65,7 +65,7 @@ def _private_files() -> Iterator[None]:
 
 
 def _was_stopped(error: BaseException | None) -> bool:
-    """Tell whether Ctrl-C is behind an error: pydantic, and Python while a class is made, raise their own of it."""
+    """Return whether Ctrl-C is behind an error: pydantic, and Python while a class is made, raise their own of it."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error):
             return True

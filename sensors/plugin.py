@@ -28,7 +28,7 @@ class Sensor(Protocol):
     """A plug-in sensor. One thread a stream calls `packets`; `close` may be called from another."""
 
     def streams(self) -> Sequence[SensorStream]:
-        """Tell what it would send, without touching the device."""
+        """Report what it would send, without touching the device."""
         ...
 
     def packets(self, stream: str) -> Iterator[SensorPacket]:

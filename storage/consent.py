@@ -102,7 +102,7 @@ def _overridden(recording: Path, purpose: Purpose, reason: str) -> Manifest:
 
 
 def why_not(manifest: Manifest, purpose: Purpose) -> str:
-    """Say what the consent of a recording lacks for a purpose; nothing where it does not."""
+    """Report what the consent of a recording lacks for a purpose; nothing where it does not."""
     if purpose in FREE or manifest.get("virtual") is True:
         return ""
     scope, scopes = Scope(purpose), manifest.get("consent_scopes", ())
@@ -116,7 +116,7 @@ def why_not(manifest: Manifest, purpose: Purpose) -> str:
 
 
 def consent_in_words(manifest: Manifest) -> str:
-    """Say what a participant agreed to."""
+    """Report what a participant agreed to."""
     reference = str(manifest.get("consent") or NONE)
     if manifest.get("virtual") is True:
         return "not needed: a virtual kitchen, there is nobody in it"

@@ -329,7 +329,7 @@ OF_COMPUTER = {
 
 
 def is_trouble(error: BaseException) -> bool:
-    """Tell whether an error, or one that it came from, is of the computer."""
+    """Return whether an error, or one that it came from, is of the computer."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, MemoryError) or (isinstance(cause, OSError) and cause.errno in OF_COMPUTER):

@@ -60,7 +60,7 @@ class Lab(BaseModel):
     )
 
     def owns(self, url: str) -> bool:
-        """Tell whether an address is one of the laboratory's stores, or lies below one."""
+        """Return whether an address is one of the laboratory's stores, or lies below one."""
         return ".." not in url.split("/") and any(
             f"{url.rstrip('/')}/".startswith(f"{own.rstrip('/')}/") for own in self.stores
         )

@@ -86,7 +86,7 @@ def life_by(recording: Path, manifest: Manifest) -> Life:
 
 
 def _is_packed(manifest: Manifest) -> bool:
-    """Tell whether there are archives, and no stream in several files that could be packed still."""
+    """Return whether there are archives, and no stream in several files that could be packed still."""
     sealed = [Path(name) for name in manifest["files"] if chunk_range(Path(name)) is not None]
     loose = Counter(path.parent for path in sealed if not is_archive(path))
     return any(is_archive(path) for path in sealed) and all(count < 2 for count in loose.values())

@@ -90,14 +90,14 @@ def recordings_in(path: Path) -> list[Path]:
 
 
 def is_recording(folder: Path) -> bool:
-    """Tell whether a folder is a recording, or was one before its `recording.json` was lost."""
+    """Return whether a folder is a recording, or was one before its `recording.json` was lost."""
     if (folder / MANIFEST).exists():
         return True
     return _RECORDING_ID.fullmatch(folder.name) is not None and holds_recorded_files(folder)
 
 
 def holds_recorded_files(folder: Path) -> bool:
-    """Tell whether there are sealed files, films or a list of copies, as only a recording has them."""
+    """Return whether there are sealed files, films or a list of copies, as only a recording has them."""
     sealed = (path for path in folder.glob(f"*/*/*{CHUNK_SUFFIX}") if chunk_range(path) is not None)
     films = folder.glob(f"*/{MEDIA}")
     return any(sealed) or any(films) or (folder / COPIES).is_file()

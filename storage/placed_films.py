@@ -25,7 +25,7 @@ DRIFTS = 10_000
 
 
 def rough_film_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
-    """Say when the pictures of a clip were taken: as `sync` placed them, else roughly, by the shutter."""
+    """Report when the pictures of a clip were taken: as `sync` placed them, else roughly, by the shutter."""
     times = film_times(recording, camera, clip)
     return times if times.is_placed else _by_shutter(recording, camera, clip) or times
 
@@ -43,7 +43,7 @@ def _by_shutter(recording: Recording, camera: str, clip: Clip) -> FilmTimes | No
 
 
 def film_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
-    """Say of each picture of a clip when it was taken, chapter by chapter, as `sync` aligned them."""
+    """Report for each picture of a clip when it was taken, chapter by chapter, as `sync` aligned them."""
     total = len(clip.frame_times_s)
     capture_ns, bound_ns = np.full(total, UNKNOWN), np.zeros(total, np.int64)
     clocks, why = film_clocks(recording.path, recording.readable)

@@ -68,14 +68,14 @@ def _doubt_ns(event: Event) -> int:
 
 
 def in_pauses(taken_ns: Int64, bound_ns: Int64 | int, pauses: Pauses) -> Mask:
-    """Tell what may have been taken in a pause, (n,); in doubt, and where nobody knows, it was."""
+    """Report what may have been taken in a pause, (n,); in doubt, and where nobody knows, it was."""
     unknown = taken_ns == UNKNOWN
     at_ns = np.where(unknown, 0, taken_ns).astype(np.int64)
     return overlaps(at_ns - bound_ns, at_ns + bound_ns, pauses) | (unknown & bool(pauses))
 
 
 def overlaps(first_ns: Int64, last_ns: Int64, pauses: Pauses) -> Mask:
-    """Tell which spans (n,) and (n,) touch a pause, (n,)."""
+    """Return which spans (n,) and (n,) touch a pause, (n,)."""
     hidden = np.zeros(np.shape(first_ns), np.bool_)
     for start_ns, end_ns in pauses:
         hidden |= (last_ns >= start_ns) & (first_ns <= end_ns)
@@ -85,7 +85,7 @@ def overlaps(first_ns: Int64, last_ns: Int64, pauses: Pauses) -> Mask:
 def hidden_packets(
     index: npt.NDArray[np.void], clock: HostClock | None, pauses: Pauses, *, around: int = AROUND
 ) -> Mask:
-    """Tell which packets may hold something of a pause, (n,).
+    """Return which packets may hold something of a pause, (n,).
 
     `index` is (n,) of `storage.chunks.chunk.INDEX`, `clock` that of the device; without one arrival alone tells.
     `around` is how many steps of the stream a packet reaches from its stamp: 0 for pictures.

@@ -171,7 +171,7 @@ class Recording:
         return () if self._with_pauses else pauses_of(self.path)
 
     def hides(self, name: str, index: npt.NDArray[np.void]) -> Mask:
-        """Tell which packets of a stream, (n,) of INDEX, may hold something of a privacy pause."""
+        """Return which packets of a stream, (n,) of INDEX, may hold something of a privacy pause."""
         if not self.pauses:
             return np.zeros(len(index), np.bool_)
         sensor = self.sensor(name)

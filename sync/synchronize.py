@@ -79,13 +79,13 @@ def _synchronized(recording: Recording, master: str | None, folder: Path) -> dic
 
 
 def _is_alone(session: Session) -> bool:
-    """Tell whether only one device with a clock was armed: then there is nothing to align."""
+    """Return whether only one device with a clock was armed: then there is nothing to align."""
     kinds = [device.get("kind") for device in (session.recording.manifest.get("devices") or {}).values()]
     return sum(kind in ("hololens", "gopro") for kind in kinds) < 2
 
 
 def _was_compared(session: Session) -> bool:
-    """Tell whether there was another device's data to compare; a lost film takes nothing from the headset."""
+    """Return whether there was another device's data to compare; a lost film takes nothing from the headset."""
     return len(session.headsets) > 1 or any(clip.readable for clip in session.clips)
 
 

@@ -51,7 +51,7 @@ class Step:
 
     @property
     def is_terminal(self) -> bool:
-        """Tell whether this is START or END, which nobody performs."""
+        """Return whether this is START or END, which nobody performs."""
         return self.label in (START, END)
 
     @property

@@ -103,7 +103,7 @@ class Fault:
     "Connections that it ends."
 
     def covers(self, world_s: float) -> bool:
-        """Tell whether its window holds a world time."""
+        """Return whether its window holds a world time."""
         return self.start_s <= world_s and (self.end_s is None or world_s < self.end_s)
 
 
@@ -160,7 +160,7 @@ class FaultPlan:
         return [*self.faults, *self.camera.faults]
 
     def has_waiting(self) -> bool:
-        """Tell whether a fault waits to be armed."""
+        """Return whether a fault waits to be armed."""
         return any(is_waiting(fault) for fault in self.every())
 
     def arm(self, world_s: float) -> None:
@@ -176,7 +176,7 @@ class FaultPlan:
 
 
 def is_waiting(fault: Fault | CameraFault) -> bool:
-    """Tell whether a fault waits to be armed."""
+    """Return whether a fault waits to be armed."""
     return fault.start_s >= NEVER_S
 
 

@@ -124,7 +124,7 @@ def descendants(parent: int) -> list[int]:
 
 
 def kind_of(pid: int) -> str:
-    """Tell what a process of a recorder is, "" for what is none of ours or only waits for another to die."""
+    """Report what a process of a recorder is, "" for what is none of ours or only waits for another to die."""
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:

@@ -70,7 +70,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def fault_of_parsing(path: Path) -> str:
-    """Say why a source file cannot be parsed; nothing where it can."""
+    """Return why a source file cannot be parsed; nothing where it can."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         try:

@@ -38,7 +38,7 @@ class SuiteRun:
 
     @property
     def is_clear(self) -> bool:
-        """Tell whether it says something of the tests: it came to its end, or failed by name."""
+        """Return whether it says something of the tests: it came to its end, or failed by name."""
         return self.code in (PASSED, NOTHING) or bool(self.failed)
 
 

@@ -97,14 +97,14 @@ def worst_share(row: dict[str, Any]) -> tuple[float, float]:
 
 
 def too_green(row: dict[str, Any]) -> bool:
-    """Tell whether a card is green over less than may be green."""
+    """Return whether a card is green over less than may be green."""
     said, true = worst_share(row)
     green = row["card"] == "good" or row["status"] == "PASS"
     return green and (said < COVERAGE_WARN or true < COVERAGE_WARN - TRUTH_SLACK)
 
 
 def shows_loss(row: dict[str, Any]) -> bool:
-    """Tell whether the truth has a loss, or the virtual device itself too late."""
+    """Return whether the truth has a loss, or the virtual device itself too late."""
     facts = row["truth"].values()
     lost = any(f["dropped_by_backpressure"] or f["coverage"] < COVERAGE_WARN for f in facts)
     return lost or any((f["most_behind_ms"] or 0) > 1e3 * LATE_WARN_S for f in facts)
@@ -130,7 +130,7 @@ def run_all(runs: list[Run], keep: Path, part: tuple[int, int], most: int) -> li
 
 
 def clean_words(rows: list[dict[str, Any]]) -> str:
-    """Say how many clean recordings are below PASS, and whether the truth shows why."""
+    """Report how many clean recordings are below PASS, and whether the truth shows why."""
     below = [row for row in rows if row["status"] != "PASS"]
     shown = [row for row in below if shows_loss(row)]
     lines = [

@@ -103,7 +103,7 @@ IN_LINE = "its corners lie on one line"
 
 
 def in_line(seen: BoardSeen, board: Board) -> bool:
-    """Tell whether all corners seen lie on one line, as when one row of the board is in view: that fixes no pose."""
+    """Return whether all corners seen lie on one line, as when one row of the board is in view: no pose follows."""
     flat = board.corners_m[seen.ids, :2]
     return bool(np.linalg.matrix_rank(flat - flat.mean(0), tol=board.square_m / 2) < 2)
 
@@ -165,7 +165,7 @@ class Detector:
         return nearest
 
     def why_not(self, grey: UInt8) -> str:
-        """Say in words why no board was found: mirrored, another board, or nothing there."""
+        """Describe in words why no board was found: mirrored, another board, or nothing there."""
         upright = self._marker_ids(grey)
         mirrored = self._marker_ids(np.ascontiguousarray(grey[:, ::-1]))
         if len(mirrored) >= 4 and len(mirrored) > 2 * len(upright):

@@ -63,7 +63,7 @@ class Lens(Camera, Protocol):
 
 
 def inside(camera: Camera, pixels: npt.ArrayLike) -> Mask:
-    """Tell which pixels (..., 2) lie in the picture; NaN does not."""
+    """Return which pixels (..., 2) lie in the picture; NaN does not."""
     at = reals(pixels)
     u, v = at[..., 0], at[..., 1]
     return (u >= -0.5) & (v >= -0.5) & (u < camera.width - 0.5) & (v < camera.height - 0.5)

@@ -18,7 +18,7 @@ OPENCV_FROM_PV_AXES: Transform = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
 def tracked(wire_poses: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Tell which poses (..., 4, 4) the headset tracked: an untracked one is all zero, its last element too."""
+    """Return which poses (..., 4, 4) the headset tracked: an untracked one is all zero, its last element too."""
     return np.asarray(wire_poses)[..., 3, 3] != 0
 
 

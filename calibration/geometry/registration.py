@@ -47,7 +47,7 @@ class Surface:
         return np.where(ok, self.distance_mm[at], 0).astype(np.uint16)
 
     def shows(self, pixels: Floats, distance_mm: Floats) -> Mask:
-        """Tell which points, given by pixels (n, 2) and distances (n,), no nearer surface hides."""
+        """Return which points, given by pixels (n, 2) and distances (n,), no nearer surface hides."""
         surface = self.at(pixels).astype(np.float32)
         return np.asarray((surface == 0) | (distance_mm <= surface * (1 + SLACK) + SLACK_MM))
 

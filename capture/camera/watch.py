@@ -139,7 +139,7 @@ class CameraWatch:
 
 
 def concerns(answer: Answer) -> list[str]:
-    """Say what stops a recording, or soon will: heat, card, battery."""
+    """Report what stops a recording, or soon will: heat, card, battery."""
     said = answer.complaints()
     if (percent := answer.battery_percent) is not None and 0 < percent < LOW_BATTERY_PERCENT:
         said.append(f"battery at {percent} %")

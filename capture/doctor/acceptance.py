@@ -148,7 +148,7 @@ def _clap(report: Report, films: list[Alignment]) -> None:
 
 
 def _board(report: Report, data: Path, serials: list[str]) -> None:
-    """Say how well the lens of each camera is known by the board."""
+    """Report how well the lens of each camera is known by the board."""
     for serial in serials:
         kept = sorted((data / CALIBRATIONS / serial).glob("lens-*.json"))
         if not serial or not kept:

@@ -36,7 +36,7 @@ class OpenChunk:
         self.packets, self.bytes = packets, sum(len(packet.payload) for packet in packets)
 
     def is_due(self, now_s: float, longest_s: float) -> bool:
-        """Tell whether it is time to seal."""
+        """Return whether it is time to seal."""
         return self.bytes >= CHUNK_BYTES or now_s - self.since_s >= longest_s
 
     def take(self, packets: list[Packet], now_s: float) -> list[Packet]:

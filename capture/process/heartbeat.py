@@ -56,7 +56,7 @@ def last_beat(work: Path) -> UtcAnchor | None:
 
 
 def was_held(work: Path, start_ns: int, end_ns: int) -> bool:
-    """Tell whether the recorder itself was held too, at least half of that time (host_ns)."""
+    """Return whether the recorder itself was held too, at least half of that time (host_ns)."""
     try:
         first_ns, last_ns = _BEAT.unpack((work / HELD).read_bytes())
     except (OSError, struct.error):

@@ -78,5 +78,5 @@ class ClockProbe(threading.Thread):
 
 
 def next_round_s(due_s: float, now_s: float) -> float:
-    """Say when the round after the one that was due at `due_s` begins: slow answers do not make rounds rarer."""
+    """Report when the round after the one that was due at `due_s` begins: slow answers do not make rounds rarer."""
     return max(due_s + PERIOD_S, now_s + LEAST_PAUSE_S)

@@ -62,7 +62,7 @@ class Streams:
         self._states[name] = state
 
     def outlived(self, name: str, closed_ns: int, *, stopping: bool = False) -> bool:
-        """Tell whether another stream delivered long after this one closed: by arrival and by its stamps.
+        """Return whether another stream delivered long after this one closed: by arrival and by its stamps.
 
         Stamps are asked too because a slow computer may receive late what was sent in time.
         """
@@ -75,7 +75,7 @@ class Streams:
         )
 
     def others_come(self, name: str) -> bool:
-        """Tell whether another stream is connected and was not closed since its last packet."""
+        """Return whether another stream is connected and was not closed since its last packet."""
         return any(
             other.state in CONNECTED and not other.away and not other.ended for other in self._others(name)
         )

@@ -57,18 +57,18 @@ class StreamSource:
         """Open the stream; nothing, when it is open. Raises SensorError."""
 
     def opened(self, recorder: StreamRecorder) -> None:
-        """Say what a new opening means, once the ledger knows of it."""
+        """Report what a new opening means, once the ledger knows of it."""
 
     def receive(self, recorder: StreamRecorder) -> None:
         """Hand packets to the recorder until it is over; return when it was stopped. Raises SensorError."""
         raise NotImplementedError
 
     def refuses(self, *, only_ask: bool) -> bool:
-        """Tell whether the device refuses the stream now; unless it is only asked, an opening is kept for `open`."""
+        """Return whether the device refuses the stream now; unless only asked, an opening is kept for `open`."""
         return True
 
     def why_gone(self) -> str:
-        """Say why the device does not answer elsewhere than at its streams, "" when it does or cannot be asked."""
+        """Return why the device does not answer elsewhere than at its streams, "" when it does or cannot be asked."""
         return ""
 
     def settled(self, packet: QueuedPacket, recorder: StreamRecorder) -> None:
@@ -115,12 +115,12 @@ class StreamRecorder:
         self.source.stop()
 
     def is_alive(self) -> bool:
-        """Tell whether the stream is still being received."""
+        """Return whether the stream is still being received."""
         return self._thread.is_alive()
 
     @property
     def is_ending(self) -> bool:
-        """Tell whether the end was asked."""
+        """Return whether the end was asked."""
         return self._ending.is_set()
 
     def _run(self) -> None:
@@ -264,7 +264,7 @@ class StreamRecorder:
         self.state.problem = str(error)
 
     def _all_else_is_over(self) -> bool:
-        """Tell whether the device has ended another stream and none goes on: then nothing is left to come here."""
+        """Return whether the device has ended another stream and none goes on: then nothing is left to come here."""
         over_ns = self.streams.over_since(self.name)
         if over_ns:
             self._missed, self.state.closed_host_ns = self.state.away, over_ns
@@ -277,7 +277,7 @@ class StreamRecorder:
             self.state.closed_host_ns = closed_ns
 
     def _ended_by_device(self, closed_ns: int) -> bool:
-        """Tell whether the stream is refused, the device answers elsewhere, and no other stream of it goes on."""
+        """Return whether the stream is refused, the device answers elsewhere, and no other stream of it goes on."""
         if not all(self._is_refused(wait_s) for wait_s in self.source.end_tries_s):
             return False
         if why := self.source.why_gone():

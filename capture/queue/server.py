@@ -91,7 +91,7 @@ class QueueServer:
         shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
 
     def keep_files(self) -> bool:
-        """Tell whether what waits outlives the server; files that were given back are written anew, if there is room.
+        """Return whether what waits outlives the server; files that were given back are rewritten, if there is room.
 
         Raises QueueUnavailable when the server does not answer.
         """
@@ -107,7 +107,7 @@ class QueueServer:
             return bool(state["aof_enabled"]) and told == {"ok"}
 
     def is_up(self) -> bool:
-        """Tell whether the process runs."""
+        """Return whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
     def stop(self) -> None:
@@ -129,7 +129,7 @@ class QueueServer:
 
 
 def _is_writing(persistence: dict[str, Any]) -> bool:
-    """Tell whether a server writes its file anew, or is about to; it tries for ever what failed once."""
+    """Return whether a server writes its file anew, or is about to; it tries for ever what failed once."""
     is_waiting = persistence["aof_rewrite_scheduled"] and persistence["aof_last_bgrewrite_status"] == "ok"
     return bool(persistence["aof_rewrite_in_progress"] or is_waiting)
 

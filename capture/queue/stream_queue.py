@@ -52,7 +52,7 @@ def reached(url: str) -> Iterator[redis.Redis]:
 
 
 def lacks_room(error: redis.RedisError) -> bool:
-    """Tell whether the server refuses because its disk is full: then it does not even hand packets out."""
+    """Return whether the server refuses because its disk is full: then it does not even hand packets out."""
     return str(error).startswith(LACKS_ROOM)
 
 

@@ -156,7 +156,7 @@ class StorageTrouble:
         return 0.0 if self._hopeless_since_s is None else time.monotonic() - self._hopeless_since_s
 
     def lacks_space(self) -> bool:
-        """Tell whether a drainer or the queue finds no room on its disk."""
+        """Return whether a drainer or the queue finds no room on its disk."""
         return any(state.get("problem") == NO_SPACE for state in self._board.states.values())
 
     def aside(self) -> dict[str, str]:
@@ -181,7 +181,7 @@ class StorageTrouble:
         return words + [f"a drainer cannot go on: {why}; its packets stay in the queue" for why in waiting]
 
     def fills_queue(self) -> bool:
-        """Tell whether packets that cannot be stored have nearly filled the queue: then everybody's would be lost."""
+        """Return whether packets that cannot be stored nearly fill the queue: then those of all would be lost."""
         now_s = time.monotonic()
         if not (self.is_gone or self.aside()) or now_s - self._asked_s < LOOK_S:
             return False

@@ -66,7 +66,7 @@ class ChildProcesses:
                 worker.keep_spare()
 
     def all_producers_ended(self) -> bool:
-        """Tell whether every device has ended its streams itself."""
+        """Return whether every device has ended its streams itself."""
         return bool(self.producers) and all(worker.returncode() == 0 for worker in self.producers)
 
     def busy_producers(self) -> list[str]:

@@ -90,7 +90,7 @@ def finish_recording(plan: Plan, problems: Sequence[str] = ()) -> None:
 
 
 def _is_kept(server: QueueServer | None) -> bool:
-    """Tell whether the queue outlives its server: on a full disk ours may have had to give its files back."""
+    """Return whether the queue outlives its server: on a full disk ours may have had to give its files back."""
     try:
         return server is None or server.keep_files()
     except QueueUnavailable:

@@ -45,7 +45,7 @@ def _can_sleep() -> bool:
 
 
 def _refused(holder: subprocess.Popen[bytes]) -> str:
-    """Say why it does not hold, as far as its quick end tells."""
+    """Return why it does not hold, as far as its quick end tells."""
     try:
         code = holder.wait(SETTLE_S)
     except subprocess.TimeoutExpired:

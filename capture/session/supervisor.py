@@ -114,7 +114,7 @@ class Supervisor:
         return [*self._befallen(), *self._alarms(), *cameras]
 
     def _alarms(self) -> list[str]:
-        """Say what does not come; what the queue server holds up is no fault of a process or a device."""
+        """Report what does not come; what the queue server holds up is no fault of a process or a device."""
         if silent_s := self._queue_watch.silent_s:
             return [f"the queue server has not answered for {silent_s:.0f} s; packets wait for it"]
         now_ns = host_ns()

@@ -41,13 +41,13 @@ def told_state(
 
 
 def _heard(state: dict[str, Any]) -> dict[str, Any]:
-    """Say when a process told last how it is, whether it has ended, its clock probes and when one was answered."""
+    """Report when a process told last how it is, whether it has ended, its clock probes and when one was answered."""
     clock = {key: state.get(key) for key in ("probes", "answered_host_ns")}
     return {"host_ns": state["host_ns"], "done": bool(state.get("done")), **clock}
 
 
 def _disk(seen: Outlook | None) -> dict[str, Any]:
-    """Say what the guard of the disk saw last; nothing before its first look. No minutes: nothing is used up."""
+    """Report what the guard of the disk saw last; nothing before its first look. No minutes: nothing is used up."""
     if seen is None:
         return {}
     minutes = round(seen.minutes_left, 1) if isfinite(seen.minutes_left) else None

@@ -61,7 +61,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def is_other_rate(task: Task, fps: Fraction) -> bool:
-    """Tell whether a task says that its film has another rate."""
+    """Return whether a task says that its film has another rate."""
     return task.fps is not None and not is_rate(task.fps, fps)
 
 

@@ -94,7 +94,7 @@ def _licence(spdx: str) -> str:
 
 
 def _is_listed(path: str) -> bool:
-    """Tell whether a file is listed by itself; films, arrays and splits (made anew at will) are in SHA256SUMS."""
+    """Return whether a file is listed by itself; films, arrays and splits (made anew at will) are in SHA256SUMS."""
     return path.partition("/")[0] not in UNLISTED and path.rpartition(".")[2] in FORMATS
 
 

@@ -123,7 +123,7 @@ class BoundaryFrames:
             yield _name(here), cv2.imencode(".jpg", image, _QUALITY)[1].tobytes()
 
     def why_left_out(self, row: Example) -> str:
-        """Say why an example's pictures do not show it; nothing where they do, or its films are not here."""
+        """Return why an example's pictures do not show it; nothing where they do, or its films are not here."""
         if recording_of(row) in self._films:
             around = self._around(row)
             light = [self._light.get(one, -1.0) for one in around]

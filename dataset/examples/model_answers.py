@@ -56,7 +56,7 @@ class Answers:
         return {**counts, "failures": dict(sorted(self.failures.items())), "known_before": self.known}
 
     def warnings(self, what: str, refused: int) -> list[str]:
-        """Say what failed, what could not be read, and where it is noted what left this computer."""
+        """Report what failed, what could not be read, and where it is noted what left this computer."""
         lines = [f"{number} {what} have no answer: {kind}" for kind, number in sorted(self.failures.items())]
         lines += (
             [f"{refused} {what} have an answer that is not in the form and is not used"] if refused else []

@@ -86,7 +86,7 @@ def drawn(found: Sequence[Question], wanted: int, seed: int) -> list[Question]:
 
 
 def reasoning(evidence: Sequence[Span]) -> str:
-    """Say whether an answer needs several moments of a clip, or one that is to be found in it."""
+    """Return whether an answer needs several moments of a clip, or one that is to be found in it."""
     return MULTI_HOP if len(merged(evidence)) > 1 else NEEDLE
 
 

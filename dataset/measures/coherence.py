@@ -30,7 +30,7 @@ def relevance(turn: Turn) -> float:
 
 
 def is_unsure(turn: Turn, unsure: float = UNSURE) -> bool:
-    """Tell whether the model that answered had hardly a preference."""
+    """Return whether the model that answered had hardly a preference."""
     return abs(float(turn["vqa"]) - 0.5) < unsure
 
 

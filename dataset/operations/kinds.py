@@ -294,7 +294,7 @@ class Misfit(BaseModel):
     op_id: OpId
 
     def refuse(self) -> NoReturn:
-        """Say what does not fit. Raises BadOperation in one line."""
+        """Report what does not fit. Raises BadOperation in one line."""
         checked(Operation, "operation", self.model_dump())
         raise AssertionError("what fits is an Operation")
 

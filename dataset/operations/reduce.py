@@ -308,7 +308,7 @@ def _settle(state: State, versions: dict[tuple[str, str], list[Op]]) -> None:
 
 
 def _knew(later: Op, earlier: Op) -> bool:
-    """Tell whether a change was made by somebody who had the other one before their eyes."""
+    """Return whether a change was made by somebody who had the other one before their eyes."""
     if later is earlier or _place(later) < _place(earlier):
         return False
     if later["device"] == earlier["device"] != DESK:

@@ -150,7 +150,7 @@ def _free_s(step: AssemblyStep, later: list[AssemblyStep]) -> float | None:
 
 
 def _is_screwed(step: AssemblyStep, screwing: list[Span]) -> bool:
-    """Tell whether an action of screwing lies in a step."""
+    """Return whether an action of screwing lies in a step."""
     return any(step.start_s <= start and end <= step.end_s for start, end in screwing)
 
 

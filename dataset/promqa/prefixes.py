@@ -39,12 +39,12 @@ class NodeEntry:
 
     @property
     def was_done(self) -> bool:
-        """Tell whether it was done, as the annotations have it."""
+        """Return whether it was done, as the annotations have it."""
         return not self.entry.has_tag(MISSING_STEP) and self.entry.end_s >= 0
 
     @property
     def vanishes(self) -> bool:
-        """Tell whether it was done and yet, by the published rules, is neither asked about nor history."""
+        """Return whether it was done and yet, by the published rules, is neither asked about nor history."""
         return self.node != BEFORE_ALL and self.was_done and self.entry.end_s < FIRST_END_S
 
 

@@ -80,7 +80,7 @@ class HeadsetFrames:
 
     @property
     def is_of_film(self) -> bool:
-        """Tell whether the frames are the pictures of the camera's film."""
+        """Return whether the frames are the pictures of the camera's film."""
         return self.film is not None and self.recording.instants.master == self.film.camera
 
     def untaken(self) -> int:

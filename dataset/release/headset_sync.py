@@ -114,7 +114,7 @@ class SyncWriter:
         return digest.hexdigest()
 
     def _is_there(self, place: SyncFile, found: str) -> bool:
-        """Tell whether a file was made of the same; another one in its place needs `force`. Raises CannotWrite."""
+        """Return whether a file was made of the same; another one in its place needs `force`. Raises CannotWrite."""
         if found == self._made_of:
             return True
         check_output(self.out / place.path, force=self.force)

@@ -51,7 +51,7 @@ class Work:
     _shown: int = 0
 
     def show(self, words: str, done: int, whole: int) -> None:
-        """Say how far the part is that is being written; it never goes back."""
+        """Report how far the part is that is being written; it never goes back."""
         self._shown = max(self._shown, self.done + self.part * done // max(whole, 1))
         self.tell(self._shown, self.whole, words)
 
@@ -211,7 +211,7 @@ class MediaWriter:
         return digest.hexdigest()
 
     def _is_missing(self, path: str, found: str, wanted: str) -> bool:
-        """Tell whether a file is to be written; another one in its place needs `force`. Raises CannotWrite."""
+        """Return whether a file is to be written; another one in its place needs `force`. Raises CannotWrite."""
         if found == wanted:
             return False
         check_output(self.out / path, force=self.force)

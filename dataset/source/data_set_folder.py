@@ -29,7 +29,7 @@ class DataSet:
 
 
 def is_published(folder: Path) -> bool:
-    """Tell whether a folder is in the published form."""
+    """Return whether a folder is in the published form."""
     return (folder / COMPLETE).is_file()
 
 

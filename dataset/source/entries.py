@@ -83,7 +83,7 @@ def _sides(original: str, plan: PlannedSteps, node: int) -> dict[str, Any]:
 
 
 def counts(error: Mapping[str, Any]) -> bool:
-    """Tell whether an error was made: what was judged of it counts, else what the log says.
+    """Return whether an error was made: what was judged of it counts, else what the log says.
 
     An error that was taken out was none, whatever was judged before.
     """

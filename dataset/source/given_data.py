@@ -38,7 +38,7 @@ class GivenData:
 
     @property
     def warnings(self) -> list[str]:
-        """Say which recordings are left out, and which are used without consent, a line each."""
+        """Report which recordings are left out, and which are used without consent, a line each."""
         lines = [f"left out: {one['recording']}: {one['why']}" for one in self.left_out]
         used = [one for one in self.own.values() if one.not_agreed]
         return lines + [f"used without consent: {one.path.name}: {one.not_agreed}" for one in used]
@@ -52,7 +52,7 @@ class GivenData:
         return {stem: parse_captaincook4d(text, name=stem) for stem, text in texts.items()}
 
     def other_rates(self, fps: Fraction) -> list[str]:
-        """Say which films have clearly more or fewer pictures a second than `fps`, a line each."""
+        """Report which films have clearly more or fewer pictures a second than `fps`, a line each."""
         return [
             f"the film of {one} has {ready.fps} pictures a second, not {fps}; give --fps"
             for one, ready in self.own.items()

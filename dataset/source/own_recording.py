@@ -110,7 +110,7 @@ class OwnRecording:
 
     @property
     def errors_planned(self) -> bool:
-        """Tell whether some error was planned before cooking, and not taken out again."""
+        """Return whether some error was planned before cooking, and not taken out again."""
         return any(error["planned"] and not error["removed"] for error in self.state["errors"].values())
 
     @cached_property

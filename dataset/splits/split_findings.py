@@ -88,7 +88,7 @@ def _left_on_purpose(divided: Divided, recording: AnnotatedRecording) -> bool:
 
 
 def _shared(divided: Divided, by_id: ById) -> dict[str, list[Any]]:
-    """Say what the kind separates and two parts have in common; entries are in one part each, see `_twice`."""
+    """Report what the kind separates and two parts have in common; entries are in one part each, see `_twice`."""
     if divided.kind not in SEPARATED:
         return {}
     value = SEPARATED[divided.kind]

@@ -101,7 +101,7 @@ class OtherSteps:
         return next(fitting, None)
 
     def _was_done(self, step: Done, other: Done) -> bool:
-        """Tell whether what a step asks for was begun in another recording before the other step ended."""
+        """Return whether what a step asks for was begun in another recording before the other step ended."""
         first_s = self._first_s.get((other.recording, (step.verb, step.noun)))
         return first_s is not None and first_s < other.entry.end_s
 
@@ -162,7 +162,7 @@ def _row(step: Done, name: str, mistake: str | None, recording: str, at_s: float
 
 
 def published_faults(repeated: int, *, frames: bool) -> list[str]:
-    """Say what the published program does otherwise than was meant, a line each."""
+    """Report what the published program does otherwise than was meant, a line each."""
     lines = [
         "steps of other recordings are shown at a moment inside them, as published (the time of narration); "
         "--corrected takes their end"

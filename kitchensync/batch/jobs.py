@@ -108,7 +108,7 @@ def work(name: str, options: dict[str, Any], recording: Path) -> Answer:
 
 
 def not_done(recording: Path, reason: str) -> Answer:
-    """Say what stood in the way: it says nothing of the data, and another worker may have more luck."""
+    """Report what stood in the way: it says nothing of the data, and another worker may have more luck."""
     reason = _line(reason)
     return _named(recording) | {"status": NOT_DONE, "exit": 1, "reason": reason, "error": reason}
 

@@ -23,7 +23,7 @@ WORTH = {"aligned": PASS, "check": WARN, "nothing_to_align": PASS}
 
 
 def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
-    """Say what a recording is worth, as far as that is known now; a kept card of its stage is not made anew.
+    """Report what a recording is worth, as far as that is known now; a kept card of its stage is not made anew.
 
     Raises StorageError; Withdrawn and NotPermitted where nobody may look.
     """
@@ -83,7 +83,7 @@ def _lines(seen: dict[str, Any], stage: str) -> list[dict[str, Any]]:
 
 
 def _alignment(aligned: dict[str, Any] | None, stage: str) -> dict[str, Any] | None:
-    """Say how well films and headset go together, by what, and where each film begins by that."""
+    """Report how well films and headset go together, by what, and where each film begins by that."""
     if aligned is None:
         return None
     pairs = aligned.get("pairs", [])
@@ -102,7 +102,7 @@ def _alignment(aligned: dict[str, Any] | None, stage: str) -> dict[str, Any] | N
 
 
 def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
-    """Say whether the final card says what the first one said, and if not, in what they differ."""
+    """Return whether the final card says what the first one said, and if not, in what they differ."""
     differs = []
     if (first["status"], final["status"]) != (PASS, PASS) and first["status"] != final["status"]:
         new = [reason for reason in final["reasons"] if reason not in first["reasons"]]
@@ -116,7 +116,7 @@ def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
 
 
 def _moved(early: dict[str, Any], late: dict[str, Any]) -> list[str]:
-    """Say of each film how far it lies from where its small copy was put, if that is more than the bounds allow."""
+    """Report for each film how far it lies from where its small copy was put, if more than the bounds allow."""
     if early["verdict"] != late["verdict"]:
         return [
             f"the alignment was {early['verdict']} by the small copy, it is {late['verdict']} by the film"
@@ -148,7 +148,7 @@ def _timeline(recording: Path) -> list[dict[str, Any]]:
 def _to_repeat(
     lines: list[dict[str, Any]], alignment: dict[str, Any] | None, reasons: list[str]
 ) -> list[str]:
-    """Say what can be mended only while the participant is here."""
+    """Report what can be mended only while the participant is here."""
     said = [f"record again: {line['name']} is of no use" for line in lines if line["status"] == FAIL]
     if alignment is not None and alignment["status"] == FAIL:
         said.append(

@@ -15,7 +15,7 @@ class RecordingWatch(Protocol):
     """Watches recordings."""
 
     def report(self, recording: str) -> dict[str, Any]:
-        """Say how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`.
+        """Report how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`.
 
         Where it says `cook`, these are words for who cooks, of alarms alone; `alarm` is what the first is about:
         `camera`, `headset`, `recording`, `stopped` (it ended alone), or nothing.

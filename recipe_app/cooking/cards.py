@@ -67,7 +67,7 @@ def unread_card(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:
 
 
 def cards_to_read(tools: Collaborators) -> list[dict[str, Any]]:
-    """Say of each kitchen's newest recording how its card is, as long as there is something new to read."""
+    """Report for each kitchen's newest recording how its card is, as long as there is something new to read."""
     said = []
     for kitchen in tools.records.rows(tables.kitchen):
         row = latest(tools, kitchen["id"])

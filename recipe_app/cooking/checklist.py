@@ -78,7 +78,7 @@ def still_open(state: dict[str, Any], *, devices: bool) -> list[str]:
 
 
 def is_through(state: dict[str, Any]) -> bool:
-    """Tell whether devices may record: all is ticked, or an admin let points be open, but never the consent."""
+    """Return whether devices may record: all is ticked, or an admin let points be open, but never the consent."""
     open_points, checked = still_open(state, devices=True), state["checked"] or {}
     return bool(checked) and (not open_points or bool(checked["override"] and "consent" not in open_points))
 

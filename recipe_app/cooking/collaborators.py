@@ -97,6 +97,6 @@ def collaborators(
 
 
 def _is_recording(folders: Folders, watch: RecordingWatch | None) -> bool:
-    """Tell whether something is being recorded into the data folder by a recorder that is not known to be gone."""
+    """Return whether something is being recorded into the data folder by a recorder that is not known to be gone."""
     live = [name for name in folders.running() if folders.state(name) == "recording"]
     return any(watch is None or watch.report(name).get("alarm") != "stopped" for name in live)

@@ -27,7 +27,7 @@ class Against:
 
     @property
     def is_right(self) -> bool:
-        """Tell whether the order of the graph was kept and nothing was left out or repeated."""
+        """Return whether the order of the graph was kept and nothing was left out or repeated."""
         return not (self.early or self.missing or self.repeated)
 
 

@@ -60,7 +60,7 @@ class DeskBatches:
             return [row.plain() for row in self._rows]
 
     def is_busy(self) -> bool:
-        """Tell whether something is still to be done."""
+        """Return whether something is still to be done."""
         with self._worker.lock:
             return any(row.state in ("waiting", "held", "doing") for row in self._rows)
 
@@ -127,7 +127,7 @@ class DeskBatches:
 
 
 def outcome_of(code: int, said: str) -> tuple[str, str]:
-    """Say how a command ended by its exit code and the object that it printed: done, failed or refused, and why."""
+    """Report how a command ended by exit code and printed object: done, failed or refused, and why."""
     try:
         answer: dict[str, Any] = json.loads(said)
     except ValueError:

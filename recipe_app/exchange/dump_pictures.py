@@ -113,7 +113,7 @@ def _smaller(image: Any) -> Any:
 
 
 def _is_whole(found: dict[str, None]) -> bool:
-    """Tell whether these are all frames of each of their dumps."""
+    """Return whether these are all frames of each of their dumps."""
     places: dict[tuple[str, int], set[int]] = {}
     for text in found:
         frame = frame_of(text)

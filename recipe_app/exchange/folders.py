@@ -59,7 +59,7 @@ class Folders:
         return self.lab.pause
 
     def state(self, name: str) -> FolderState:
-        """Say what the manifest says now; `unknown` when it cannot be read. Raises NotFound."""
+        """Report what the manifest says now; `unknown` when it cannot be read. Raises NotFound."""
         try:
             return "recording" if read_manifest(self._path(name)).get("state") == "recording" else "stopped"
         except StorageError:
@@ -70,7 +70,7 @@ class Folders:
         return read_manifest(self._path(name))
 
     def joinable(self, name: str) -> bool:
-        """Tell whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""
+        """Return whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""
         try:
             manifest = read_manifest(self._path(name))
         except StorageError:

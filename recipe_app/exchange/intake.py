@@ -40,7 +40,7 @@ class Sender:
     corrects: bool = False
 
     def actor_of(self, operation: Operation) -> str:
-        """Say who did it: the person who is signed in, and nobody where the tablet names another."""
+        """Report who did it: the person who is signed in, and nobody where the tablet names another."""
         if self.imported or operation.actor in ("", self.actor):
             return self.actor
         return ""
@@ -264,7 +264,7 @@ class Intake:
 
 
 def _bound(op: dict[str, Any]) -> str | None:
-    """Say whether an operation is at the start or at the end of a recording."""
+    """Return whether an operation is at the start or at the end of a recording."""
     action = op["body"].get("action") if op["kind"] == "capture" else None
     if op["kind"] == "recording" or action == "start":
         return "start"

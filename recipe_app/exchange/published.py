@@ -292,7 +292,7 @@ def _with_corrections(
 
 
 def _left_behind(came: Annotations, changed: Iterable[AnnotatedRecording]) -> Iterator[str]:
-    """Say which files stay as they came although something in them follows from what was corrected."""
+    """Report which files stay as they came although something in them follows from what was corrected."""
     if came.averages is not None:
         yield f"{AVERAGES}: stays as published; its averages cannot be computed from the entries"
     was = {one.recording_id: one.is_error for one in came.recordings}

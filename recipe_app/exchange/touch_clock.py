@@ -35,7 +35,7 @@ def signature(key: bytes, clock_id: str, host_ns: int) -> str:
 
 
 def was_answered(key: bytes, clock_id: str, host_ns: int, signed: str) -> bool:
-    """Tell whether this installation gave that answer in that run of the computer."""
+    """Return whether this installation gave that answer in that run of the computer."""
     return hmac.compare_digest(signature(key, clock_id, host_ns).encode(), signed.encode())
 
 

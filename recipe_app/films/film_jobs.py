@@ -33,7 +33,7 @@ class FilmJobs:
         self._process: subprocess.Popen[str] | None = None
 
     def state(self, recording: Path, height: int) -> dict[str, Any]:
-        """Say how a film is: `ready` with its facts, `making` and how far, `failed` and why, or `none`."""
+        """Report how a film is: `ready` with its facts, `making` and how far, `failed` and why, or `none`."""
         facts = facts_of(recording, height)
         with self._lock:
             job = self._jobs.get((recording, height))

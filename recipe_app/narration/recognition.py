@@ -1,4 +1,4 @@
-"""Say what was spoken about a film, offline, with nothing but the words of the recipe's steps, or by a server.
+"""Recognize what was spoken about a film, offline, with nothing but the words of the recipe's steps, or by a server.
 
 Run as a program, apart from the app: sounds come from browsers. `FILE` is the sound, stdin an object with `steps`
 and `asks_server`; prints one object: `text` (nothing where nobody spoke, or of something else), `words` with their

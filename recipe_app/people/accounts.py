@@ -44,7 +44,7 @@ class Visitor:
         return str(self.person["id"]) if self.person else ""
 
     def may(self, access: Access) -> bool:
-        """Tell whether this request holds an access."""
+        """Return whether this request holds an access."""
         return allowed(access, device=self.device is not None, roles=self.roles, desk=self.desk)
 
 
@@ -224,7 +224,7 @@ class Accounts:
             connection.execute(delete(login).where(login.c.token_hash == secrets.fast_hash(token)))
 
     def visitor(self, *, device_token: str, login_token: str) -> Visitor:
-        """Say who a request comes from; wrong and expired tokens count as none."""
+        """Report who a request comes from; wrong and expired tokens count as none."""
         with self.records.database.reading() as connection:
             device = _device_of(connection, device_token) if device_token else None
             login = self._login(connection, login_token) if login_token else None
@@ -238,7 +238,7 @@ class Accounts:
             return Visitor(device, person._asdict(), login["desk"], secrets.second_token(login_token), until)
 
     def has_desk(self, device: dict[str, Any] | None) -> bool:
-        """Tell whether the desk may be opened here: on no tablet, but for the guided tour, which has one browser."""
+        """Return whether the desk may be opened here: on no tablet but in the guided tour, which has one browser."""
         return device is None or self.demo
 
     def _holds(self, login: dict[str, Any], device: dict[str, Any] | None) -> bool:

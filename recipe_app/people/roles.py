@@ -42,7 +42,7 @@ DESK = frozenset((Access.OPERATE, Access.ANNOTATE, Access.STUDY, Access.ADMIN))
 
 
 def allowed(access: Access, *, device: bool, roles: frozenset[str], desk: bool) -> bool:
-    """Tell whether a request of this device, person and kind of session holds an access."""
+    """Return whether a request of this device, person and kind of session holds an access."""
     if access is Access.PUBLIC:
         return True
     if access is Access.DEVICE:

@@ -62,7 +62,7 @@ def new_card(until_utc_ns: int) -> str:
 
 
 def card_is_valid(token: str, utc_ns: int) -> bool:
-    """Tell whether a card's last day is not over; one that names none was made before cards ended."""
+    """Return whether a card's last day is not over; one that names none was made before cards ended."""
     last, dot, _ = token.partition(".")
     return bool(dot) and last.isdecimal() and len(last) < 9 and utc_ns // DAY_NS <= int(last)
 

@@ -44,7 +44,7 @@ def _fits(connection: Connection, anchor: Any, key: bytes) -> bool:
 
 
 def is_ours(anchor: Any, key: bytes) -> bool:
-    """Tell whether this installation made an anchor."""
+    """Return whether this installation made an anchor."""
     try:
         proof = _proof(key, int(anchor["n"]), str(anchor["hash"]))
         return hmac.compare_digest(proof.encode(), str(anchor["proof"]).encode())
@@ -53,7 +53,7 @@ def is_ours(anchor: Any, key: bytes) -> bool:
 
 
 def is_there(connection: Connection, anchor: Anchor) -> bool:
-    """Tell whether the log still has the row of an anchor as it was."""
+    """Return whether the log still has the row of an anchor as it was."""
     found = connection.execute(select(table.c.hash).where(table.c.n == anchor["n"])).scalar()
     return found == anchor["hash"] or anchor["n"] == 0
 

@@ -261,7 +261,7 @@ class AppRecords:
         return ops
 
     def state(self, recording: str) -> State:
-        """Say where a recording stands. Raises NotFound."""
+        """Report where a recording stands. Raises NotFound."""
         return reduce_log(self.begun(recording))
 
     def row(self, table: Table, key: str) -> dict[str, Any] | None:

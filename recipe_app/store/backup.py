@@ -99,7 +99,7 @@ def _copy_of(part: Path) -> Path:
 
 
 def is_made_with(manifest: dict[str, Any], key: bytes) -> bool:
-    """Tell whether the log of a backup was chained with this secret; that of an early version was with none."""
+    """Return whether the log of a backup was chained with this secret; that of an early version was with none."""
     return bool(manifest.get("key") == _named(key))
 
 

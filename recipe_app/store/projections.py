@@ -140,7 +140,7 @@ def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, e
 
 
 def touches_errors(op: Op) -> bool:
-    """Tell whether an operation can change what is said of a recording's errors."""
+    """Return whether an operation can change what is said of a recording's errors."""
     return op["kind"] in _OF_ERRORS
 
 
@@ -170,7 +170,7 @@ def _row(state: State, first: Op, ops: list[Op]) -> dict[str, Any]:
 
 
 def happened(error: State) -> bool:
-    """Tell whether an error was made: logged or added by hand, or planned and reviewed as done."""
+    """Return whether an error was made: logged or added by hand, or planned and reviewed as done."""
     return not error["planned"] or error["outcome"] in ("as_planned", "differently")
 
 

@@ -46,7 +46,7 @@ def hints_of(graph: Graph) -> Mapping[int, Sequence[Hint]]:
 
 
 def _fits(hint: Hint) -> bool:
-    """Tell whether the log has room for an error made of it: a very long step's own text is in its hints."""
+    """Return whether the log has room for an error made of it: a very long step's own text is in its hints."""
     return all(len(value) <= MOST_LETTERS for value in asdict(hint).values() if isinstance(value, str))
 
 

@@ -10,7 +10,7 @@ from recipe_app.study.wanted import Cook, Study, StudyGoal, StudyKitchen
 
 
 def why_session(session: PlannedSession, plan: StudyPlan, study: Study) -> str:
-    """Say what a session is for and the how-manieth of its kind it is."""
+    """Report what a session is for and which of its kind it is, by number."""
     goal = session.goal
     before = sum(
         (one.person, one.goal.recipe) == (session.person, goal.recipe) and one.slot.begin < session.slot.begin
@@ -29,7 +29,7 @@ def _nth(number: int) -> str:
 
 
 def why_missing(goal: StudyGoal, plan: StudyPlan, study: Study) -> str:
-    """Say what stands in the way of a goal that is not met: the first limit that leaves no room."""
+    """Report what stands in the way of a goal that is not met: the first limit that leaves no room."""
     cooks = [cook for cook in study.cooks if study.may(goal, cook)]
     kitchens = [kitchen for kitchen in study.kitchens if study.suits(goal, kitchen)]
     return (

@@ -11,7 +11,7 @@ MOST_LINES, MOST_LETTERS = 6, 120
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Say which lines of its study a plan lost (-) and gained (+), and how many sessions."""
+    """Report which lines of its study a plan lost (-) and gained (+), and how many sessions."""
     was, now = (str(plan.get("study", "")).splitlines() for plan in (before, after))
     lines = [line[:MOST_LETTERS].rstrip() for line in ndiff(was, now) if line[:2] in ("- ", "+ ")]
     said = lines[:MOST_LINES] + [f"{len(lines) - MOST_LINES} lines more"] * (len(lines) > MOST_LINES)

@@ -103,7 +103,7 @@ _TWINS = {"for goals": "on days", "cooked": "hours"}
 
 
 def _limit(name: Key, study: Study, left: Mapping[StudyGoal, int]) -> float:
-    """Say what a row may come to at most; what is settled already counts."""
+    """Report what a row may come to at most; what is settled already counts."""
     kind, *rest = name
     if kind == "goal":
         return left[rest[0]]

@@ -18,7 +18,7 @@ class TimeSlot:
     end: datetime
 
     def is_open(self, of: Cook | StudyKitchen) -> bool:
-        """Tell whether somebody, or a kitchen, is there for all of it."""
+        """Return whether somebody, or a kitchen, is there for all of it."""
         return of.hours.covers(self.begin, self.end)
 
 

@@ -43,7 +43,7 @@ class OpenHours:
     away: frozenset[date] = frozenset()
 
     def covers(self, begin: datetime, end: datetime) -> bool:
-        """Tell whether a span of local times lies in one of the hours."""
+        """Return whether a span of local times lies in one of the hours."""
         if begin.date() in self.away or begin.date() != end.date():
             return False
         return any(
@@ -126,15 +126,15 @@ class Study:
     """Whether past recordings say how long a session is; `session_minutes` holds until there are enough."""
 
     def may(self, goal: StudyGoal, cook: Cook) -> bool:
-        """Tell whether a person may serve a goal."""
+        """Return whether a person may serve a goal."""
         return goal.recipe not in cook.avoids and goal.person in ("", cook.name)
 
     def suits(self, goal: StudyGoal, kitchen: StudyKitchen) -> bool:
-        """Tell whether a kitchen may serve a goal: the one that it names, one of its part of the split."""
+        """Return whether a kitchen may serve a goal: the one that it names, one of its part of the split."""
         return goal.kitchen in ("", kitchen.name) and (not goal.part or goal.part in kitchen.parts)
 
     def counts_for(self, goal: StudyGoal, done: CookedSession) -> bool:
-        """Tell whether a settled session counts for a goal."""
+        """Return whether a settled session counts for a goal."""
         same = (done.recipe, done.strategy, done.display) == (goal.recipe, goal.strategy, goal.display)
         kitchen = next((one for one in self.kitchens if one.name == done.kitchen), None)
         there = goal.kitchen in ("", done.kitchen) and (

@@ -52,13 +52,13 @@ def known_stream(name: str) -> HeadsetStream | None:
 
 
 def is_head_pose(name: str) -> bool:
-    """Tell whether a stream of a recording says where head, eyes and hands are."""
+    """Return whether a stream of a recording says where head, eyes and hands are."""
     stream = known_stream(name)
     return stream is not None and stream.is_head_pose
 
 
 def is_front_camera(name: str) -> bool:
-    """Tell whether a stream of a recording is a headset's front camera."""
+    """Return whether a stream of a recording is a headset's front camera."""
     stream = known_stream(name)
     return stream is not None and stream.is_front_camera
 

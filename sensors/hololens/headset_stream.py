@@ -136,12 +136,12 @@ class HeadsetStream(SensorStream):
 
     @property
     def has_pose(self) -> bool:
-        """Tell whether every packet has a pose."""
+        """Return whether every packet has a pose."""
         return self.pose_bytes > 0
 
     @property
     def has_constants(self) -> bool:
-        """Tell whether there is anything to download."""
+        """Return whether there is anything to download."""
         return bool(self.constants or self.device_list)
 
     @property

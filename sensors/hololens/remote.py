@@ -195,7 +195,7 @@ def stop_pv(host: str, timeout_s: float = PV_TIMEOUT_S) -> None:
 
 
 def is_virtual(host: str) -> bool:
-    """Tell whether the headset at an address is simulated on this computer.
+    """Return whether the headset at an address is simulated on this computer.
 
     The simulator says so by a name of this computer's network, never on the wire: nothing is asked of a real headset.
     """

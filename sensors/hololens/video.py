@@ -32,7 +32,7 @@ def nal_types(codec: str, unit: bytes | memoryview) -> Iterator[int]:
 
 
 def is_key_frame(codec: str, unit: bytes | memoryview) -> bool:
-    """Tell whether decoding can start here: the first slice is NAL type 5 (H.264) or 16-21 (H.265)."""
+    """Return whether decoding can start here: the first slice is NAL type 5 (H.264) or 16-21 (H.265)."""
     for part in (memoryview(unit)[:_HEAD_BYTES], unit):
         for kind in nal_types(codec, part):
             if codec == "h264" and 1 <= kind <= 5:

@@ -35,7 +35,7 @@ def join_frame(device_ticks: int, payload: bytes, pose: bytes = b"") -> bytes:
 
 
 def is_tracked(pose: np.ndarray) -> np.ndarray | np.bool_:
-    """Tell whether poses (..., 4, 4) are tracked: the last element is 0 when the headset lost its place."""
+    """Return whether poses (..., 4, 4) are tracked: the last element is 0 when the headset lost its place."""
     tracked: np.ndarray | np.bool_ = pose[..., 3, 3] != 0
     return tracked
 

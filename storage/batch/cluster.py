@@ -27,7 +27,7 @@ SAME = ("kitchensync", "numpy", "scipy", "h5py")
 
 
 def facts(recordings: list[str], writes: str | None) -> dict[str, Any]:
-    """Tell what this process has and sees: versions; by recording its manifest's hash, and if it may write.
+    """Report what this process has and sees: versions; by recording its manifest's hash, and if it may write.
 
     `writes` is the folder in a recording that is written to: a name, "" for the recording's own, None for none.
     """
@@ -64,7 +64,7 @@ def one_of_each_folder(recordings: Iterable[Path]) -> list[str]:
 
 
 def unfit(there: dict[str, Any], here: dict[str, Any]) -> str:
-    """Say why a worker with the facts `there` may not work for one with the facts `here`; empty where it may."""
+    """Return why a worker with the facts `there` may not work for one with the facts `here`; empty where it may."""
     said = [
         f"{name} {there['versions'].get(name)} instead of {wanted}"
         for name, wanted in here["versions"].items()
@@ -98,7 +98,7 @@ class Undone:
     tried: dict[str, str] = field(default_factory=dict)
 
     def words(self) -> str:
-        """Say who tried and what happened."""
+        """Report who tried and what happened."""
         return "; ".join(f"{worker}: {why}" for worker, why in self.tried.items())
 
 

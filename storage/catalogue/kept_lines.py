@@ -127,7 +127,7 @@ def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> b
 
 
 def _is_final(line: Line) -> bool:
-    """Tell whether a line holds until the manifest changes: not while it is recorded or the computer failed."""
+    """Return whether a line holds until the manifest changes: not while it is recorded or the computer failed."""
     is_trouble = "problem" in line and "verdict" not in line
     return not is_trouble and line["life"] not in (None, Life.RECORDING, Life.MANIFEST_LOST)
 

@@ -72,7 +72,7 @@ class RecordLayout:
     name = RECORDS
 
     def fits(self, sizes: Sequence[int]) -> bool:
-        """Tell whether payloads of these sizes can be laid out so."""
+        """Return whether payloads of these sizes can be laid out so."""
         return sum(sizes) > 0 and all(size % self.record.itemsize == 0 for size in sizes)
 
 
@@ -92,7 +92,7 @@ class Frames:
         return self.head.itemsize + self.frame.itemsize + self.tail.itemsize
 
     def fits(self, sizes: Sequence[int]) -> bool:
-        """Tell whether payloads of these sizes can be laid out so."""
+        """Return whether payloads of these sizes can be laid out so."""
         return bool(sizes) and all(size == self.itemsize for size in sizes)
 
 

@@ -90,14 +90,14 @@ def show(result: dict[str, Any]) -> None:
 
 
 def _decoded_in_words(facts: dict[str, Any]) -> str:
-    """Say what `--deep` found: pictures that decode, and how loud the loudest second is."""
+    """Report what `--deep` found: pictures that decode, and how loud the loudest second is."""
     seen, level = facts.get("decoded"), facts.get("loudest_dbfs")
     words = f", {seen['pictures']} of {seen['asked']} pictures decode" if seen else ""
     return words if level is None else f"{words}, sound up to {level:g} dBFS"
 
 
 def coverage_in_words(facts: dict[str, Any]) -> str:
-    """Say which share of the session a stream or a camera covers; rounded down, so that 100 % is all of it."""
+    """Report which share of the session a stream or a camera covers; rounded down, so that 100 % is all of it."""
     share = facts.get("coverage")
     return "" if share is None else f"covers {math.floor(1000 * share + 1e-6) / 10:g} %"
 

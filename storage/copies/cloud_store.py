@@ -147,6 +147,6 @@ class CloudStore:
 
 
 def why(error: Exception) -> str:
-    """Say what a store said; of the computer's own errors the words alone."""
+    """Report what a store said; of the computer's own errors the words alone."""
     words = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
     return words or type(error).__name__

@@ -22,7 +22,7 @@ class FileToCopy:
 
 
 def is_closed(manifest: Manifest) -> bool:
-    """Tell whether nothing more will come into a recording."""
+    """Return whether nothing more will come into a recording."""
     return manifest["state"] in ("complete", "aborted")
 
 
@@ -61,7 +61,7 @@ def _closed(folder: Path) -> dict[str, Path]:
 
 
 def is_as_sent(item: FileToCopy | None, line: CopyRecord | None, recording: Path) -> bool:
-    """Tell whether a file of a recording is still what a line of the list of copies says was sent."""
+    """Return whether a file of a recording is still what a line of the list of copies says was sent."""
     if item is None or line is None:
         return False
     facts = item.source.stat()
@@ -74,6 +74,6 @@ def is_as_sent(item: FileToCopy | None, line: CopyRecord | None, recording: Path
 
 
 def is_heavy(relative: str) -> bool:
-    """Tell what is freed: sealed files and films. Manifest, constants, events and reports are small and stay."""
+    """Report what is freed: sealed files and films. Manifest, constants, events and reports are small and stay."""
     path = Path(relative)
     return chunk_range(path) is not None or path.suffix.lower() == ".mp4"

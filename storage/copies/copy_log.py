@@ -67,7 +67,7 @@ def stores_of(recording: Path) -> list[CopyRecord]:
 
 
 def is_uploaded(where: str, target: str) -> bool:
-    """Tell whether `upload` or `push` wrote to a store by its address, which is then its identity."""
+    """Return whether `upload` or `push` wrote to a store by its address, which is then its identity."""
     return target == where or "://" in where
 
 
@@ -88,7 +88,7 @@ def freed_to(recording: Path) -> list[str]:
 
 
 def is_store_of_another(recording: Path, where: Path) -> bool:
-    """Tell whether the copy log of a recording beside this one names a store at this path."""
+    """Return whether the copy log of a recording beside this one names a store at this path."""
     words = b'"where": ' + json.dumps(str(where), ensure_ascii=False).encode() + b","
     logs = (log for log in recording.parent.glob(f"*/{COPY_LOG}") if log.parent != recording)
     return any(words in log.read_bytes() for log in logs)

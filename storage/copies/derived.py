@@ -55,7 +55,7 @@ def asked(recording: Path) -> None:
 
 
 def will_write(place: Path) -> None:
-    """Say where the command that runs writes, before it does; what lies in a folder that was said is known."""
+    """Report where the command that runs writes, before it does; what lies in a folder that was said is known."""
     if (job := _job.get()) is not None and job.before.keys().isdisjoint((place, *place.parents)):
         job.before[place] = _stamps(place)
 
@@ -128,7 +128,7 @@ def older_than(recording: Path, utc_ns: int) -> list[tuple[str, str]]:
 
 
 def _is_anew(line: dict[str, Any], name: str, stamp: Stamp, recording: Path) -> bool:
-    """Tell whether a file was written again since, of recordings beside this one that noted it."""
+    """Return whether a file was written again since, of recordings beside this one that noted it."""
     if tuple(line.get("files", {}).get(name, ())) == stamp:
         return False
     beside = (path for path in recording.parent.glob(f"*/{DERIVED}") if path.parent != recording)

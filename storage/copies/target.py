@@ -62,7 +62,7 @@ class Target:
         return identity
 
     def shares_disk_with(self, path: Path) -> bool:
-        """Tell whether this is no second disk at all."""
+        """Return whether this is no second disk at all."""
         return os.stat(self.path).st_dev == os.stat(path).st_dev
 
     def place_of(self, recording: Path, relative: str) -> Path:

@@ -30,7 +30,7 @@ def checked_json(value: dict[str, Any], indent: int | None = None) -> bytes:
 
 
 def is_sound(text: bytes) -> bool | None:
-    """Tell whether a text is, to the bit, what was written; None where it carries no checksum."""
+    """Return whether a text is, to the bit, what was written; None where it carries no checksum."""
     marks = list(_MARK.finditer(text))
     if not marks:
         return None

@@ -62,7 +62,7 @@ class FilmWriter(AbstractContextManager["FilmWriter"]):
             self.film.close()
 
     def open(self, width: int, height: int) -> None:
-        """Say how large the pictures will be, before other streams are added."""
+        """Report how large the pictures will be, before other streams are added."""
         rate = Fraction(30) if self._key_every is None else 1 / self._time_base
         stream: Any = self.film.add_stream("libx264", rate=rate)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"

@@ -65,7 +65,7 @@ def write_headset_film(
 
 
 def _follow_each_other(stream: StoredStream, rows: Int64) -> bool:
-    """Tell whether every packet is wanted once, the first is a key picture, and none after a loss hangs on it."""
+    """Return whether every packet is wanted once, the first is a key picture, and none after a loss hangs on it."""
     codec = str(stream.format.get("codec", ""))
     if codec not in video.CODECS or not len(rows) or rows[0] < 0 or (np.diff(rows) != 1).any():
         return False

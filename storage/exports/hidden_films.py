@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
-    """Tell which moments of a camera's file, (n,) media seconds, may lie in a pause; where nobody can say, all do."""
+    """Return which moments of a camera's file, (n,) media seconds, may lie in a pause; all where that is unknown."""
     if not recording.pauses:
         return np.zeros(len(media_s), np.bool_)
     camera = file.parent.name

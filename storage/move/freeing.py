@@ -88,7 +88,7 @@ def _stands(
     proved: dict[Path, set[str]],
     stop: threading.Event,
 ) -> bool:
-    """Tell whether a store has a copy that is the same, read past the cache in this run."""
+    """Return whether a store has a copy that is the same, read past the cache in this run."""
     line = log.copies.get((item.relative, target.identity))
     if line is None:
         return False

@@ -162,7 +162,7 @@ def _check_mounted(recording: Path, where: Path) -> None:
 
 
 def _is_copied(recording: Path, item: FileToCopy, log: CopyLog, target: Target) -> bool:
-    """Tell whether the copy log holds this very content, and the store still something of its size."""
+    """Return whether the copy log holds this very content, and the store still something of its size."""
     line = log.copies.get((item.relative, target.identity))
     if line is None or item.expected not in (None, line.sha256):
         return False

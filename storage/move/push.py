@@ -95,7 +95,7 @@ class Store(Protocol):
     commits: bool
 
     def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
-        """Tell whether a file is there as it must be; one that is noted in the journal need not be read again."""
+        """Return whether a file is there as it must be; one that is noted in the journal need not be read again."""
 
     def send(self, source: Path, name: str, sha256: str, tell: Tell) -> str:
         """Bring a file there, prove it, and say how it was read back. Raises SourceDiffers, CopyDiffers."""

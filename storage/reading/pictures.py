@@ -197,7 +197,7 @@ def _unbroken(stream: StoredPackets, pictures: Iterator[Picture], start: int) ->
 
 
 def is_key(stream: StoredPackets, row: int) -> bool:
-    """Tell whether decoding can start at a row of an encoded stream."""
+    """Return whether decoding can start at a row of an encoded stream."""
     try:
         return video.is_key_frame(stream.format["codec"], _cut(_stream_of(stream), stream.payload(row)).image)
     except SensorError:

@@ -28,7 +28,7 @@ class Records:
     device_ticks: npt.NDArray[np.int64]
 
     def has(self, bit: int) -> npt.NDArray[np.bool_]:
-        """Tell where a part is valid, (n,): bits are constants of the stream's module. Others hold old values."""
+        """Report where a part is valid, (n,): bits are constants of the stream's module. Others hold old values."""
         found: npt.NDArray[np.bool_] = (self.values["valid"] & bit) != 0
         return found
 

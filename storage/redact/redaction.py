@@ -259,7 +259,7 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_copy(folder: Path, manifest: Manifest) -> bool:
-    """Tell whether a folder where the list of copies says so is one; the manifest comes last into a copy."""
+    """Return whether a folder where the list of copies says so is one; the manifest comes last into a copy."""
     is_whole = (folder / MANIFEST).is_file()
     return folder.is_dir() and (not is_whole or read_manifest(folder).get("uuid") == manifest.get("uuid"))
 

@@ -66,7 +66,7 @@ def _chunks(recording: Recording, name: str) -> Iterator[dict[str, Any]]:
 
 
 def _tombstone(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> dict[str, Any]:
-    """Say what a chunk was."""
+    """Report what a chunk was."""
     seqs, ticks = index["seq"], index["device_ticks"]
     return {
         "chunk": number,
@@ -102,7 +102,7 @@ def _films(recording: Recording) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def is_of(path: Path, numbers: set[int]) -> bool:
-    """Tell whether a sealed file is one of these chunks, or an archive of some."""
+    """Return whether a sealed file is one of these chunks, or an archive of some."""
     span = chunk_range(path)
     return span is not None and any(span[0] <= number <= span[1] for number in numbers)
 
@@ -127,7 +127,7 @@ def check_no_pauses_in(file: Path) -> None:
 
 
 def is_seen(manifest: Manifest, stream: str) -> bool:
-    """Tell whether a stream holds pictures or sound; what nobody knows may."""
+    """Return whether a stream holds pictures or sound; what nobody knows may."""
     sensor = headset_sensor(manifest, stream)
     if sensor is not None:
         return sensor.kind in (FRAMES, DEPTH, SOUND)

@@ -62,7 +62,7 @@ def say(line: str) -> None:
 
 
 def refuse(reason: str, schema: str | None) -> None:
-    """Say why nothing was done: one line on stderr, with a schema one object on stdout too."""
+    """Return why nothing was done: one line on stderr, with a schema one object on stdout too."""
     reason = " ".join(reason.split())
     if schema is not None:
         click.echo(json.dumps({SCHEMA: schema, "status": "refused", "reason": reason}))

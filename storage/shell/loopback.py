@@ -6,7 +6,7 @@ import ipaddress
 
 
 def is_loopback_address(host: str) -> bool:
-    """Tell whether a host name or address is this computer's own."""
+    """Return whether a host name or address is this computer's own."""
     if host == "localhost":
         return True
     try:

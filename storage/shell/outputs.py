@@ -65,7 +65,7 @@ def check_place(path: Path) -> Path:
 
 
 def is_recorded(folder: Path) -> bool:
-    """Tell whether a folder is a recording, also one whose manifest was lost."""
+    """Return whether a folder is a recording, also one whose manifest was lost."""
     with suppress(OSError):
         told = (folder / MANIFEST).exists() or (folder / COPIES).exists()
         return told or any(any((folder / name).glob("*/*.h5")) for name in (LEDGER_STREAMS, CLOCK_STREAMS))
@@ -73,14 +73,14 @@ def is_recorded(folder: Path) -> bool:
 
 
 def _is_sealed(folder: Path) -> bool:
-    """Tell whether sealed chunks or camera files lie in a folder itself."""
+    """Return whether sealed chunks or camera files lie in a folder itself."""
     with suppress(OSError):
         return (folder / MEDIA).exists() or any(chunk_range(path) for path in folder.glob("*.h5"))
     return False
 
 
 def _is_derived(place: Path, recording: Path) -> bool:
-    """Tell whether a place lies below `sync/` of a recording, however that is spelled."""
+    """Return whether a place lies below `sync/` of a recording, however that is spelled."""
     derived = recording / DERIVED
     if place.is_relative_to(derived):
         return True
@@ -100,7 +100,7 @@ def _mode(place: Path) -> int | None:
 
 
 def cannot_write(path: Path, error: OSError) -> OutputRefused:
-    """Say what a disk said about a file, or about its part."""
+    """Report what a disk said about a file, or about its part."""
     named = error.filename if isinstance(error.filename, str) and error.filename else str(path)
     where = path if named.startswith(f"{path}{PART}") else named
     said = (error.strerror or str(error)).lower()

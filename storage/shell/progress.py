@@ -52,7 +52,7 @@ class Bar:
         self._bar.stop()
 
     def show(self, done: float, whole: float | None = None, words: str = "") -> None:
-        """Say how much of `whole` is done (None when nobody knows how much there is), and what was last."""
+        """Report how much of `whole` is done (None when nobody knows how much there is), and what was last."""
         if self._lines and whole is not None and whole > 1:
             print(f"{done:.0f}/{whole:.0f}  {words}", file=sys.stderr, flush=True)
         text = "  ".join(filter(None, (self._name, words)))

@@ -262,7 +262,7 @@ def _likeliest(x: Floats, low: Floats, high: Floats, channel: list[float]) -> li
 
 
 def _alike(out: Floats, back: Floats) -> bool:
-    """Tell whether both ways are delayed alike (Kolmogorov-Smirnov)."""
+    """Return whether both ways are delayed alike (Kolmogorov-Smirnov)."""
     with warnings.catch_warnings():  # where the exact value cannot be had the asymptotic one is taken
         warnings.filterwarnings("ignore", message="ks_2samp: Exact calculation", category=RuntimeWarning)
         return bool(ks_2samp(out, back).pvalue > ALIKE_P)

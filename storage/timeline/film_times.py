@@ -43,7 +43,7 @@ class FilmTimes:
 
     @property
     def is_placed(self) -> bool:
-        """Tell whether it is known of any picture when it was taken."""
+        """Return whether it is known of any picture when it was taken."""
         return len(self._known) > 0
 
     def knots(self, every: int) -> list[list[list[int]]]:

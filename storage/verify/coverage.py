@@ -104,7 +104,7 @@ def _quickest(index: npt.NDArray[np.void], delay_s: Floats) -> tuple[float, Floa
 
 
 def is_adaptive(name: str, description: Mapping[str, Any]) -> bool:
-    """Tell whether a stream changes its rate by itself: its entry in the manifest says so, else its name."""
+    """Return whether a stream changes its rate by itself: its entry in the manifest says so, else its name."""
     spec = STREAMS.get(name.rpartition("/")[2])
     return bool(description.get("adaptive", spec is not None and spec.adaptive))
 

@@ -123,7 +123,7 @@ def _held(index: npt.NDArray[np.void], row: int, holds: Sequence[Hold]) -> str:
 
 
 def _starts_anew(index: npt.NDArray[np.void], row: int) -> bool:
-    """Tell whether the clock after `row` is another one: the device was switched off, or it is another device."""
+    """Return whether the clock after `row` is another one: the device was switched off, or it is another device."""
     before, after = index[row], index[row + 1]
     arrived_ns = int(after["host_ns"]) - int(before["host_ns"])
     passed_ns = 100 * (int(after["device_ticks"]) - int(before["device_ticks"]))
@@ -167,7 +167,7 @@ def missing_ranges(seqs: npt.NDArray[np.uint64], received: int) -> list[list[int
 
 
 def uncovered(part: list[int], ranges: list[tuple[int, int]]) -> bool:
-    """Tell whether some number of [first, last] lies in none of the ranges."""
+    """Return whether some number of [first, last] lies in none of the ranges."""
     next_number = part[0]
     for first, last in sorted(ranges):
         if first > next_number:

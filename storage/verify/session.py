@@ -57,7 +57,7 @@ def session_of(
 
 
 def _ended_by_devices(indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]]) -> bool:
-    """Tell whether every stream was ended in good order by its device: nothing later was to be expected."""
+    """Return whether every stream was ended in good order by its device: nothing later was to be expected."""
     ends = [of_kind(notes.get(name, []), EndNote) for name in indexes]
     return all(said and said[-1].reason == BY_DEVICE for said in ends)
 

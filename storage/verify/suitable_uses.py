@@ -44,7 +44,7 @@ def sentence(
     steps: Sequence[StepTime],
     told: Callable[[float], str] = clock,
 ) -> str:
-    """Say where not to use a stream with holes; `told` writes the seconds that are named."""
+    """Report where not to use a stream with holes; `told` writes the seconds that are named."""
     what = _what(name, holes, session, told)
     if found := touched(steps, holes):
         return f"{what}: do not use for {in_words(found)}"

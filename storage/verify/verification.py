@@ -80,7 +80,7 @@ def verify(
 
 
 def _check_redactions(manifest: Manifest, findings: Findings) -> None:
-    """Say what was destroyed of films (of streams their balance says it), and what is not done yet."""
+    """Report what was destroyed of films (of streams their balance says it), and what is not done yet."""
     for one in redactions(manifest):
         if one["state"] == BEGUN:
             findings.add(FAIL, "a redaction was interrupted: `kitchensync redact` takes it up")
@@ -132,7 +132,7 @@ def _use(
     holes: dict[str, list[Span]],
     cameras: dict[str, CameraCover],
 ) -> dict[str, Any]:
-    """Say how long the session was, how much of it the cameras hold, and what the recording is good for."""
+    """Report how long the session was, how much of it the cameras hold, and what the recording is good for."""
     if session is None:
         return {"session_s": 0.0, "cameras": {}, "good_for": []}
     steps = read_steps(recording, session)

@@ -84,7 +84,7 @@ def recordings_of(person: str, data: Path) -> list[Path]:
 
 
 def is_unfinished(recording: Path, manifest: Manifest) -> bool:
-    """Tell whether a withdrawal was interrupted, or has a place that it could not reach."""
+    """Return whether a withdrawal was interrupted, or has a place that it could not reach."""
     about = manifest.get(KEY) or {}
     is_left = any(about.get(key) for key in ("open", "derived", "cards")) or len(list(_files(recording))) > 1
     return "files" in about and bool(is_left)

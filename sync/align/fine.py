@@ -45,7 +45,7 @@ class Fine:
 
     @property
     def has_turned(self) -> bool:
-        """Tell whether the camera surely turned on the head."""
+        """Return whether the camera surely turned on the head."""
         return has_turned(self.turn_deg, self.turn_sigma_deg)
 
 
@@ -193,13 +193,13 @@ def _refine_jump(
 
 
 def _cells_see_jumps(pairing: Pairing, line: Line, rotation: Floats) -> bool:
-    """Tell whether all cells together are as sure of every jump as the few windows of a short clip."""
+    """Return whether all cells together are as sure of every jump as the few windows of a short clip."""
     good = pairing.overlap(line.at(pairing.camera.t_s))
     return least_jump_sigmas(pairing, line, rotation, good) > THRESHOLDS["step_z_most"]
 
 
 def _is_empty(lags: Lags, shape: Shape, span_s: tuple[float, float]) -> bool:
-    """Tell whether a piece between two jumps holds no usable window: nothing then tells where it lies."""
+    """Return whether a piece between two jumps holds no usable window: nothing then tells where it lies."""
     t, _, _ = lags.of_kept()
     counts, _ = np.histogram(t, bins=[span_s[0], *shape.breaks_s, span_s[1]])
     return bool((counts == 0).any())

@@ -108,7 +108,7 @@ def _fit_pieces(track: GyroTrack, camera: GyroTrack, pairing: Pairing, found: Fo
 
 
 def _rate_may_be_wrong(coarse: Coarse, fine: Fine | None) -> bool:
-    """Tell whether nominal stamps may be why: a weak match, or a few seconds that fit while the rest runs away."""
+    """Return whether nominal stamps may be why: a weak match, or a few seconds that fit while the rest runs away."""
     if coarse.rho < WEAK_RHO:
         return True
     alone = coarse.rival <= THRESHOLDS["rival_share_most"]

@@ -60,7 +60,7 @@ class PairAlignment:
 
     @property
     def saw_motion(self) -> bool:
-        """Tell whether both sides moved enough to be told apart: then a refusal stands."""
+        """Return whether both sides moved enough to be told apart: then a refusal stands."""
         return self.fine is not None and self.fine.lags.kept.sum() >= THRESHOLDS["windows_least"]
 
     @property

@@ -180,7 +180,7 @@ def _with_timecode(local_s: float, clock: StatedCameraClock) -> tuple[float, str
 
 
 def _is_utc(written_s: float, clock: StatedCameraClock, zone_offset_s: int) -> bool:
-    """Tell whether the creation time is UTC: the time code, which is local, is ahead of it by just the zone here."""
+    """Return whether the creation time is UTC: the time code, which is local, is ahead of it by the time zone."""
     ahead = [tmcd_s - written_s for tmcd_s in (clock.frames_s, clock.label_s) if tmcd_s is not None]
     away = [(by_s - zone_offset_s + DAY_S / 2) % DAY_S - DAY_S / 2 for by_s in ahead]
     return zone_offset_s != 0 and any(abs(by_s) <= TMCD_AGREES_S for by_s in away)

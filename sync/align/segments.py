@@ -33,14 +33,14 @@ class Segment:
 
     @property
     def is_sure(self) -> bool:
-        """Tell whether this lag can be relied on."""
+        """Return whether this lag can be relied on."""
         c = self.found
         alone = c.rival <= THRESHOLDS["rival_share_most"] and c.z >= THRESHOLDS["z_least"]
         return c.rho >= SURE_RHO and alone and not c.edge
 
 
 def is_suspicious(coarse: Coarse, fine: Fine | None) -> bool:
-    """Tell whether part of a recording may follow another lag: windows fail in a row, or the match is weak."""
+    """Return whether part of a recording may follow another lag: windows fail in a row, or the match is weak."""
     if fine is None or coarse.rho < SURE_RHO or coarse.rival > THRESHOLDS["rival_share_most"]:
         return True
     lost = np.concatenate([[False], ~fine.lags.kept, [False]])

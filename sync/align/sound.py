@@ -59,7 +59,7 @@ class Heard:
 
     @property
     def is_usable(self) -> bool:
-        """Tell whether it can be relied on: 60 % inliers, four windows, a drift that crystals have."""
+        """Return whether it can be relied on: 60 % inliers, four windows, a drift that crystals have."""
         t = THRESHOLDS
         return (
             self.line is not None

@@ -99,17 +99,17 @@ def judge(evidence: Evidence, thresholds: dict[str, float] = THRESHOLDS) -> Verd
 
 
 def has_rival(e: Evidence, t: dict[str, float]) -> bool:
-    """Tell whether another lag scores nearly as high, over enough overlap to be taken seriously."""
+    """Return whether another lag scores nearly as high, over enough overlap to be taken seriously."""
     return e.rho2 > t["rho2_share_most"] * e.rho and e.rival > t["rival_share_most"]
 
 
 def has_turned(deg: float, sigma_deg: float, t: dict[str, float] = THRESHOLDS) -> bool:
-    """Tell whether the camera surely turned on the head: in little motion both halves hardly know their rotation."""
+    """Return whether the camera surely turned on the head: in little motion neither half knows its rotation well."""
     return deg > max(t["mount_most_deg"], t["mount_sigmas"] * sigma_deg)
 
 
 def lobe_is_chosen_by_clocks(e: Evidence, t: dict[str, float]) -> bool:
-    """Tell whether the clocks alone rule out the next best lag: sigma below a quarter of the distance."""
+    """Return whether the clocks alone rule out the next best lag: sigma below a quarter of the distance."""
     if e.prior_s is None or e.prior_sigma_s is None:
         return False
     near = abs(e.tau0_s - e.prior_s) <= t["lobe_sigmas"] * e.prior_sigma_s
@@ -199,7 +199,7 @@ def _warnings(e: Evidence, t: dict[str, float]) -> tuple[str, ...]:
 
 
 def judge_bridge(bridge: Bridge | None, name: str, strays_ms: float) -> Verdict:
-    """Say how good the relation of two headsets is."""
+    """Report how good the relation of two headsets is."""
     if bridge is None:
         return Verdict("not_aligned", (f"{name} or the main headset exchanged no clock with the recorder",))
     if bridge.bound_ms > SERVES_MS:

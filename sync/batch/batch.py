@@ -28,7 +28,7 @@ REFUSALS = (Unusable, NoSuchMaster, BadLatencyStore)
 
 
 def said_by_computer(error: Exception) -> str:
-    """Say in words what a disk or memory said, and what to do."""
+    """Describe in words what a disk or memory said, and what to do."""
     if isinstance(error, MemoryError):
         return "not enough memory; run it with fewer --workers"
     return words_of(error)
@@ -105,12 +105,12 @@ def one(path: Path, master: str | None) -> Answer:
 
 
 def failed(path: Path, reason: str) -> Answer:
-    """Say what is wrong with the data of a recording that could not be synchronized at all."""
+    """Report what is wrong with the data of a recording that could not be synchronized at all."""
     return _without_pairs(path, "not_aligned", _one_line(path, reason)) | {"failed": True}
 
 
 def not_done(path: Path, reason: str) -> Answer:
-    """Say what stood in the way: the last answer stands, and where there is none the status is `not_done`."""
+    """Report what stood in the way: the last answer stands, and where there is none the status is `not_done`."""
     reason = _one_line(path, reason)
     kept = kept_answer(path)
     if kept is None:

@@ -151,7 +151,7 @@ def _by_serial(clip: CardClip, path: Path, manifest: dict[str, Any]) -> Candidat
 
 
 def _in_time(clip: CardClip, one: CandidateRecording) -> bool:
-    """Tell whether clip and recording overlap, whatever whole zone lies between their clocks."""
+    """Return whether clip and recording overlap, whatever whole zone lies between their clocks."""
     begin, end = one.manifest.get("started") or {}, one.manifest.get("stopped") or {}
     if clip.started_s is None or "utc_ns" not in begin:
         return False

@@ -68,7 +68,7 @@ def cost_of(lags: Lags, shape: Shape, prior: DriftPrior) -> float:
 
 
 def wants_curve(lags: Lags, line: Line, prior: DriftPrior) -> bool:
-    """Tell whether one degree more is real: 5 sigma, 0.2 ms, and 20 % better where it was not fitted."""
+    """Return whether one degree more is real: 5 sigma, 0.2 ms, and 20 % better where it was not fitted."""
     shape = replace(line.shape, degree=line.shape.degree + 1)
     t, _, _ = lags.of_kept()
     if line.shape.degree >= MOST_DEGREE or len(t) < 3 * shape.size:

@@ -43,7 +43,7 @@ class PictureTimes:
     media_s: npt.NDArray[np.floating] | None = None
 
     def place(self, at_ns: int, uncertainty_ns: int) -> dict[str, Any]:
-        """Say which picture was taken at a moment, and which ones it may have been."""
+        """Report which picture was taken at a moment, and which ones it may have been."""
         doubt_ns = uncertainty_ns + self.bound_ns
         first, best, last = (self._nearest(at_ns + away_ns) for away_ns in (-doubt_ns, 0, doubt_ns))
         away_ns = int(self.host_ns[best]) - at_ns
@@ -100,7 +100,7 @@ def read_event_frames(recording: Path) -> list[dict[str, Any]]:
 
 
 def in_words(frames: dict[str, Any]) -> str:
-    """Say which pictures show an event: `hololens/pv 512 (± 3 ms); GX010001.MP4 498 (± 12 ms)`."""
+    """Report which pictures show an event: `hololens/pv 512 (± 3 ms); GX010001.MP4 498 (± 12 ms)`."""
     said = []
     for name, place in sorted(frames.items()):
         if place.get("frame") is not None:

@@ -218,7 +218,7 @@ def _rival(curves: list[Floats], flip: int, best: int) -> float:
 
 
 def _slope_of(curve: Floats, best: int, k: int) -> bool:
-    """Tell whether the curve only falls from the best lag to `k`: then `k` is an end, not a peak."""
+    """Return whether the curve only falls from the best lag to `k`: then `k` is an end, not a peak."""
     between = curve[min(best, k) : max(best, k) + 1]
     steps = np.diff(between if k > best else between[::-1])
     return bool((steps <= 1e-4).all())

@@ -46,7 +46,7 @@ class CameraFile:
 
     @property
     def has_frames(self) -> bool:
-        """Tell whether there is anything to place."""
+        """Return whether there is anything to place."""
         return len(self.frame_times_s) > 0
 
     @property

@@ -45,7 +45,7 @@ class Headset:
         return dict(self.recording.manifest["devices"][self.name])
 
     def has(self, short: str) -> bool:
-        """Tell whether a stream was armed and sent anything."""
+        """Return whether a stream was armed and sent anything."""
         name = f"{self.name}/{short}"
         return name in self.recording.streams and len(self.recording[name]) > 0
 

@@ -68,7 +68,7 @@ def pair_aligned(
 
 
 def refused(reason: str, *, inputs: Iterable[Input] = ()) -> Alignment:
-    """Say why a pair could not even be compared."""
+    """Return why a pair could not even be compared."""
     return by_verdict(Verdict(NOT_ALIGNED, (reason,)), None, 0.0, inputs=inputs)
 
 

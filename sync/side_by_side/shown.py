@@ -35,7 +35,7 @@ class PictureSource(AbstractContextManager["PictureSource"], Protocol):
         ...
 
     def hides(self, row: int, file: str | None) -> bool:
-        """Tell whether a picture may show a privacy pause."""
+        """Return whether a picture may show a privacy pause."""
         ...
 
 
@@ -132,7 +132,7 @@ class CameraPictures:
         return ShownPicture(picture.rgb, picture.time_s)
 
     def hides(self, row: int, file: str | None) -> bool:
-        """Tell whether a picture may show a privacy pause."""
+        """Return whether a picture may show a privacy pause."""
         return file is not None and bool(self._opened(file)[1][row])
 
     def _opened(self, file: str) -> tuple[str, Mask, PictureReader]:

@@ -77,7 +77,7 @@ def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[
 
 
 def _is_shown(recording: Recording, name: str) -> bool:
-    """Tell whether a stream of the index has pictures."""
+    """Return whether a stream of the index has pictures."""
     stream = known_stream(name)
     return name in recording.gopro_files or (stream is not None and stream.kind in (FRAMES, DEPTH))
 

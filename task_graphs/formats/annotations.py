@@ -57,11 +57,11 @@ class Entry:
 
     @property
     def performed(self) -> bool:
-        """Tell whether the step was done."""
+        """Return whether the step was done."""
         return self.start_s >= 0
 
     def has_tag(self, tag: str) -> bool:
-        """Tell whether an annotator gave this tag."""
+        """Return whether an annotator gave this tag."""
         return any(error.tag == tag for error in self.errors)
 
 
@@ -82,7 +82,7 @@ class AnnotatedRecording:
 
     @property
     def is_error(self) -> bool:
-        """Tell whether some entry has an error, the published meaning."""
+        """Return whether some entry has an error, the published meaning."""
         return any(entry.errors for entry in self.entries)
 
     @property

@@ -221,7 +221,7 @@ def format_dot_texts(graph: Graph) -> str:
 
 
 def _has_more(graph: Graph) -> bool:
-    """Tell whether the graph knows more than labels, edges and what came from DOT itself."""
+    """Return whether the graph knows more than labels, edges and what came from DOT itself."""
     bare = Graph(
         graph.name, tuple(Step(s.node, s.label, extra=_only_dot(s.extra)) for s in graph.nodes), graph.edges
     )

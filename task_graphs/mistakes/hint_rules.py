@@ -116,7 +116,7 @@ def _with_number(text: str, amount: Span, counted: Span, number: str, subtype: s
 
 
 def _is_short(unit: str) -> bool:
-    """Tell whether a unit has one form for one and many."""
+    """Return whether a unit has one form for one and many."""
     return unit.lower().rstrip(".") in ("tsp", "tbsp", "oz", "g", "kg", "ml", "l")
 
 

@@ -99,7 +99,7 @@ def why_refused(step: Step, hint: Hint, later: Sequence[str] = ()) -> str | None
 
 
 def _is_line(text: str) -> bool:
-    """Tell whether a text is words of one line: no control signs, no markup, no address."""
+    """Return whether a text is words of one line: no control signs, no markup, no address."""
     return len(text) <= MOST_CHARACTERS and text.isprintable() and not re.search(r"[<>{}]|://|\bwww\.", text)
 
 
@@ -117,7 +117,7 @@ _WORDS = {
 
 
 def _fits_category(before: str, after: str, category: str) -> bool:
-    """Tell whether what changed is what the category is about."""
+    """Return whether what changed is what the category is about."""
     changed = {
         kind
         for kind in ("amount", "unit", "tool", "ingredient", "duration", "temperature")

@@ -188,7 +188,7 @@ def _script(
 def _is_reparable(
     order: Relation, place: dict[int, int], missing: Collection[int], broken: Collection[Edge]
 ) -> bool:
-    """Tell whether every error can still be put right when it would be noticed.
+    """Return whether every error can still be put right when it would be noticed.
 
     A step done too early can be done again as long as nothing was built on it: all that needs it comes after its late
     prerequisite. A missing step can be made up for at the end when no step that was done needs it.

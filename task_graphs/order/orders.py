@@ -160,7 +160,7 @@ def count_orders(graph: Graph, *, budget: int = STATE_BUDGET) -> int:
 
 
 def is_valid_order(graph: Graph, order: Sequence[int]) -> bool:
-    """Tell whether an order has every step once, each after what it waits for."""
+    """Return whether an order has every step once, each after what it waits for."""
     place = {node: at for at, node in enumerate(order)}
     if sorted(order) != [step.node for step in graph.steps]:
         return False

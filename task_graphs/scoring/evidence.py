@@ -38,7 +38,7 @@ class EdgeEvidence:
 
     @property
     def is_challenged(self) -> bool:
-        """Tell whether somebody who made no error broke this edge: it may ask for too much."""
+        """Return whether somebody who made no error broke this edge: it may ask for too much."""
         return bool(self.broken_in_normal)
 
 

@@ -105,12 +105,12 @@ class Judgement:
 
     @property
     def has_hard(self) -> bool:
-        """Tell whether some late pair did not even overlap in time."""
+        """Return whether some late pair did not even overlap in time."""
         return "hard" in self.late_pairs.values()
 
     @property
     def is_strict_violation(self) -> bool:
-        """Tell whether some edge is late or lacks its prerequisite."""
+        """Return whether some edge is late or lacks its prerequisite."""
         return bool(self.late_edges or self.unmet)
 
     def prefixes(self) -> list[Prefix]:

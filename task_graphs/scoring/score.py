@@ -51,7 +51,7 @@ class JudgedRecording:
         return found
 
     def tagged(self, tag: str) -> bool:
-        """Tell whether some entry has this tag."""
+        """Return whether some entry has this tag."""
         return any(entry.has_tag(tag) for entry in self.recording.entries)
 
 

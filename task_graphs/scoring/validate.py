@@ -78,7 +78,7 @@ def _steps_present(graph: Graph) -> Iterator[Finding]:
 
 
 def between_start_and_end(graph: Graph) -> bool:
-    """Tell whether every node lies on a path from START to END."""
+    """Return whether every node lies on a path from START to END."""
     if graph.start is None or graph.end is None:
         return False
     backward: dict[int, list[int]] = defaultdict(list)

@@ -79,7 +79,7 @@ def _is_heading(said: str, *, marked: bool) -> bool:
 
 
 def _is_title(found: Sequence[RecipeLine], rows: Sequence[str]) -> bool:
-    """Tell whether the first line is the title: only where the lines say so, for a step is never given away."""
+    """Return whether the first line is the title: only where the lines say so, for a step is never given away."""
     first, rest = found[0], found[1:]
     raw = rows[first.number - 1].lstrip()
     if raw.startswith("#") and not (_INGREDIENTS.match(first.text) or _HEADING.match(first.text)):
@@ -95,7 +95,7 @@ def _is_title(found: Sequence[RecipeLine], rows: Sequence[str]) -> bool:
 
 
 def _is_apart(found: Sequence[RecipeLine]) -> bool:
-    """Tell whether an empty line stands after the first and none after the second."""
+    """Return whether an empty line stands after the first and none after the second."""
     gaps = [after.number - before.number for before, after in itertools.pairwise(found)]
     return gaps[0] > 1 and gaps[1:] != [gaps[0]]
 

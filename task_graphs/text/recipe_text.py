@@ -180,7 +180,7 @@ def relate(steps: Sequence[Step]) -> list[Link]:
 
 
 def _goes_on(step: Step) -> bool:
-    """Tell whether a step works on what the one before it left: it says so, or names no place of its own."""
+    """Return whether a step works on what the one before it left: it says so, or names no place of its own."""
     has_place = any(span.kind == "tool" for span in step.spans)
     return bool(_BACK.search(step.instruction)) or (not has_place and step.action.lower() in _ON_SOMETHING)
 

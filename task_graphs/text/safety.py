@@ -197,5 +197,5 @@ def hazards_of(text: str) -> tuple[str, ...]:
 
 
 def must_stay(text: str) -> bool:
-    """Tell whether a step keeps people safe, so that a careful script neither leaves it out nor moves it."""
+    """Return whether a step keeps people safe, so that a careful script neither leaves it out nor moves it."""
     return bool({"heat off", "raw meat"} & set(hazards_of(text)))

@@ -159,7 +159,7 @@ def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
 
 
 def is_painted(viewer, shot: Path) -> bool:
-    """Tell whether the right half shows the camera's picture, and the strip below lines in three colours."""
+    """Return whether the right half shows the camera's picture, and the strip below lines in three colours."""
     viewer.set_time("session_ns", duration=4.0, play_state="paused")
     viewer.save_screenshot(str(shot))
     picture = cv2.imread(str(shot)).astype(int)

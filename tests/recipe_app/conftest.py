@@ -62,7 +62,7 @@ class LiveFolders:
     kitchen: Kitchen
 
     def report(self, recording: str) -> dict[str, Any]:
-        """Say what the manifest says, as fresh news."""
+        """Report what the manifest says, as fresh news."""
         health = Folders(self.kitchen.data).state(recording)
         return {"health": health, "reasons": [], "host_ns": self.kitchen.tools.records.now_ns()}
 

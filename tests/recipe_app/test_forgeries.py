@@ -70,7 +70,7 @@ class World:
         return next((op for op in ops if op["op_id"] == op_id), None)
 
     def stamped(self, client: httpx.Client | None = None, **clock: Any) -> bool:
-        """Tell whether a clock is believed: the stamp comes from the exchange that it claims."""
+        """Return whether a clock is believed: the stamp comes from the exchange that it claims."""
         fields = {"touch_ms": 1000 + self.rng.random(), "sent_ms": 990, "received_ms": 1010, **self.clock}
         operation = self.operation(clock={**fields, **clock})
         stored = self.stored(client or self.kitchen.tablet, operation)

@@ -117,7 +117,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def holds(content: bytes, secret: str) -> bool:
-    """Tell whether bytes hold a secret; six digits in the middle of a hash or a time are no PIN."""
+    """Return whether bytes hold a secret; six digits in the middle of a hash or a time are no PIN."""
     plain = re.escape(secret.encode())
     pattern = rb"(?<![0-9a-f])" + plain + rb"(?![0-9a-f])" if secret.isdigit() else plain
     return re.search(pattern, content) is not None

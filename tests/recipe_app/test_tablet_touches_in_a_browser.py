@@ -200,7 +200,7 @@ class Fingers:
         self.session = page.context.new_cdp_session(page)
 
     def touch(self, kind: str, **points: tuple[float, float]) -> None:
-        """Say what touches the glass now (for `touchEnd`: what is lifted), by name."""
+        """Report what touches the glass now (for `touchEnd`: what is lifted), by name."""
         ids = {"finger": 1, "drop": 2}
         told = [{"x": x, "y": y, "id": ids[name]} for name, (x, y) in points.items()]
         self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})

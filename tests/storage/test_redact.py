@@ -87,7 +87,7 @@ def residue(folder: Path, truth: Truth, pause_s: tuple[float, float] = PAUSE_S) 
 
 
 def stays(at_s: float, pause_s: tuple[float, float] = PAUSE_S) -> bool:
-    """Tell whether a packet lies in a chunk that no pause touches, give or take two packets."""
+    """Return whether a packet lies in a chunk that no pause touches, give or take two packets."""
     start = at_s // CHUNK_S * CHUNK_S
     return start + CHUNK_S + 0.1 < pause_s[0] or start - 0.1 > pause_s[1]
 

@@ -63,7 +63,7 @@ def chromium(*flags: str, home: Path | None = None) -> Iterator[Any]:
 
 
 def _glass_of(page: Any) -> str:
-    """Say what a page shows: its address and its words, for a test that failed on it."""
+    """Report what a page shows: its address and its words, for a test that failed on it."""
     try:
         words = page.evaluate("document.body.innerText")
     except playwright_api().Error as error:

@@ -64,7 +64,7 @@ class Hand:
 
 
 def wanted(proposed: Iterable[tuple[str, int, int]], seed: int) -> Wanted:
-    """Say where boundaries are: each some pictures from the proposal (step, first, last), never where it is."""
+    """Report where boundaries are: each some pictures from the proposal (step, first, last), never where it is."""
     rng = random.Random(seed)
     ends = {
         (step, end): at for step, *both in proposed for end, at in zip(("start", "end"), both, strict=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def work(path: Path) -> dict[str, Any]:
-    """Say which process works; die over whoever is called so."""
+    """Report which process works; die over whoever is called so."""
     if path.name.startswith("dies"):
         os._exit(9)
     return {"recording": path.name, "pid": os.getpid()}

@@ -53,7 +53,7 @@ def held(clone: Path) -> Held:
 
 
 def _is_library(child: psutil.Process) -> bool:
-    """Tell whether a child has ended, or helps `multiprocessing` for as long as this process lives."""
+    """Return whether a child has ended, or helps `multiprocessing` for as long as this process lives."""
     with suppress(psutil.NoSuchProcess):
         words = " ".join(child.cmdline())
         return child.status() == psutil.STATUS_ZOMBIE or any(name in words for name in KEPT)

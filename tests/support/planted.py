@@ -87,7 +87,7 @@ class Planted:
             yield MOTION
 
     def _is_shown(self, luma: np.ndarray) -> bool:
-        """Tell whether a picture, or a part of it as wide or high as the whole, has the pattern."""
+        """Return whether a picture, or a part of it as wide or high as the whole, has the pattern."""
         return any(self._correlation(piece) > 0.75 for piece in _windows(luma))
 
     def _correlation(self, luma: np.ndarray) -> float:

@@ -48,7 +48,7 @@ def stored_packets(folder: Path) -> list[tuple[int, int, int]]:
 
 
 def too_long(gap: dict, rows: list[tuple[int, int, int]], faults: list[dict]) -> bool:
-    """Tell whether a gap exceeds the faults that it meets by more than 2 s and two packet periods each."""
+    """Return whether a gap exceeds the faults that it meets by more than 2 s and two packet periods each."""
     arrival = {ticks: host_ns for _, ticks, host_ns in rows}
     start = arrival[gap["start_ticks"]]
     quickest = min(host_ns - 100 * ticks for _, ticks, host_ns in rows)
@@ -68,7 +68,7 @@ def too_long(gap: dict, rows: list[tuple[int, int, int]], faults: list[dict]) ->
 
 
 def fitting(gap: dict, rows: list[tuple[int, int, int]], faults: list[dict]) -> bool:
-    """Tell whether one of the faults during a gap, or in the 2 s before it, may have made it under this cause."""
+    """Return whether one of the faults during a gap, or in the 2 s before it, may have made it under this cause."""
     arrival = {ticks: host_ns for _, ticks, host_ns in rows}
     start = arrival[gap["start_ticks"]]
     end = arrival.get(gap["end_ticks"])
@@ -89,7 +89,7 @@ def share_covered(ticks: list[int], begin: int, stop: int) -> float:
 
 
 def wrong_status(status: str, lost: int, covered: float, faults: list[dict]) -> bool:
-    """Tell whether a verdict is not borne out; where half a second does not matter to it, it is left open."""
+    """Return whether a verdict is not borne out; where half a second does not matter to it, it is left open."""
     if status == "PASS":
         return bool(lost) or covered < 0.9
     return covered > 0.6 if status == "FAIL" else not (lost or faults) and covered > 0.99

@@ -127,7 +127,7 @@ NOTES = ("cloud", "mesh", "overlay", "side-by-side", "view")
 
 
 def may_change(cell: dict[str, Any], path: str) -> bool:
-    """Tell whether a command was free to change a path: what it is for, or a partial that says so in its name."""
+    """Return whether a command was free to change a path: what it is for, or a partial that says so in its name."""
     if PART in path or ".partial" in path.partition("/")[0]:
         return False if PART in path else cell["condition"] in ("Ctrl-C", "full disk")
     if path == "data/take/derived.jsonl" and cell["command"] in NOTES:

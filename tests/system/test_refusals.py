@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
 
 
 def nothing_left(data: Path) -> bool:
-    """Tell whether the data folder holds no recording and no work files."""
+    """Return whether the data folder holds no recording and no work files."""
     return not data.exists() or list(data.iterdir()) == []
 
 

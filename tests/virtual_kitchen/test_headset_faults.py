@@ -79,7 +79,7 @@ SLOW_TICKS = 1_500_000
 
 
 def is_over(ticks: list[int]) -> bool:
-    """Tell whether pictures came slowly, and then twenty of them at the usual rate."""
+    """Return whether pictures came slowly, and then twenty of them at the usual rate."""
     slow = np.diff(ticks) > SLOW_TICKS
     return len(slow) > 20 and bool(slow.any()) and not slow[-20:].any()
 

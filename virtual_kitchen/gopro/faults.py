@@ -47,7 +47,7 @@ class CameraFault:
     times: int = 1
 
     def covers(self, world_s: float) -> bool:
-        """Tell whether its window holds a world time."""
+        """Return whether its window holds a world time."""
         return self.start_s <= world_s and (self.end_s is None or world_s < self.end_s)
 
 
@@ -59,7 +59,7 @@ class CameraFaults:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def active(self, name: str, world_s: float) -> bool:
-        """Tell whether a fault with a window holds now."""
+        """Return whether a fault with a window holds now."""
         return any(fault.name == name and fault.covers(world_s) for fault in self.faults)
 
     def find(self, name: str) -> CameraFault | None:

@@ -67,7 +67,7 @@ class RigCamera:
         return np.where(self._inside(points), points, -1.0)
 
     def _inside(self, points: Floats) -> npt.NDArray[np.bool_]:
-        """Tell which pixels lie in the picture, (n, 1)."""
+        """Return which pixels lie in the picture, (n, 1)."""
         limits = np.array([self.width, self.height]) - 0.5
         inside: npt.NDArray[np.bool_] = np.all((points >= -0.5) & (points <= limits), axis=1, keepdims=True)
         return inside

@@ -94,7 +94,7 @@ class Sending:
         headset.wait_for_end()
 
     def _skipped(self, feed: Feed, k: int) -> bool:
-        """Tell whether the device takes no picture k since it has slowed down: nothing is lost."""
+        """Return whether the device takes no picture k since it has slowed down: nothing is lost."""
         slow = self._headset.faults.active("depth_rate_drop", self._name, feed.due_s(k))
         if slow is None:
             return False

@@ -144,7 +144,7 @@ class VirtualHeadset:
 
     @property
     def all_sent(self) -> bool:
-        """Tell whether every stream that was ever opened has ended (and one was opened)."""
+        """Return whether every stream that was ever opened has ended (and one was opened)."""
         served = [port for port in self._streams if port.was_served]
         return bool(served) and all(port.has_ended for port in served)
 

@@ -220,7 +220,7 @@ class StreamPort(ListeningPort):
 
     @property
     def was_served(self) -> bool:
-        """Tell whether a client ever asked for the stream."""
+        """Return whether a client ever asked for the stream."""
         return self._is_asked
 
     def serve(self, client: socket.socket) -> None:

@@ -241,7 +241,7 @@ class BoardShow:
         return frame // PLACE_FRAMES % PLACES, frame % PLACE_FRAMES
 
     def is_held(self, frame: int) -> bool:
-        """Tell whether the board is still at its place in a frame within it."""
+        """Return whether the board is still at its place in a frame within it."""
         return frame >= MOVING_FRAMES
 
     def head_from_board(self, place: int, frame: int) -> Floats:

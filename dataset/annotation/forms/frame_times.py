@@ -39,5 +39,5 @@ def rate_near(number: float) -> Fraction:
 
 
 def is_rate(number: float, fps: Fraction) -> bool:
-    """Tell whether a float stands for an exact rate."""
+    """Return whether a float stands for an exact rate."""
     return abs(Fraction(number) / fps - 1) < Fraction(1, 10**6)

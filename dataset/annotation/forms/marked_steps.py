@@ -127,7 +127,7 @@ def _frame(value: Any, place: str, read: Reader) -> int:
 
 
 def _wrong(start: int, end: int, labels: list[str], film: MarkedFilm) -> str:
-    """Say why a region does not count; nothing where it does."""
+    """Return why a region does not count; nothing where it does."""
     if not labels:
         return "region without label"
     if film.labels is not None and not film.labels.issuperset(labels):

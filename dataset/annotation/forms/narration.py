@@ -42,7 +42,7 @@ class SpokenRegion:
 
 
 def is_transcription(one: Annotation) -> bool:
-    """Tell whether an annotation writes down what was said: it marks seconds of sound, not pictures."""
+    """Return whether an annotation writes down what was said: it marks seconds of sound, not pictures."""
     return any(entry.get("type") == LABELS for entry in one.result)
 
 

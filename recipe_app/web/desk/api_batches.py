@@ -64,7 +64,7 @@ def _row(tools: Collaborators, words: Words, recording: str, verb: str) -> Row:
 
 
 def batch_state(request: Request, tools: Tools) -> dict[str, Any]:
-    """Say how far the batches are, a row for each recording, with its state in words."""
+    """Report how far the batches are, a row for each recording, with its state in words."""
     words = words_of(request)
     rows = [row | {"word": words(f"batch.state.{row['state']}")} for row in tools.batches.rows()]
     return {"busy": tools.batches.is_busy(), "rows": rows}

@@ -38,7 +38,7 @@ def card_page(request: Request, tools: Tools, visitor: Asking, recording: str) -
 
 
 def card_state(request: Request, tools: Tools, recording: str) -> dict[str, Any]:
-    """Say whether the card is here: the page is loaded again then."""
+    """Return whether the card is here: the page is loaded again then."""
     _, found = _found(tools, recording)
     making = found["state"] == "making"
     return {"state": "asking" if making else found["state"], "said": words_of(request)("card.making")}

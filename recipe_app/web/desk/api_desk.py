@@ -199,7 +199,7 @@ def release(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
 
 
 def state(tools: Tools, recording: str) -> dict[str, Any]:
-    """Say where a recording stands, all of it; of a withdrawn one that it is."""
+    """Report where a recording stands, all of it; of a withdrawn one that it is."""
     state = tools.records.state(recording)
     return {"phase": state["phase"], "withdrawn": True} if state["withdrawn"] else state
 

@@ -49,7 +49,7 @@ def live(tools: Tools, recording: str) -> dict[str, Any]:
 
 
 def _is_paused(tools: Collaborators, recording: str) -> bool:
-    """Tell whether a pause lasts: one of the tablet's, or one that was asked of the recorder."""
+    """Return whether a pause lasts: one of the tablet's, or one that was asked of the recorder."""
     pauses, folder = tools.records.state(recording)["pauses"], _folder(tools, recording)
     is_by_recorder = folder is not None and is_paused(tools.folders.data / folder)
     return is_by_recorder or (bool(pauses) and pauses[-1]["end"] is None)

@@ -59,7 +59,7 @@ def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> dict[str, Any]
 
 
 def preview(body: WrittenRecipe) -> dict[str, Any]:
-    """Say what every filled line of a text is taken for, and the steps that it becomes; nothing is kept."""
+    """Report what every filled line of a text is taken for, and the steps that it becomes; nothing is kept."""
     found = written_lines(body.text, name=body.file_name, kinds=body.kinds)
     lines = [
         {
@@ -80,7 +80,7 @@ def write_recipe(tools: Tools, visitor: Asking, body: WrittenRecipe) -> dict[str
 
 
 def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -> dict[str, Any]:
-    """Say what these edges would make of a recipe, and where to draw its steps; nothing is kept."""
+    """Report what these edges would make of a recipe, and where to draw its steps; nothing is kept."""
     graph = with_inner_edges(_edited(tools, recipe, body).graph, body.edges)
     told = tell(graph)
     return {

@@ -32,7 +32,7 @@ def room_page(request: Request, tools: Tools, visitor: Asking) -> Response:
 
 
 def room(tools: Tools) -> dict[str, Any]:
-    """Say how every recording is that this computer makes into the app's folder; where nobody knows, `unknown`.
+    """Report how every recording is that this computer makes into the app's folder; where nobody knows, `unknown`.
 
     `cards` are those of ended recordings that nobody has read yet.
     """
@@ -87,7 +87,7 @@ def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:
 
 
 def is_paused(recording: Path) -> bool:
-    """Tell whether a privacy pause lasts; where its log cannot be read nobody knows, and it does."""
+    """Return whether a privacy pause lasts; where its log cannot be read nobody knows, and it does."""
     try:
         return any(end_ns == FOR_EVER for _, end_ns in pauses_of(recording))
     except BadEventLog:

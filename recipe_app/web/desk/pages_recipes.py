@@ -82,7 +82,7 @@ def _cards(tools: Collaborators, everything: list[Any]) -> dict[str, str]:
 
 
 def _has_words(recipe: Recipe, words: str) -> bool:
-    """Tell whether every word is in a recipe's title or in one of its steps."""
+    """Return whether every word is in a recipe's title or in one of its steps."""
     said = " ".join([recipe.name, recipe.title, *(step.text for step in recipe.graph.steps)]).lower()
     return all(word in said for word in words.lower().split())
 

@@ -113,7 +113,7 @@ async def tools(request: Request) -> Collaborators:
 
 
 async def visitor_of(request: Request) -> Visitor:
-    """Say who asks; looked up once a request, and in memory where that was done a moment ago."""
+    """Report who asks; looked up once a request, and in memory where that was done a moment ago."""
     if not hasattr(request.state, "visitor"):
         visitors = (await tools(request)).visitors
         tokens, _ = tokens_of(request)

@@ -42,7 +42,7 @@ class Connection(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Tell whether nothing is being answered on it."""
+        """Return whether nothing is being answered on it."""
 
     def end(self) -> None:
         """Close it at once."""
@@ -99,7 +99,7 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def idle(self) -> bool:
-        """Tell whether nothing is being answered."""
+        """Return whether nothing is being answered."""
         return self._phase != ""
 
     def end(self) -> None:

@@ -54,7 +54,7 @@ class RequestBody:
 
     @property
     def large(self) -> bool:
-        """Tell whether it is more than everybody who is signed in may send at any time."""
+        """Return whether it is more than everybody who is signed in may send at any time."""
         return self.most > MAX_BODY
 
     def check(self, request: Request) -> None:

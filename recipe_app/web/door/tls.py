@@ -66,7 +66,7 @@ def _host_names() -> list[str]:
 
 
 def is_every_address(host: str) -> bool:
-    """Tell whether a host to listen on is every address of this computer."""
+    """Return whether a host to listen on is every address of this computer."""
     return host in ("0.0.0.0", "::")  # noqa: S104
 
 

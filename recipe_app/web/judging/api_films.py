@@ -71,7 +71,7 @@ def film_facts(tools: Collaborators, recording: str) -> dict[str, Any]:
 
 
 def film(tools: Tools, visitor: Asking, recording: str, height: Height = HEIGHTS[0]) -> dict[str, Any]:
-    """Say how the film of a recording is, with an address of it that holds for an hour when it is ready.
+    """Report how the film of a recording is, with an address of it that holds for an hour when it is ready.
 
     Of the touches what is left open to who marks is told to nobody.
     """
@@ -102,7 +102,7 @@ def _addressed(
 
 
 def own_film(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
-    """Say how the film of what somebody cooked is, for that person; `absent` before it was fetched and placed."""
+    """Report how the film of what somebody cooked is, for that person; `absent` before it was fetched and placed."""
     try:
         folder = own_folder(tools, recording, visitor)
     except NotFound:

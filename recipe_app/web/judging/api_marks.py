@@ -103,7 +103,7 @@ def round_page(request: Request, work: Begun) -> Response:
 
 
 def review(work: Begun) -> dict[str, Any]:
-    """Say who marks a recording and how far they are; when all have submitted, how well they agree."""
+    """Report who marks a recording and how far they are; when all have submitted, how well they agree."""
     facts, said = work.facts(), _people(work)
     touched, fps = touched_marks(work.subject, facts["touches"], work.ops), Fraction(*facts["fps"])
     given = given_marks(work.subject, touched)
@@ -122,7 +122,7 @@ def review(work: Begun) -> dict[str, Any]:
 
 
 def _people(work: ReviewWork) -> dict[str, Any]:
-    """Say who marks a recording: what can be said without its film."""
+    """Report who marks a recording: what can be said without its film."""
     people = [
         {"person": person, "submitted": done.is_submitted, "work_s": round(done.work_ns / 1e9, 1)}
         for person, done in work.here.people.items()
@@ -141,7 +141,7 @@ def assign(work: Begun, body: Asked) -> dict[str, Any]:
 
 
 def marks(work: Begun) -> dict[str, Any]:
-    """Say what somebody marked so far; nobody sees the marks of others here."""
+    """Report what somebody marked so far; nobody sees the marks of others here."""
     given = _given(work)
     work.here.require_member(work.actor)
     submitted = work.here.is_submitted(work.actor)
@@ -150,7 +150,7 @@ def marks(work: Begun) -> dict[str, Any]:
 
 
 def marks_of_person(work: Begun, person: str) -> dict[str, Any]:
-    """Say what somebody else marked, when everybody of the round has submitted."""
+    """Report what somebody else marked, when everybody of the round has submitted."""
     given = _given(work)
     work.here.require_complete()
     if "annotator" in work.visitor.roles:
@@ -182,7 +182,7 @@ def accept_marks(work: Begun, body: Nobody) -> dict[str, Any]:
 
 
 def ruling(work: Begun) -> dict[str, Any]:
-    """Say what people agree on, and what each gave where they do not; with what was ruled so far."""
+    """Report what people agree on, and what each gave where they do not; with what was ruled so far."""
     given = _given_to_rule(work)
     mine = marks_of(work.ops, work.actor, _without_choices(given), RULED)
     return {"marks": mine, "submitted": False, "choices": {mark["mark"]: mark["choices"] for mark in given}}

@@ -51,7 +51,7 @@ def narration_page(request: Request, tools: Tools, visitor: Asking, recording: s
 
 
 def narrations(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
-    """Say what somebody told of a film so far, with verb and noun; nobody sees what others told here."""
+    """Report what somebody told of a film so far, with verb and noun; nobody sees what others told here."""
     folder, steps = film_folder(tools, recording), _steps(tools, recording)
     ops = tools.records.ops(recording)
     mine = narrations_of(ops, visitor.actor)
@@ -63,7 +63,7 @@ def narrations(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
 
 
 def _server() -> dict[str, str] | None:
-    """Say which server is named to recognize speech, if one is."""
+    """Report which server is named to recognize speech, if one is."""
     try:
         server = speech_server()
     except (OSError, ValueError):
@@ -72,7 +72,7 @@ def _server() -> dict[str, str] | None:
 
 
 def _asks_server(folder: Path) -> bool:
-    """Tell whether sounds about a recording may go to a server: one is named, and the participant agreed."""
+    """Return whether sounds about a recording may go to a server: one is named, and the participant agreed."""
     if _server() is None:
         return False
     try:

@@ -176,7 +176,7 @@ def routes(
         return render(request, page, **said, **request.path_params)
 
     def review(work: ReviewWork = begin) -> dict[str, Any]:
-        """Say what is asked, what one answered, who answers and, when all have submitted, how they compare."""
+        """Report what is asked, what one answered, who answers and, when all have submitted, how they compare."""
         asked = items(work)
         said = {**work.here.told(work.actor), **told(work, asked)}
         return said | compared(work, asked) if work.here.is_complete else said

@@ -39,7 +39,7 @@ async def time(tools: Tools) -> JSONResponse:
 
 
 def me(tools: Tools, visitor: Asking) -> dict[str, Any]:
-    """Say who this browser is: its tablet, its person, and the token that changing things needs."""
+    """Report who this browser is: its tablet, its person, and the token that changing things needs."""
     device, person = visitor.device, visitor.person
     kitchen = tools.records.row(tables.kitchen, device["kitchen"]) if device else None
     return {
@@ -159,7 +159,7 @@ def _a_try(
 
 
 def origin_of(request: Request, visitor: Visitor, person: str | None) -> str:
-    """Say where a try comes from: the session of this very person, the tablet, or else the network.
+    """Report where a try comes from: the session of this very person, the tablet, or else the network.
 
     Whoever is signed in shares no count with others at the same address, and can be locked out by none of them.
     """

@@ -187,7 +187,7 @@ def _pseudonym(visitor: Visitor) -> str:
 
 
 def _instead(tools: Collaborators, visitor: Visitor) -> dict[str, str]:
-    """Say which planned session somebody chose something else for, so that it is counted."""
+    """Report which planned session somebody chose something else for, so that it is counted."""
     now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
     due = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
     return {"instead_of": due[0].session} if due and due[0].entry.start < now + next_sessions.LATE else {}
@@ -279,7 +279,7 @@ def post_ops(
 
 
 def health(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
-    """Say how the devices are: one word and reasons; `standalone` where none belong to the recording."""
+    """Report how the devices are: one word and reasons; `standalone` where none belong to the recording."""
     folder = tools.intake.recording(recording, kitchen=device["kitchen"])["folder"]
     return health_of(tools, folder)
 
@@ -289,7 +289,7 @@ def _goes_on(health: dict[str, Any]) -> bool:
 
 
 def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
-    """Say how a folder's devices are; what is older than three seconds is not known."""
+    """Report how a folder's devices are; what is older than three seconds is not known."""
     if folder is None:
         return {"health": "standalone", "reasons": [], "alarm": "", "folder": None}
     watch = tools.capture or tools.watch

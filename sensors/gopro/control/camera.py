@@ -153,7 +153,7 @@ class GoProHttp:
         return ShutterEvent(before_ns, after_ns, self._wait_for_encoding(on))
 
     def _has_heard(self) -> bool:
-        """Tell whether a camera records after all, though its answer to the start never came."""
+        """Return whether a camera records after all, though its answer to the start never came."""
         deadline_ns = host_ns() + int(HEARD_S * 1e9)
         while not (heard := self.state().encoding) and host_ns() < deadline_ns:
             time.sleep(POLL_S)

@@ -56,7 +56,7 @@ class CameraState(NamedTuple):
         return self.number(35)
 
     def complaints(self) -> list[str]:
-        """Say in words what stops or endangers a recording; empty when nothing does."""
+        """Describe in words what stops or endangers a recording; empty when nothing does."""
         said = []
         storage = self.number(33)
         if storage not in (None, 0):

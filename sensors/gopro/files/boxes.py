@@ -70,13 +70,13 @@ def top_boxes(file: BinaryIO, file_bytes: int) -> Iterator[TopBox]:
 
 
 def has_moov(path: Path) -> bool:
-    """Tell whether an MP4 is finished: its index (`moov`) is there and whole."""
+    """Return whether an MP4 is finished: its index (`moov`) is there and whole."""
     with path.open("rb") as file:
         return any(box.kind == "moov" for box in top_boxes(file, path.stat().st_size))
 
 
 def looks_like_mp4(path: Path) -> bool:
-    """Tell whether a file begins as an MP4 does."""
+    """Return whether a file begins as an MP4 does."""
     with path.open("rb") as file:
         return file.read(8)[4:] in (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip")
 
