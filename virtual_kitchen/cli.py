@@ -75,7 +75,7 @@ class _StartUtc(click.ParamType):
     "--gopro-model",
     default="hero12",
     show_default=True,
-    help="Model of GoPro that the virtual camera says it is.",
+    help="Model of GoPro that the virtual camera reports.",
 )
 @click.option(
     "--gopro-chapter-seconds",

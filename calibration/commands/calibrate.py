@@ -145,7 +145,7 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
 def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json: bool) -> None:
     """Check from motion alone that each camera kept its position on the head.
 
-    RECORDINGS are synchronized recordings, or folders of them. Both gyroscopes tell how camera and headset are turned
+    RECORDINGS are synchronized recordings, or folders of them. Both gyroscopes show how camera and headset are turned
     against each other; a minute that differs from the whole by more than half a degree is a mount that moved, and so
     is a recording that differs from the calibration that counts for it. The answer is kept for `kitchensync report`,
     which asks the same of recordings that were not checked.
@@ -176,7 +176,7 @@ def imu(recording: Path, as_json: bool) -> None:
     """Measure bias and noise of a headset's gyroscope and accelerometer from a RECORDING in which it lay still.
 
     Bias, noise, Allan deviation and which way is down, from the longest rest of at least ten seconds; an hour on a
-    table tells the bias instability too. The result is kept beside the recording.
+    table gives the bias instability too. The result is kept beside the recording.
 
     \b
     Example:

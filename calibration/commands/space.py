@@ -201,8 +201,8 @@ def overlay(
 ) -> None:
     """Draw hands, gaze and the outlines of objects into a camera's video of RECORDING.
 
-    Joints are full where the camera sees them and hollow where depth says that something is in front. The ring is
-    what the eyes look at, with a dot where depth tells how far away that is. A GoPro wants `sync`, `calibrate gopro`
+    Joints are full where the camera sees them and hollow where depth shows something in front. The ring is
+    what the eyes look at, with a dot where depth gives its distance. A GoPro wants `sync`, `calibrate gopro`
     and `calibrate rig` before. Work that was cut off goes on where it was.
 
     \b

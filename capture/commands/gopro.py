@@ -49,7 +49,7 @@ def gopro() -> None:
 def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_location: bool) -> Answer:
     """Join the chapters of one recording into one MP4 without re-encoding, keeping every track.
 
-    One FILE stands for all its chapters in the same folder; several are joined in the order given.
+    One FILE means all its chapters in the same folder; several are joined in the order given.
 
     \b
     Example:

@@ -114,8 +114,8 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
 def recover(data: Path | None, rebuild: Path | None) -> None:
     """Finish recordings whose recorder crashed or could not store everything: store what is left in the queue.
 
-    The next `record` into the same folder does this by itself. With --rebuild a lost recording.json is taken from a
-    copy, or made anew from the other files of that recording; `verify` then says what could not be found out.
+    The next `record` into the same folder does this automatically. With --rebuild a lost recording.json is taken
+    from a copy, or rebuilt from the other files of that recording; `verify` then reports what could not be found out.
 
     \b
     Example:

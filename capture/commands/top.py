@@ -32,7 +32,7 @@ ONCE_MS = 3000
 def top(recording: str | None, once: bool, metrics_port: int | None) -> Answer:
     """Show the state of running recordings: all of this user's, or the recording ID.
 
-    What is wrong stands first, with what to do. A recording whose recorder has not answered for 3 s is `unknown`.
+    Problems come first, with what to do. A recording whose recorder has not answered for 3 s is `unknown`.
     Ctrl-C leaves; the recordings go on.
 
     \b

@@ -1,6 +1,6 @@
 """When each step was done, by film and part: the form in which the published localization code reads it.
 
-Its oddities are kept unless `drop_missing` is asked for: a step that was not done stands at -1 s, and no recording
+Its oddities are kept unless `drop_missing` is asked for: a step that was not done is at -1 s, and no recording
 has errors.
 """
 

@@ -110,7 +110,7 @@ def batch(
 ) -> None:
     """Run VERB on many recordings, several at a time.
 
-    PATHS are recordings, or folders of them at any depth. What stands after -- are options of VERB itself (for
+    PATHS are recordings, or folders of them at any depth. Words after -- are options of VERB itself (for
     upload the URL). One that fails is named and does not stop the others; the exit code is 1 if any did. After
     Ctrl-C or a power cut the same command goes on with what is left.
 

@@ -22,7 +22,7 @@ def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
     """Show stream by stream whether a recording is usable, and what to repeat before the participant leaves.
 
     While films are on their way it is the first stage, with an alignment by the camera's small copy; when they are
-    here it is the final one, which says whether it agrees. Exit code 1 for FAIL.
+    here it is the final one, which reports whether they agree. Exit code 1 for FAIL.
 
     \b
     Example:

@@ -64,7 +64,7 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
 @click.option(
     "--without-key",
     is_flag=True,
-    help="The app.key of the backup's installation is lost: take the log without its proof, chain it anew.",
+    help="The app.key of the backup's installation is lost: take the log without its proof, rebuild its chain.",
 )
 @DATA
 @DATABASE
@@ -74,7 +74,7 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
 
     Every hash and the chain of the log are proven first; the chain needs the `_app/app.key` of the installation that
     the backup is of: copy it into DATA/_app before. Copy
-    `_app/withdrawals.jsonl` too: what it lists is destroyed again. People sign in anew; tablets stay paired.
+    `_app/withdrawals.jsonl` too: what it lists is destroyed again. People sign in again; tablets stay paired.
 
     \b
     Example: kitchensync restore kitchen.backup --data recordings
@@ -169,7 +169,7 @@ def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
 
 
 @collection_commands.command("export")
-@click.option("--collection", help="Its id, as the import says it [default: the only one].")
+@click.option("--collection", help="Its id, as the import printed it [default: the only one].")
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder to write into.")
 @DATA
 @DATABASE

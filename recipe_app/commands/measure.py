@@ -73,7 +73,7 @@ def spans(cases: Path, summary: bool) -> Answer:
     "less than DELTA twice, or being below EPSILON or above 1 - EPSILON.",
 )
 @click.option(
-    "--corrected", is_flag=True, help="Measure as the paper says [default: as the published code, WARN]."
+    "--corrected", is_flag=True, help="Measure as in the paper [default: as the published code, WARN]."
 )
 @SUMMARY
 @answers("measure-coherence/1", is_bare=True)
@@ -83,7 +83,7 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
     DIALOGS is a list of {label: 1 for a mistake, turns: [{p_yes, p_no, prev_p_yes, prev_p_no, answer, vqa}..],
     success: [p..]}, all probabilities from 0 to 1. As the published code has it; with --summary the means, with
     consistency, verifiability and the threshold of the best decisions. A turn's `candidates`, a list of {prev_p_yes,
-    prev_p_no}, are questions that could be asked: `best_questions` says which is best.
+    prev_p_no}, are questions that could be asked: `best_questions` names the best.
 
     \b
     Example:
@@ -129,7 +129,7 @@ def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: boo
     CASES is a list of {question, answers: [..], prediction}. An OpenAI-compatible server judges:
     KITCHENSYNC_JUDGE_URL, KITCHENSYNC_JUDGE_MODEL and, if it wants a key, KITCHENSYNC_JUDGE_KEY_FILE or
     KITCHENSYNC_JUDGE_KEY_ENV. A verdict that is not one number of the scale in its place is refused and counted, and
-    the case has none; the score, in percent, is over the others. What came back stands in FILE.answers.jsonl.
+    the case has none; the score, in percent, is over the others. What came back is in FILE.answers.jsonl.
 
     \b
     Example:

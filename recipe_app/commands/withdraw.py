@@ -36,9 +36,9 @@ def withdraw(
 
     Copies are those that `move`, `record --nas` and `upload` made, recordings beside it that hold the same film
     (adopted, replayed, copied by hand), and the files on the camera's card. The recipe app over the same data folder
-    forgets them: touches, voice notes, plans; its backups are made anew. `recording.json` stays as a tombstone: ids,
+    forgets them: touches, voice notes, plans; its backups are rewritten. `recording.json` stays as a tombstone: ids,
     and names, sizes and hashes of what was destroyed; every later command refuses the recording. A store or a camera
-    that is away is open, and done when the same command runs again.
+    that is unavailable stays open, and is done when the same command runs again.
 
     \b
     Example:

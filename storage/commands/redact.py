@@ -22,7 +22,7 @@ from storage.shell.given_path import GivenRecording
 @click.option(
     "--whole-films",
     is_flag=True,
-    help="Destroy films whole of which nothing tells when their pictures were taken.",
+    help="Destroy whole films whose pictures have no known capture time.",
 )
 @answers("redact/1")
 def redact(

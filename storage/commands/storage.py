@@ -174,9 +174,11 @@ def _show_packed(said: dict[str, Any]) -> None:
     show_default=True,
     help="Free files before --keep-days have passed when less than this many GB are free.",
 )
-@click.option("--keep", is_flag=True, help="Free nothing, whatever the rule says.")
+@click.option("--keep", is_flag=True, help="Free nothing, whatever the rule.")
 @click.option(
-    "--follow", is_flag=True, help="Keep copying while recordings run, and wait for stores that are away."
+    "--follow",
+    is_flag=True,
+    help="Keep copying while recordings run, and wait for stores that are unavailable.",
 )
 @answers("move/1")
 def move(

@@ -72,8 +72,8 @@ def export(
     such a film is picture k of the camera's film. A film that is there is not written again. What went wrong on
     purpose is in no file unless --errors shown.
 
-    For ELAN steps that overlap stand on tiers of their own; nanoseconds, which ELAN does not know, stand beside in
-    .eaf.times.json. It gets the accepted times where there are some.
+    For ELAN, steps that overlap are on tiers of their own; nanoseconds, which ELAN does not know, are in
+    .eaf.times.json beside it. It gets the accepted times where there are some.
 
     \b
     Example:

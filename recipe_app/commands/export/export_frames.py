@@ -50,8 +50,8 @@ def frames(
 
     frames.csv: recording, frame (from 0), second, normal, capture_ns; `normal` is 0 within a step that has an error.
     normal_training.csv: recording, frame, of recordings without any error. Pictures of own recordings are counted in
-    their frame index and have the time of capture; what was filmed in a privacy pause is left out. Of other films
-    the length and --fps tell how many there are.
+    their frame index and have the time of capture; what was filmed in a privacy pause is left out. For other films
+    the length and --fps give how many there are.
 
     \b
     Example:

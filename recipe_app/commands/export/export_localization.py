@@ -45,7 +45,7 @@ def localization(
 ) -> Answer:
     """Write when each step was done: one file a split, in the form of the published localization code.
 
-    As published, a step that was not done stands at -1 s and no recording is marked as one with errors; that is
+    As published, a step that was not done is at -1 s and no recording is marked as one with errors; that is
     warned of. --drop-missing writes it right.
 
     \b

@@ -99,7 +99,7 @@ def promqa(
     and, if it wants a key, KITCHENSYNC_QUESTIONS_KEY_FILE or KITCHENSYNC_QUESTIONS_KEY_ENV. Only recordings whose
     participant agreed to third_party_processing are asked about; no picture is sent. Each row keeps everything that
     was said (`generation`), and the one of three questions that the seed drew (`verification`), to be verified at
-    the desk. The answers stand in FILE.answers.jsonl too: run again, only what is missing is asked.
+    the desk. The answers are in FILE.answers.jsonl too: run again, only what is missing is asked.
 
     \b
     Example:

@@ -75,7 +75,7 @@ def windows(
 
     --questions asks about an object that two steps of a clip name, in the five forms of ProcObject-10K, with an
     answer from the texts. --model has the server of KITCHENSYNC_QUESTIONS_URL and _MODEL answer each without the
-    film, that of KITCHENSYNC_JUDGE_URL and _MODEL rate it (1 to 5) and say whether the steps tell the answer;
+    film, that of KITCHENSYNC_JUDGE_URL and _MODEL rate it (1 to 5) and report whether the steps give the answer;
     keys as in `export promqa`. `dropped` says commonsense (4 or 5) or evidence; `checks` is all that was said.
     Only recordings whose participant agreed to third_party_processing are sent. The desk takes the list.
 

@@ -99,7 +99,7 @@ def _print_check(answer: dict[str, Any]) -> None:
 def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: int) -> Answer:
     """Draw different valid orders of the steps in FILE, every order equally likely.
 
-    `sampler` says how: `dp` counts all orders exactly and picks by rank; `huber` is a perfect sampler for
+    `sampler` names the method: `dp` counts all orders exactly and picks by rank; `huber` is a perfect sampler for
     graphs with too many sets of done steps to count (then `total` is null). --diverse covers both directions of
     free pairs and all successions; --recorded (implies it) counts what was recorded as seen and repeats none of it.
 

@@ -87,7 +87,7 @@ def _print_score(answer: dict[str, Any]) -> None:
 def evidence(folder: Path, recipe: str | None, challenged: bool) -> Answer:
     """Count for every edge how the recordings in FOLDER treated it: kept, overlapped, broken, first step missing.
 
-    An edge that recordings without any error broke may ask for too much; it is marked and stands first.
+    An edge that recordings without any error broke may ask for too much; it is marked and comes first.
 
     \b
     Example: kitchensync graph evidence captaincook4d --recipe tomatochutney

@@ -180,7 +180,7 @@ def hints(file: Path, node: int | None, category: str | None, model: bool) -> An
     KITCHENSYNC_HINTS_MODEL, and, if it wants a key, KITCHENSYNC_HINTS_KEY_FILE, a file that only you may read, or
     KITCHENSYNC_HINTS_KEY_ENV, the name of the variable that holds it. The step, its neighbours in the graph and the
     categories leave this computer, nothing of participants; host, bytes and hash are noted. Its answers pass the same
-    check; when anything goes wrong, the rules alone answer and a note says why.
+    check; when anything goes wrong, the rules alone answer and a note gives the reason.
 
     \b
     Example: kitchensync graph hints examples/recipes/tea_and_toast.json --step 2

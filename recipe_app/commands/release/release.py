@@ -96,7 +96,7 @@ def captaincook4d(
 
     PATHS are recordings, or folders of them. What may not leave is left out and named. Run again, it goes on
     where it was interrupted; the ids stay. PATHS may also be one folder in the published form: its files come out
-    byte for byte, but for what was corrected at the desk of the app over --data. Beside them stand the cards:
+    byte for byte, but for what was corrected at the desk of the app over --data. Beside them are the cards:
     README.md for the Hugging Face hub, croissant.json, a page with previews, a downloader, SHA256SUMS.
 
     \b
@@ -238,7 +238,7 @@ def _numbering(table: Path) -> Any:
 @click.option(
     "--against",
     type=GivenSource(),
-    help="Folder of the recordings: what their manifests say of devices and people must not be found. Or the "
+    help="Folder of the recordings: what their manifests hold about devices and people must not be found. Or the "
     "published folder that was released again: known flaws count as warnings in files that are the same there.",
 )
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")

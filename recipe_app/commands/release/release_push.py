@@ -33,7 +33,7 @@ from task_graphs.errors import BadGraph
 def push(folder: Path, to: str, data: Path, numbering: Path | None, without_consent: str) -> Answer:
     """Copy the data set in FOLDER to a folder, cloud storage or the Hugging Face hub.
 
-    Every file is what SHA256SUMS says before it is sent and is proved there; SHA256SUMS itself comes last. What is
+    Every file is compared with SHA256SUMS before it is sent and again there; SHA256SUMS itself comes last. What is
     there is not sent again: FOLDER.pushed beside the data set keeps what was sent where. Keys come from the store's
     own environment or profile files. A repository that the hub does not know is made, private.
 
