@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sensors.array_types import Mask
 from sensors.host_clock import PROBE
 from storage.chunks.stored_packets import StoredPackets
+from storage.consent import Purpose, require_consent
 from storage.copies.read_through import readable_folder
 from storage.errors import UnknownStream
 from storage.events import Event, read_events
@@ -101,14 +102,26 @@ class StoredStream(StoredPackets):
 class Recording:
     """One recording folder, read only."""
 
-    def __init__(self, path: Path, *, with_pauses: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        with_pauses: bool = False,
+        purpose: Purpose | None = None,
+        without_consent: str = "",
+    ) -> None:
         """Open a folder; what was recorded in its privacy pauses is left out but `with_pauses`.
 
-        Raises NotARecording, Withdrawn.
+        `purpose`: only with the consent for it; `without_consent` is why, where nobody agreed. Raises NotARecording,
+        Withdrawn, NotPermitted.
         """
         self.path = path
         self._with_pauses = with_pauses
-        self.manifest: Manifest = usable_manifest(path)
+        self.manifest: Manifest = (
+            require_consent(path, purpose, without_consent=without_consent)
+            if purpose
+            else usable_manifest(path)
+        )
         self._streams: dict[str, StoredStream] = {}
 
     def __enter__(self) -> Recording:

@@ -15,7 +15,7 @@ from dataset.operations.reduce import State, reduce_log
 from dataset.source.entries import with_judgments
 from sensors.gopro.files.names import group_clips
 from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
-from storage.consent import Purpose, require_consent
+from storage.consent import Purpose
 from storage.events import events_of
 from storage.manifest import Manifest
 from storage.placed_films import film_times
@@ -38,7 +38,6 @@ class OwnRecording:
     """One recording that may be released; its camera's film is `clip`."""
 
     recording: Recording
-    manifest: Manifest
     state: State
 
     @classmethod
@@ -49,16 +48,15 @@ class OwnRecording:
 
         Raises NotARecording, Withdrawn, NotPermitted, NotReleasable, BadAnnotations.
         """
-        manifest = require_consent(path, purpose, without_consent=without_consent)
-        if manifest["state"] != "complete":
+        recording = Recording(path, purpose=purpose, without_consent=without_consent)
+        if recording.manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
-        recording = Recording(path)
         state = reduce_log(filed_operations(path))
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
         if state["withdrawn"] is not None:  # the manifest may not say so yet
             raise NotReleasable(f"{path}: the participant withdrew consent; it may not be used or shared")
-        return cls(recording, manifest, with_judgments(state, newest_judged(path, "errors")))
+        return cls(recording, with_judgments(state, newest_judged(path, "errors")))
 
     def __enter__(self) -> OwnRecording:
         """Return the open recording."""
@@ -67,6 +65,11 @@ class OwnRecording:
     def __exit__(self, *_: object) -> None:
         """Close the files that are open."""
         self.recording.close()
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest as it was when the recording was opened."""
+        return self.recording.manifest
 
     @property
     def camera(self) -> str:
