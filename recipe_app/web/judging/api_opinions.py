@@ -51,11 +51,12 @@ def _form(work: ReviewWork) -> AnswerForm:
 
 
 def _items(work: ReviewWork) -> Items:
+    """Return what was asked. Raises as `work.folder` does, for everything that shows or keeps some of it."""
+    work.folder()
     return {item["item"]: item for item in work.asked(ASKED, work.review.what)["items"]}
 
 
 def _told(work: ReviewWork, items: Items) -> dict[str, Any]:
-    work.folder()
     hidden, mine = () if work.here.is_complete else ("hidden",), work.mine(answers_of)
     return {
         "items": [
@@ -97,10 +98,10 @@ def ask_opinions(work: Begun, body: OpinionsToAsk) -> dict[str, Any]:
 
 def think(work: Begun, body: Judged) -> dict[str, Any]:
     """Keep one answer."""
-    work.folder()
+    items = _items(work)
     work.here.require_open(work.actor)
     said = body.answer
-    _form(work).check(said.question, said.answer, said.item, _items(work))
+    _form(work).check(said.question, said.answer, said.item, items)
     work.keep(work.review.edited, said.model_dump(), body.op_id)
     return {"item": said.item}
 

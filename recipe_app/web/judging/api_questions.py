@@ -52,11 +52,12 @@ class QuestionsToAsk(Strict):
 
 
 def _items(work: ReviewWork) -> Items:
+    """Return what was asked. Raises as `work.folder` does, for everything that shows or keeps some of it."""
+    work.folder()
     return {item["item"]: item for item in work.asked(ASKED)["items"]}
 
 
 def _told(work: ReviewWork, items: Items) -> dict[str, Any]:
-    work.folder()
     asked, mine = work.asked(ASKED), work.mine(verdicts_of)
     return {
         "graph": asked.get("graph"),
@@ -111,9 +112,8 @@ def ask_questions(work: Begun, body: QuestionsToAsk) -> dict[str, Any]:
 
 def judge_question(work: Begun, body: JudgedQuestion) -> dict[str, Any]:
     """Keep what somebody says of a question."""
-    work.folder()
-    work.here.require_open(work.actor)
     item = _items(work).get(body.verdict.item)
+    work.here.require_open(work.actor)
     check_verdict(body.verdict, item, len(item["answers"]) if item else 0)
     work.keep(QUESTIONS.edited, body.verdict.model_dump(), body.op_id)
     return {"item": body.verdict.item}
@@ -121,8 +121,8 @@ def judge_question(work: Begun, body: JudgedQuestion) -> dict[str, Any]:
 
 def rule_question(work: Begun, body: JudgedQuestion) -> dict[str, Any]:
     """Keep what the adjudicator says of a question on which judges differ; not one of the judges."""
-    work.here.require_ruler(work.actor)
     item = _items(work).get(body.verdict.item)
+    work.here.require_ruler(work.actor)
     words = [one[item["item"]] for one in work.of_everybody(verdicts_of).values()] if item else []
     check_verdict(body.verdict, item, len(candidates(item, words)) if item else 0)
     work.keep(RULED, body.verdict.model_dump(), body.op_id)
