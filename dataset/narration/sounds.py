@@ -80,3 +80,11 @@ def finish(recording: Path, file: Path) -> tuple[str, int]:
             os.replace(part, file)
             LOCAL.sync_folder(file.parent)
     return file_sha256(file), file.stat().st_size
+
+
+def destroy_sound(recording: Path, name: str) -> None:
+    """Delete what was recorded of a narration, finished or not. Raises OSError."""
+    files = [sound_file(recording, name, ending) for ending in ENDINGS.values()]
+    with editing(recording):
+        for file in (*files, *(one.with_name(one.name + PART_SUFFIX) for one in files)):
+            LOCAL.remove(file)

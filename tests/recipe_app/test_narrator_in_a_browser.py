@@ -278,7 +278,7 @@ def seconds_of(sound: Path) -> float:
 
 
 def test_nobody_hears_or_changes_what_another_told(kitchen: Any, cooked: tuple[str, Path]) -> None:
-    recording, _ = cooked
+    recording, folder = cooked
     one, other = kitchen.desk("annotator"), kitchen.desk("annotator")
     address = f"/api/v1/desk/recordings/{recording}/narrations"
     name = f"{5:016x}"
@@ -304,3 +304,9 @@ def test_nobody_hears_or_changes_what_another_told(kitchen: Any, cooked: tuple[s
     assert one.post(address, json=change(text="by hand", source="typed")).json()["text"] == "by hand"
     outside = change(frame=-1)
     assert one.post(address, json=outside).status_code == 422
+    sounds = folder / "annotations" / "narration"
+    (half,) = sounds.glob(f"*-{name}.webm")
+    half.with_name(f"{half.name}.part").write_bytes(b"torn")
+    assert one.post(address, json=change(removed=True)).status_code == 404, "it is gone"
+    assert not list(sounds.glob(f"*-{name}*")), "what was spoken goes with it"
+    assert one.put(f"{address}/{name}/sound?at=0", **part).status_code == 404

@@ -18,7 +18,14 @@ from dataset.narration.narrations import (
     keep_narrations,
     narrations_of,
 )
-from dataset.narration.sounds import add_part, ending_of, finish, sound_begun, sound_file
+from dataset.narration.sounds import (
+    add_part,
+    destroy_sound,
+    ending_of,
+    finish,
+    sound_begun,
+    sound_file,
+)
 from dataset.narration.spoken import parse
 from dataset.operations.kinds import OpId, Strict
 from recipe_app.cooking.collaborators import Collaborators
@@ -84,9 +91,11 @@ def _asks_server(folder: Path) -> bool:
 
 def tell(tools: Tools, visitor: Asking, recording: str, body: ToldNow) -> dict[str, Any]:
     """Keep what one action says of a narration: that it begins at a picture, its text, its end, that it goes."""
-    film_folder(tools, recording)
+    folder = film_folder(tools, recording)
     said = body.change.model_dump(exclude={"sha256", "ending"})
     tools.records.note(NARRATED, recording, said, actor=visitor.actor, op_id=body.op_id)
+    if body.change.removed:
+        destroy_sound(folder, _name(visitor.actor, body.change.narration))
     return _parsed(_mine(tools, visitor.actor, recording, body.change.narration), _steps(tools, recording))
 
 
