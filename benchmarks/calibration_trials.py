@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from calibration.estimate.board import Board, BoardSeen, Detector
 from calibration.estimate.intrinsics import LENSES, Intrinsics, estimate
 from calibration.estimate.joint_cameras import BoardPair, from_board
-from calibration.geometry.cameras import Pinhole
+from calibration.geometry.camera_models import Pinhole
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 

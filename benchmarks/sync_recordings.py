@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from camera_films import FilmPlan, synthesize
 
 from sensors import host_clock
-from sensors.hololens import imu
+from sensors.hololens import inertial_samples as imu
 from sensors.hololens.streams import spatial_input
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.errors import NotAligned, Refused
-from calibration.geometry.cameras import Pinhole
+from calibration.geometry.camera_models import Pinhole
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
 from sensors.array_types import Floats
@@ -18,8 +18,8 @@ from sensors.gopro.files.telemetry import TO_IMAGE_AXES
 from sensors.hololens.catalogue import GYROSCOPE, is_front_camera
 from storage.errors import StorageError
 from storage.reading.alignments import FilmClock, film_clocks
-from storage.reading.calibration import ConstantTable
-from storage.reading.pictures import Frame
+from storage.reading.device_constants import ConstantTable
+from storage.reading.headset_pictures import Frame
 from storage.recording import Recording
 from storage.timeline.si_units import RAD_PER_S
 

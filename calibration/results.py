@@ -16,7 +16,7 @@ import numpy as np
 
 from calibration.errors import BadResult, Refused
 from calibration.estimate.intrinsics import Intrinsics
-from calibration.geometry.cameras import Fisheye, Pinhole, lens_of
+from calibration.geometry.camera_models import Fisheye, Pinhole, lens_of
 from storage.manifest import write_json
 
 SCHEMA = "calibration-result/1"

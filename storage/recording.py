@@ -26,10 +26,10 @@ from storage.reading.instants import Instant, Instants
 
 if TYPE_CHECKING:
     from sensors.hololens.headset_stream import HeadsetStream
-    from storage.reading.calibration import ConstantTable
-    from storage.reading.cameras import CameraStream, PlaceInClip
+    from storage.reading.camera_streams import CameraStream, PlaceInClip
+    from storage.reading.device_constants import ConstantTable
+    from storage.reading.headset_pictures import DepthFrame, Frame
     from storage.reading.inertial import Samples
-    from storage.reading.pictures import DepthFrame, Frame
     from storage.reading.records import Records
     from storage.timeline.device_clock import HostClock
     from storage.timeline.session_time import SessionTime
@@ -60,13 +60,13 @@ class StoredStream(StoredPackets):
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
         """Decode the pictures [start, stop) of a camera lazily, from the nearest key frame. Raises NotOfThisKind."""
-        from storage.reading.pictures import read_frames
+        from storage.reading.headset_pictures import read_frames
 
         return read_frames(self, start, self._until(stop))
 
     def depth(self, start: int = 0, stop: int | None = None) -> Iterator[DepthFrame]:
         """Decode the depth pictures [start, stop), uint16 mm with 0 = invalid. Raises NotOfThisKind."""
-        from storage.reading.pictures import read_depth
+        from storage.reading.headset_pictures import read_depth
 
         return read_depth(self, start, self._until(stop))
 
@@ -199,7 +199,7 @@ class Recording:
 
     def calibration(self, name: str) -> dict[str, ConstantTable]:
         """Return the constants of a stream by name, as its device gave them before it streamed. Raises BadChunk."""
-        from storage.reading.calibration import CALIBRATION, read_calibration
+        from storage.reading.device_constants import CALIBRATION, read_calibration
 
         device, _, short = name.partition("/")
         return read_calibration(self.path / device / CALIBRATION / f"{short}.h5")
@@ -210,7 +210,7 @@ class Recording:
         return Instants(self.path, self.id, self.streams, self._place_in_clip)
 
     def _place_in_clip(self, file: str) -> PlaceInClip:
-        from storage.reading.cameras import place_in_clip
+        from storage.reading.camera_streams import place_in_clip
 
         path = self.readable / file
         return place_in_clip(self.gopro_files.get(path.parent.name, []), path)
@@ -228,7 +228,7 @@ class Recording:
     @property
     def camera_streams(self) -> list[str]:
         """Full names of the streams of cameras with files: `gopro/video`, `audio`, `gyroscope`, `accelerometer`."""
-        from storage.reading.kinds import CAMERA_STREAMS
+        from storage.reading.stream_kinds import CAMERA_STREAMS
 
         return [
             f"{device}/{kind}"
@@ -239,7 +239,7 @@ class Recording:
 
     def camera(self, name: str, clip: int = 0) -> CameraStream:
         """Return a stream of a camera, such as `gopro/gyroscope`, its chapters as one. Raises UnknownStream."""
-        from storage.reading.cameras import camera_stream
+        from storage.reading.camera_streams import camera_stream
 
         return camera_stream(self.gopro_files, name, clip)
 

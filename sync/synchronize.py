@@ -22,10 +22,10 @@ from sync.align.pair_alignment import PairAlignment, by_clocks, by_sound
 from sync.answers import plain
 from sync.frame_index.event_frames import write_event_frames
 from sync.frame_index.write_index import write_tables
-from sync.recording.cameras import CameraClip, CameraFile
+from sync.recording.clips_to_align import CameraClip, CameraFile
 from sync.recording.compare import Compared, compare
 from sync.recording.latency_store import stored_latency
-from sync.recording.session import Headset, Session, open_session
+from sync.recording.sync_session import Headset, Session, open_session
 from sync.result.new_set import new_set
 from sync.result.result import (
     bridged,

@@ -21,7 +21,7 @@ from recipe_app.web.door import strings_apart
 from sensors.process_apart import Bounds, ProcessApart, Unread
 from storage.chunks.apart import ReaderApart
 from storage.errors import BadChunk
-from storage.reading.calibration import ConstantTable, read_calibration, write_calibration
+from storage.reading.device_constants import ConstantTable, read_calibration, write_calibration
 
 
 @functools.cache

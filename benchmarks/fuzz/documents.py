@@ -24,7 +24,7 @@ from capture.rig.rig_file import read_rig, template
 from capture.session.control import ControlServer, signed
 from dataset.cards.about import BadAbout, parse_about
 from dataset.errors import BadOperation
-from dataset.operations.kinds import KINDS, Misfit, Operation, checked_body
+from dataset.operations.operation_kinds import KINDS, Misfit, Operation, checked_body
 from dataset.source.numbering import SCHEMA as NUMBERING
 from dataset.source.numbering import parse_numbering
 from recipe_app.errors import BadSetup

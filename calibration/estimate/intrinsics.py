@@ -17,7 +17,7 @@ from calibration.estimate.adjust import Adjusted, adjust
 from calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
 from calibration.estimate.freedom import UncertaintyPart, stated
 from calibration.estimate.lens_quality import check_spread, coverage, farther_out, picture_sigma, steps_of
-from calibration.geometry.cameras import Fisheye, Lens, Pinhole
+from calibration.geometry.camera_models import Fisheye, Lens, Pinhole
 from sensors.array_types import Floats
 
 LENSES: dict[str, type[Pinhole] | type[Fisheye]] = {"pinhole": Pinhole, "fisheye": Fisheye}

@@ -17,7 +17,7 @@ from calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
 from calibration.estimate.freedom import UncertaintyPart, stated
 from calibration.estimate.intrinsics import Intrinsics, board_poses
 from calibration.estimate.lens_quality import farther_out
-from calibration.geometry.cameras import Lens
+from calibration.geometry.camera_models import Lens
 from sensors.array_types import Floats
 
 FEWEST_PAIRS = 8

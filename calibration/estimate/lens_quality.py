@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from calibration.errors import Refused
 from calibration.estimate.board import BoardSeen
-from calibration.geometry.cameras import Lens
+from calibration.geometry.camera_models import Lens
 from sensors.array_types import Floats
 
 FEWEST_CELLS = 0.45

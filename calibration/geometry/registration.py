@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.geometry.cameras import Camera, inside
+from calibration.geometry.camera_models import Camera, inside
 from calibration.geometry.clouds import MM_PER_M, DepthCamera, moved
 from calibration.geometry.reference_frames import Transform
 from sensors.array_types import Floats, Floats32, Mask, UInt16

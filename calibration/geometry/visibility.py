@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from calibration.geometry.cameras import Camera, inside
+from calibration.geometry.camera_models import Camera, inside
 from calibration.geometry.clouds import MM_PER_M
 from calibration.geometry.reference_frames import Transform, transform_points
 from calibration.geometry.registration import Surface

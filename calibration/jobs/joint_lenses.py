@@ -17,16 +17,16 @@ from calibration.estimate.board import Board, BoardSeen, Detector
 from calibration.estimate.choice import looks, way_px
 from calibration.estimate.intrinsics import Intrinsics
 from calibration.estimate.joint_cameras import BoardPair, RigPose, from_board, worst_axes
+from calibration.jobs.board_pictures import mount_picture, write_png
 from calibration.jobs.mount import mount_by_motion
-from calibration.jobs.pictures import mount_picture, write_png
 from calibration.recorded import alignments, front_lens, started_at
 from calibration.results import lens_from_words, lens_result, save
 from sensors.array_types import Floats
 from sensors.gopro.files.media import GoProMedia, open_media
-from sensors.gopro.files.pictures import PictureReader, index_at
+from sensors.gopro.files.picture_reader import PictureReader, index_at
 from sensors.hololens.catalogue import FRONT_CAMERA
 from storage.reading.alignments import FilmClock
-from storage.reading.pictures import Frame
+from storage.reading.headset_pictures import Frame
 from storage.recording import Recording, open_recording
 
 FASTEST_PX = 3.0

@@ -13,7 +13,7 @@ from calibration.estimate.board import Board, BoardSeen, Detector
 from calibration.estimate.choice import choose
 from calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
 from calibration.jobs.board_films import BoardFilm, grey_frames, look_through
-from calibration.jobs.pictures import coverage_picture, example_picture, write_png
+from calibration.jobs.board_pictures import coverage_picture, example_picture, write_png
 from calibration.results import folder_of, lens_words, save, unused
 from sensors.gopro.files.media import open_media
 from storage.copies.derived import will_write

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from calibration.estimate.imu import (
+from calibration.estimate.imu_at_rest import (
     STILL_ACCELEROMETER_M_PER_S2,
     STILL_GYROSCOPE_RAD_PER_S,
     allan,

@@ -18,7 +18,7 @@ from sensors.array_types import Floats32, UInt16
 from sensors.hololens.catalogue import STREAMS, headset_stream
 from sensors.hololens.headset_stream import DEPTH
 from storage.ledger_reader import read_notes
-from storage.reading.pictures import DepthFrame
+from storage.reading.headset_pictures import DepthFrame
 from storage.reading.worlds import world_frames
 from storage.recording import Recording, StoredStream
 

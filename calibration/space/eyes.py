@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.errors import NotAligned, Refused
-from calibration.geometry.cameras import Fisheye, Pinhole
+from calibration.geometry.camera_models import Fisheye, Pinhole
 from calibration.geometry.reference_frames import (
     OPENCV_FROM_PV_AXES,
     Transform,
@@ -26,7 +26,7 @@ from calibration.results import lens_from_words, lens_result, mount_result
 from sensors.array_types import UInt8
 from sensors.errors import SensorError
 from sensors.gopro.files.media import open_media
-from sensors.gopro.files.pictures import PictureReader
+from sensors.gopro.files.picture_reader import PictureReader
 from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
 from storage.exports.hidden_films import hidden_in_film
 from storage.ledger_reader import read_notes

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calibration.geometry.cameras import inside
+from calibration.geometry.camera_models import inside
 from calibration.geometry.clouds import MM_PER_M, depth_edges, moved
 from calibration.geometry.reference_frames import inverse
 from calibration.geometry.registration import Surface, surface_of

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.errors import Refused
-from calibration.geometry.cameras import Fisheye, Pinhole
+from calibration.geometry.camera_models import Fisheye, Pinhole
 from calibration.geometry.clouds import MM_PER_M
 from calibration.geometry.reference_frames import inverse, opencv_camera_from_world
 from calibration.recorded import started_at
@@ -20,7 +20,7 @@ from calibration.space.depth_views import DepthSource
 from calibration.space.drawn_time import DrawnTime
 from sensors.array_types import Floats, Int64
 from sensors.gopro.files.media import GoProMedia, open_media
-from sensors.gopro.files.pictures import PictureReader
+from sensors.gopro.files.picture_reader import PictureReader
 from sensors.hololens.streams import spatial_input
 from storage.exports.hidden_films import hidden_in_film
 from storage.privacy import overlaps

@@ -24,7 +24,7 @@ from sensors.gopro.control.settings import (
     set_clock_now,
     wanted_options,
 )
-from sensors.gopro.files.names import proxy_name
+from sensors.gopro.files.card_names import proxy_name
 from sensors.host_clock import host_ns, utc_anchor
 
 __all__ = ["CameraHealth", "CameraRecorder"]

@@ -71,7 +71,7 @@ def doctor(
     from capture.doctor.acceptance import examine_acceptance
     from capture.doctor.checks import BAD, GOOD, examine_computer
     from capture.doctor.devices import examine_devices
-    from capture.doctor.headset import examine_headset
+    from capture.doctor.headset_checks import examine_headset
     from capture.rig.rig_file import order_of
     from sensors.hololens.catalogue import DEFAULT_SET, headset_stream
     from sensors.hololens.profile import Profile

@@ -26,8 +26,14 @@ COMMANDS: Table = {
         "Store the password of a camera on the home network.",
     ),
     "fetch": ("capture.commands.gopro:fetch", "Download the videos that are still on the cameras."),
-    "import": ("sync.commands.card:import_card", "Import the videos on a memory card into their recordings."),
-    "free": ("sync.commands.card:free", "Delete videos from a camera once their copies are verified."),
+    "import": (
+        "sync.commands.memory_card:import_card",
+        "Import the videos on a memory card into their recordings.",
+    ),
+    "free": (
+        "sync.commands.memory_card:free",
+        "Delete videos from a camera once their copies are verified.",
+    ),
 }
 
 

@@ -70,8 +70,8 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
       kitchensync record take-1 --data data --hololens 192.168.1.20 --seconds 60
     """
     from capture.rig.rig_file import order_from
-    from capture.session.progress import RecordingProgress
-    from capture.session.session import record as run
+    from capture.session.recording_session import record as run
+    from capture.session.stream_lines import RecordingProgress
     from storage.commands.storage import show
     from storage.verify import keep_verdict, verify
 

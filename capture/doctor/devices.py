@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from capture.doctor.checks import BAD, GOOD, LOOK, Report, examine_computer
-from capture.doctor.headset import examine_headset
+from capture.doctor.headset_checks import examine_headset
 from capture.monitor.rules import LOW_BATTERY_PERCENT
 from capture.record_options import RecordingRequest
 from sensors.errors import SensorError

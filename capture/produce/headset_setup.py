@@ -21,7 +21,7 @@ from sensors.host_clock import host_ns
 from storage.errors import StorageError
 from storage.ledger import CalibrationMissingNote, NewWorldFrameNote, OrdersMissingNote
 from storage.manifest import read_manifest
-from storage.reading.calibration import CALIBRATION, ConstantTable, write_calibration
+from storage.reading.device_constants import CALIBRATION, ConstantTable, write_calibration
 
 DOWNLOAD_TIMEOUT_S = 6.0
 ANSWER_TRIES = 3

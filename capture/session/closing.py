@@ -21,7 +21,7 @@ from storage.chunks.chunk import chunk_paths
 from storage.ledger import DeclaredLossNote
 from storage.manifest import edit_manifest, write_json
 from storage.names import MANIFEST, files_key, stream_folder, stream_key
-from storage.reading.calibration import calibration_files
+from storage.reading.device_constants import calibration_files
 from storage.redact.redaction import destroy_where_dropped
 
 ENDED = "ended.json"

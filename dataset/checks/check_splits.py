@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from dataset.checks.release_faults import DataSetUnderCheck
-from dataset.splits.kinds import KINDS, PARTS, SEPARATED
+from dataset.splits.split_kinds import KINDS, PARTS, SEPARATED
 
 
 def check_splits(checked: DataSetUnderCheck) -> None:

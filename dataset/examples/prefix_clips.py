@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from dataset.source.given_films import open_film
 from storage.copies.derived import will_write
-from storage.exports.clips import count_pictures, each_second, numbered_jpegs, times_shown, write_beginning
+from storage.exports.cut_films import (
+    count_pictures,
+    each_second,
+    numbered_jpegs,
+    times_shown,
+    write_beginning,
+)
 from storage.exports.film import write_small_film
 from storage.shell.outputs import write_into, written
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from dataset.narration.sounds import narration_folder
 from dataset.narration.spoken import parse
-from dataset.operations.kinds import Line, Strict
+from dataset.operations.operation_kinds import Line, Strict
 from storage.annotation_folder import editing, read_annotations, write_annotations
 
 NARRATED, SUBMITTED = "narrate", "submit_narrations"

@@ -9,7 +9,7 @@ from dataset.errors import BadOperation, NotNow
 from sensors.files_on_disk import file_sha256
 from storage.annotation_folder import FOLDER, editing
 from storage.disk.durable import LOCAL
-from storage.disk.room import require_room
+from storage.disk.free_space import require_room
 from storage.names import PART_SUFFIX
 from task_graphs.errors import NotFound
 

@@ -33,8 +33,8 @@ from storage.exports.arrays_file import ArraysFile, made_of
 from storage.exports.film import made_of_film
 from storage.exports.headset_film import write_headset_film
 from storage.reading.alignments import alignment_files
+from storage.reading.headset_pictures import DepthFrame, unbroken_depth
 from storage.reading.instants import INDEX
-from storage.reading.pictures import DepthFrame, unbroken_depth
 from storage.recording import StoredStream
 from storage.shell.outputs import check_output, written
 

@@ -18,7 +18,7 @@ from storage.ledger_reader import read_notes
 from storage.recording import Recording
 from storage.timeline.film_times import UNKNOWN
 from storage.verify.coverage import PlacedPackets, Span, cover, is_adaptive, longest_step_s
-from storage.verify.session import SessionTimes, session_of
+from storage.verify.session_span import SessionTimes, session_of
 from storage.verify.steps import StepTime, touched
 from storage.verify.suitable_uses import clock, sentence
 from storage.verify.thresholds import COVERAGE_WARN, HOLE_NAMED_S

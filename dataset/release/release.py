@@ -18,8 +18,8 @@ from dataset.source.data_set import BESIDE, LINKS, Member, text_files
 from dataset.source.data_set_folder import refuse_contradictions
 from dataset.source.numbering import Numbering
 from dataset.source.own_recordings import none_may, read_member
-from dataset.splits.kinds import PARTS, NoSuchSplit
 from dataset.splits.rule import Divided, Rule, divide, normal_only
+from dataset.splits.split_kinds import PARTS, NoSuchSplit
 from storage.batch.runner import Workforce
 from storage.shell.outputs import write_into
 from task_graphs.errors import BadGraph

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dataset.operations.reduce import State, reduce_log
 from dataset.source.entries import with_judgments
-from sensors.gopro.files.names import group_clips
+from sensors.gopro.files.card_names import group_clips
 from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
 from storage.consent import Purpose
 from storage.events import events_of

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dataset.splits.kinds import PARTS, SEPARATED, NoSuchSplit, Split, Value, empty, strata
+from dataset.splits.split_kinds import PARTS, SEPARATED, NoSuchSplit, Split, Value, empty, strata
 from task_graphs.formats.annotations import AnnotatedRecording
 
 Ratio = tuple[Fraction, Fraction, Fraction]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dataset.splits.kinds import SEPARATED, NoSuchSplit, Split, empty, script_number, strata
+from dataset.splits.split_kinds import SEPARATED, NoSuchSplit, Split, empty, script_number, strata
 from task_graphs.formats.annotations import AnnotatedRecording
 
 PLACES: Mapping[str, Mapping[str, frozenset[int]]] = {

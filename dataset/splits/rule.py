@@ -8,7 +8,7 @@ from typing import Any
 
 from dataset.splits import by_ratio, published_split, split_steps, supplement
 from dataset.splits.by_ratio import Ratio
-from dataset.splits.kinds import (
+from dataset.splits.split_kinds import (
     PARTS,
     NoSuchSplit,
     Split,

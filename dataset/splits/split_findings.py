@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import Any
 
 from dataset.source.data_set_folder import DataSet
-from dataset.splits.kinds import PARTS, SEPARATED
 from dataset.splits.rule import Divided
+from dataset.splits.split_kinds import PARTS, SEPARATED
 from task_graphs.formats.annotations import AnnotatedRecording
 
 STEP_DISPLAY = "steps"

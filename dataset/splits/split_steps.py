@@ -6,7 +6,7 @@ import random
 from fractions import Fraction
 
 from dataset.splits.by_ratio import Ratio
-from dataset.splits.kinds import PARTS, StepSplit
+from dataset.splits.split_kinds import PARTS, StepSplit
 from task_graphs.formats.annotations import AnnotatedRecording
 
 PUBLISHED = {"train": Fraction(75, 100), "test": Fraction(91, 100), "val": Fraction(1)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 
-from dataset.splits.kinds import NoSuchSplit, Split, empty
+from dataset.splits.split_kinds import NoSuchSplit, Split, empty
 from task_graphs.formats.annotations import AnnotatedRecording
 
 MOST_SHARED = 5

@@ -28,7 +28,7 @@ def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
     Example:
       kitchensync card data/take-1 --acknowledge Ada
     """
-    from kitchensync.cards.card import make_card
+    from kitchensync.cards.session_card import make_card
     from storage.kept_cards import acknowledge as keep
 
     made = make_card(path, again=again)

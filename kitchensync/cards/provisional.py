@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from sensors.gopro.files.names import proxy_name
+from sensors.gopro.files.card_names import proxy_name
 from storage.errors import StorageError
 from storage.names import MANIFEST, MEDIA
 from sync.errors import SyncError

@@ -84,8 +84,8 @@ def plan(
     from recipe_app.study.calendar_file import calendar, weeks_page
     from recipe_app.study.make_plan import make_plan
     from recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
-    from recipe_app.study.progress import LATE, not_recorded
     from recipe_app.study.study_file import read_study
+    from recipe_app.study.study_progress import LATE, not_recorded
 
     for place in (ics, weeks):
         if place is not None:
@@ -153,7 +153,7 @@ def show_coverage(
     Example:
       kitchensync study coverage study.toml --data recordings --by recipe,strategy,part
     """
-    from recipe_app.study import progress
+    from recipe_app.study import study_progress as progress
     from recipe_app.study.already_cooked import cooked_below
     from recipe_app.study.plan_file import read_plan
     from recipe_app.study.study_file import read_study

@@ -6,7 +6,7 @@ import datetime
 from typing import Any, Literal
 
 from dataset.errors import NotNow
-from dataset.operations.events import folder_of
+from dataset.operations.event_lines import folder_of
 from recipe_app.cooking.cards import unread_card
 from recipe_app.cooking.checklist import CHECKLIST_VERSION, CONSENT_VERSION, is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators

@@ -16,8 +16,8 @@ from recipe_app.study.already_cooked import CookedRecording, cooked_below
 from recipe_app.study.as_cooked import as_cooked
 from recipe_app.study.make_plan import make_plan
 from recipe_app.study.plan_file import PlanEntry
-from recipe_app.study.progress import to_come
 from recipe_app.study.study_file import parse_study
+from recipe_app.study.study_progress import to_come
 from recipe_app.study.wanted import Cook, CookedSession, Study
 from task_graphs.model import Graph
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from recipe_app.errors import BadSetup
 from sensors.errors import SensorError
-from sensors.gopro.files.card import copy_verified
 from sensors.gopro.files.media import MOST_PIXELS, OF_ONE_FILE
+from sensors.gopro.files.memory_card import copy_verified
 from sensors.host_clock import utc_anchor
 from sensors.process_apart import Bounds, ToldApart, Unread, ask_once
 from storage.errors import RecordingExists

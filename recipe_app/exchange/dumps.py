@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from sqlalchemy import insert, select
 
 from dataset.errors import BadOperation
-from dataset.operations.kinds import ClientClock, Operation
+from dataset.operations.operation_kinds import ClientClock, Operation
 from dataset.operations.reduce import reduce_log, removed_sounds
 from recipe_app.exchange.app_withdrawals import note_dump
 from recipe_app.exchange.intake import Intake, Sender

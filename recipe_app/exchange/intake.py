@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataset.errors import BadOperation
-from dataset.operations.events import consent_of, event_lines, folder_of
-from dataset.operations.kinds import ClientClock, Misfit, Operation, checked_body
+from dataset.operations.event_lines import consent_of, event_lines, folder_of
+from dataset.operations.operation_kinds import ClientClock, Misfit, Operation, checked_body
 from recipe_app.exchange.folders import Event, Folders
 from recipe_app.exchange.touch_clock import (
     Exchange,

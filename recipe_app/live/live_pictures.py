@@ -24,7 +24,7 @@ from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.headset_stream import DEPTH, FRAMES
 from storage.consent import Purpose, require_consent
 from storage.errors import StorageError
-from storage.reading.pictures import DepthFrame
+from storage.reading.headset_pictures import DepthFrame
 from storage.recording import StoredStream, open_recording
 
 LOOK_S, UNASKED_S = 1.0, 15.0

@@ -17,7 +17,7 @@ from pydantic import Field
 from dataset.errors import NotNow
 from dataset.grounding.object_questions import reasoning
 from dataset.measures.span_agreement import Span, agreement, common, merged
-from dataset.operations.kinds import OnScreen, OpId, Strict
+from dataset.operations.operation_kinds import OnScreen, OpId, Strict
 from recipe_app.review.marks import Mark, StepEdit
 from recipe_app.review.rounds import Review
 from recipe_app.review.rulings import finished

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dataset.errors import BadOperation, NotNow
-from dataset.operations.kinds import Strict
+from dataset.operations.operation_kinds import Strict
 from recipe_app.review.rounds import Review
 
 Answers = dict[str, dict[str, str]]

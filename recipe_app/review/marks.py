@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dataset.errors import NotNow
-from dataset.operations.kinds import Node, Strict
+from dataset.operations.operation_kinds import Node, Strict
 from recipe_app.review.rounds import Review
 
 STEPS = Review("steps", "edit_step", "submit_steps")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dataset.operations.kinds import Line, Strict
+from dataset.operations.operation_kinds import Line, Strict
 from dataset.tables.coherence_examples import Example
 from recipe_app.review.judged_answers import AnswerForm, Answers, agreement_of_answers
 from recipe_app.review.rounds import Review

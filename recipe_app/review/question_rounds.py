@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dataset.errors import BadOperation, NotNow
-from dataset.operations.kinds import Line, Strict
+from dataset.operations.operation_kinds import Line, Strict
 from recipe_app.review.rounds import Review
 
 QUESTIONS = Review("questions", "judge_question", "submit_questions", asks="exactly")

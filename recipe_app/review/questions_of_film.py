@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dataset.errors import BadOperation
 from dataset.examples.prefix_clips import seconds_of
-from dataset.operations.kinds import Line, Strict
+from dataset.operations.operation_kinds import Line, Strict
 from dataset.promqa.generation import MOST_ANSWERS
 from dataset.promqa.questions import Example, Targets, examples
 from dataset.source.data_set import graph_of, numbered

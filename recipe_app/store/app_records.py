@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Table, delete, insert, select
 
-from dataset.operations.events import folder_of
+from dataset.operations.event_lines import folder_of
 from dataset.operations.reduce import State, reduce_log
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.database import Database

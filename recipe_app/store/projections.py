@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from dataset.operations.events import folder_of
+from dataset.operations.event_lines import folder_of
 from dataset.operations.reduce import State, reduce_log, removed_sounds
 from recipe_app.store import oplog, tables
 

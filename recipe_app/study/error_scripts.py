@@ -11,7 +11,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from dataset.operations.kinds import MOST_LETTERS
+from dataset.operations.operation_kinds import MOST_LETTERS
 from task_graphs.errors import NoSuchScript, TooManyOrders
 from task_graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
 from task_graphs.mistakes.induced import INDUCIBLE, in_turn

@@ -12,8 +12,8 @@ from typing import Any
 from recipe_app.study.already_cooked import CookedRecording
 from recipe_app.study.error_scripts import PLANNED, script_of
 from recipe_app.study.plan_file import CATEGORIES, PlanEntry, entries_of, rarest, unmet
-from recipe_app.study.progress import not_recorded
 from recipe_app.study.solve import LIMIT_S, NORMAL, plan_study
+from recipe_app.study.study_progress import not_recorded
 from recipe_app.study.wanted import OrdersLeft, Study
 from task_graphs.errors import TooManyStates
 from task_graphs.model import Graph

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dataset.operations.kinds import Line, Misfit, Operation, OpId, Strict
+from dataset.operations.operation_kinds import Line, Misfit, Operation, OpId, Strict
 from recipe_app.study.wanted import Display, Strategy
 from task_graphs.text.plain_lines import LineKind
 

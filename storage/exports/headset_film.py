@@ -20,7 +20,7 @@ from sensors.errors import SensorError
 from sensors.hololens import video
 from sensors.hololens.catalogue import headset_stream
 from storage.exports.film import FASTSTART, FilmWriter, Progress, black
-from storage.reading.pictures import Frame, begins_after_loss, is_key, unbroken_frames
+from storage.reading.headset_pictures import Frame, begins_after_loss, is_key, unbroken_frames
 from storage.recording import StoredStream
 
 _LIBAV_NAMES = {"h264": "h264", "h265": "hevc"}

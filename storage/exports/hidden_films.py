@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Floats, Mask
+from sensors.gopro.files.card_names import group_clips
 from sensors.gopro.files.clip import open_clip
-from sensors.gopro.files.names import group_clips
 from storage.placed_films import rough_film_times
 from storage.privacy import in_pauses
 

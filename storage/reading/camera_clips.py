@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sensors.gopro.files.names import card_name
+from sensors.gopro.files.card_names import card_name
 from storage.names import MEDIA
 
 CLOCK_STEP_S = 900.0

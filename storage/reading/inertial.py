@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.hololens.imu import SAMPLE, decode_samples
-from storage.reading.kinds import check_kind
+from sensors.hololens.inertial_samples import SAMPLE, decode_samples
+from storage.reading.stream_kinds import check_kind
 from storage.timeline.stamps import BatchStamps, StampRepair
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def sample_ticks(stream: StoredPackets, clock: InertialClock) -> npt.NDArray[np.
 
 
 def packets_of_samples(stream: StoredPackets) -> Iterator[tuple[int, npt.NDArray[np.void]]]:
-    """Yield (row, samples of dtype `sensors.hololens.imu.SAMPLE`) of the packets that hold any."""
+    """Yield (row, samples of dtype `sensors.hololens.inertial_samples.SAMPLE`) of the packets that hold any."""
     for row, payload in enumerate(stream.payloads()):
         samples = _samples(stream.name, payload)
         if samples is not None:

@@ -16,7 +16,7 @@ from sensors.errors import SensorError
 from storage.errors import FilesFreed, StorageError, pass_on_trouble
 
 if TYPE_CHECKING:
-    from storage.reading.cameras import PlaceInClip
+    from storage.reading.camera_streams import PlaceInClip
 
 TICKS_PER_S = 10_000_000
 INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"

@@ -13,7 +13,7 @@ from sensors.array_types import Floats32
 from sensors.errors import SensorError
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.streams import microphone, spatial_input
-from storage.reading.kinds import check_kind
+from storage.reading.stream_kinds import check_kind
 
 if TYPE_CHECKING:
     from storage.chunks.stored_packets import StoredPackets

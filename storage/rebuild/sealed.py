@@ -18,7 +18,7 @@ from storage.errors import CannotRebuild
 from storage.ledger import Note
 from storage.ledger_reader import notes_in
 from storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
-from storage.reading.calibration import calibration_files
+from storage.reading.device_constants import calibration_files
 
 SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
 

@@ -12,7 +12,7 @@ from storage.reading.camera_clips import clip_openings, moment, read_media
 from storage.verify import thresholds as limits
 from storage.verify.coverage import Span, without
 from storage.verify.findings import FAIL, WARN, Findings
-from storage.verify.session import SessionTimes
+from storage.verify.session_span import SessionTimes
 from storage.verify.steps import StepTime
 from storage.verify.suitable_uses import clock
 

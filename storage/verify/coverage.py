@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sensors.array_types import Floats
 from sensors.hololens.catalogue import STREAMS
-from storage.verify.session import SessionTimes
+from storage.verify.session_span import SessionTimes
 from storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
 
 Span = tuple[float, float]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.gopro.files.names import group_clips
+from sensors.gopro.files.card_names import group_clips
 from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
 from storage.errors import StorageError
 from storage.recording import Recording, StoredStream, open_recording
@@ -101,7 +101,7 @@ def _parts(count: int, most: int | None) -> list[tuple[int, int]]:
 
 def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any]:
     from sensors.gopro.files.clip import open_clip
-    from storage.reading.cameras import CameraStream
+    from storage.reading.camera_streams import CameraStream
 
     clips = [open_clip(*group.paths) for group in group_clips(opened.gopro_files[device])]
     sound = chain.from_iterable(CameraStream(f"{device}/audio", clip).sound() for clip in clips)

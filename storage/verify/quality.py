@@ -20,7 +20,7 @@ from storage.verify.coverage import Cover, PlacedPackets, Span, cover, is_adapti
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import Gap
 from storage.verify.sealed_files import Contents
-from storage.verify.session import SessionTimes
+from storage.verify.session_span import SessionTimes
 from storage.verify.suitable_uses import clock
 
 WANTED = ("privacy", "redacted")

@@ -10,7 +10,7 @@ from typing import Any
 from storage.errors import BadEventLog
 from storage.events import Event, read_lines
 from storage.verify.coverage import Span
-from storage.verify.session import SessionTimes
+from storage.verify.session_span import SessionTimes
 
 
 @dataclass(frozen=True)

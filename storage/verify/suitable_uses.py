@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from storage.verify.coverage import Span
-from storage.verify.session import SessionTimes
+from storage.verify.session_span import SessionTimes
 from storage.verify.steps import StepTime, in_words, touched
 
 MOST_HOLES = 4

@@ -19,8 +19,8 @@ from storage.ledger_reader import notes_in
 from storage.life import life_by
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
-from storage.reading.calibration import CALIBRATION
 from storage.reading.decoded import sensor_stream
+from storage.reading.device_constants import CALIBRATION
 from storage.reading.swaps import swaps_of
 from storage.redact.redactions import BEGUN, PICTURES, REDACTED, redactions
 from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
@@ -31,7 +31,7 @@ from storage.verify.deep import decode
 from storage.verify.findings import FAIL, WARN, Findings, worst
 from storage.verify.quality import judge
 from storage.verify.sealed_files import SealedFiles
-from storage.verify.session import SessionTimes, session_of
+from storage.verify.session_span import SessionTimes, session_of
 from storage.verify.steps import read_steps
 from storage.verify.stream_balance import balance
 from storage.verify.suitable_uses import good_for

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sensors.gopro.files.card import copy_verified
-from sensors.gopro.files.names import card_name
+from sensors.gopro.files.card_names import card_name
+from sensors.gopro.files.memory_card import copy_verified
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums
 from storage.names import MEDIA

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from sensors.gopro.files.card import CardClip
+from sensors.gopro.files.memory_card import CardClip
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in

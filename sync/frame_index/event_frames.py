@@ -22,9 +22,9 @@ from storage.manifest import write_json
 from storage.timeline.alignment import Alignment
 from storage.timeline.session_time import SessionTime
 from sync.align.nearest import strictly_increasing, tolerance_ticks
-from sync.recording.cameras import CameraClip, CameraFile
+from sync.recording.clips_to_align import CameraClip, CameraFile
 from sync.recording.noted import read_noted
-from sync.recording.session import Headset, Session
+from sync.recording.sync_session import Headset, Session
 
 NAME, SCHEMA = Path("sync") / "events.json", "event-frames/1"
 TOLD = ("step", "position", "error_id", "category_name", "undoes")

@@ -33,7 +33,7 @@ from sync.frame_index.masters import RUNS
 from sync.recording.headset import frame_poses, head_poses
 
 if TYPE_CHECKING:
-    from sync.recording.session import Headset, Session
+    from sync.recording.sync_session import Headset, Session
 
 
 INDEX, POSES = "index.parquet", "poses.parquet"

@@ -25,8 +25,8 @@ from sync.align.prior import prior_of
 from sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
 from sync.align.verdict import Verdict
 from sync.errors import BadArrays, TooShort
-from sync.recording.cameras import CameraClip
-from sync.recording.session import Headset, Session
+from sync.recording.clips_to_align import CameraClip
+from sync.recording.sync_session import Headset, Session
 
 Floats = npt.NDArray[np.floating]
 LONGEST_HOLE_PACKETS = 50_000

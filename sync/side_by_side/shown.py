@@ -11,10 +11,10 @@ import numpy as np
 from sensors.array_types import Mask, UInt8
 from sensors.errors import SensorError
 from sensors.gopro.files.media import open_media
-from sensors.gopro.files.pictures import PictureReader
+from sensors.gopro.files.picture_reader import PictureReader
 from sensors.hololens.catalogue import headset_stream
 from storage.exports.hidden_films import hidden_in_film
-from storage.reading.pictures import DepthFrame, Frame
+from storage.reading.headset_pictures import DepthFrame, Frame
 from storage.recording import Recording, StoredStream
 
 WIDTH_PX = 640

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from calibration.estimate.board import Board, Detector
 from calibration.estimate.joint_cameras import BoardPair, from_board
-from calibration.geometry.cameras import Pinhole
+from calibration.geometry.camera_models import Pinhole
 from calibration.jobs.joint_lenses import _lens
 from calibration.jobs.lens import calibrate_lens
 from calibration.results import load

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.errors import BadModel
-from calibration.geometry.cameras import Fisheye, Pinhole, inside, lens_of
+from calibration.geometry.camera_models import Fisheye, Pinhole, inside, lens_of
 from calibration.geometry.look_up_table import LookUpTable
 from virtual_kitchen.world.optics import Optics
 

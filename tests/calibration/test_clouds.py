@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from calibration.geometry.cameras import Pinhole, inside
+from calibration.geometry.camera_models import Pinhole, inside
 from calibration.geometry.clouds import DepthCamera, moved
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.registration import colours, registered

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration.errors import Refused
-from calibration.estimate.imu import allan, down, rest
+from calibration.estimate.imu_at_rest import allan, down, rest
 
 HZ = 200.0
 

@@ -14,7 +14,7 @@ from calibration.estimate.intrinsics import Intrinsics
 from calibration.estimate.joint_cameras import BoardPair, from_board
 from calibration.estimate.lens_quality import DETECTOR_PX, farther_out
 from calibration.estimate.motion import check_mount, rotation_from_motion
-from calibration.geometry.cameras import Fisheye, Pinhole
+from calibration.geometry.camera_models import Fisheye, Pinhole
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.optics import Optics

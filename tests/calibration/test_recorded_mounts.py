@@ -25,7 +25,7 @@ from calibration.commands.calibrate import calibrate
 from calibration.jobs.mount_check import refresh
 from calibration.results import save
 from sensors.gopro.files.media import open_media
-from sensors.hololens import imu
+from sensors.hololens import inertial_samples as imu
 from storage.manifest import edit_manifest
 from virtual_kitchen.gopro.files.sensors import CameraMount
 from virtual_kitchen.world import rotations

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from calibration.geometry.cameras import Fisheye, Pinhole
+from calibration.geometry.camera_models import Fisheye, Pinhole
 from calibration.geometry.clouds import DepthCamera, moved
 from calibration.geometry.registration import colours, registered
 from virtual_kitchen.headset.cameras import AHAT, LONGTHROW

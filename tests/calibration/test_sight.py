@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from calibration.geometry.cameras import Pinhole
+from calibration.geometry.camera_models import Pinhole
 from calibration.geometry.registration import Surface
 from calibration.geometry.visibility import JointVisibility, meets, seen_by
 from virtual_kitchen.headset.cameras import LONGTHROW

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from capture.doctor.checks import BAD, LOOK
-from capture.doctor.headset import examine_headset
+from capture.doctor.headset_checks import examine_headset
 from sensors.hololens.profile import Profile
 
 

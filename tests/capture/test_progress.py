@@ -9,8 +9,8 @@ import pytest
 
 from capture.process.health import HealthSender
 from capture.process.outcome import NO_SPACE
-from capture.session import progress
-from capture.session.progress import RecordingProgress
+from capture.session import stream_lines as progress
+from capture.session.stream_lines import RecordingProgress
 from capture.session.supervisor import Supervisor
 from storage.names import LOGS
 

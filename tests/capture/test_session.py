@@ -10,7 +10,7 @@ from capture.errors import FolderNotWritable
 from capture.plan import Plan
 from capture.record_options import RecordingRequest
 from capture.session.first_manifest import first_manifest
-from capture.session.session import record
+from capture.session.recording_session import record
 from storage.consent import Purpose, why_not
 
 

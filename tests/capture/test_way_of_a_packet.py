@@ -18,7 +18,7 @@ from capture.produce.stream_end import Streams
 from capture.produce.stream_recorder import StreamRecorder, StreamSource
 from capture.queue.stream_queue import QueuePipe, QueueWriter
 from sensors.errors import StreamClosed
-from sensors.hololens import imu
+from sensors.hololens import inertial_samples as imu
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.client import StreamClient
 from sensors.hololens.profile import Profile

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 from rigs import Rig
 
-from dataset.operations import kinds
+from dataset.operations import operation_kinds as kinds
 from recipe_app.cooking import checklist
 from recipe_app.cooking.checklist import CONSENT_VERSION
 from recipe_app.cooking.steering import steer

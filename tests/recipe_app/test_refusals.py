@@ -46,7 +46,7 @@ IN_ENGLISH = {
     "recipe_app/commands/keep.py",
     "recipe_app/commands/graph/score_and_evidence.py",
     "task_graphs/mistakes/hints.py",
-    "dataset/operations/kinds.py",
+    "dataset/operations/operation_kinds.py",
 }
 """Where only a command or a program is refused."""
 OURS = {

@@ -25,7 +25,7 @@ from recipe_app.web.app import ROUTES
 from recipe_app.web.door import networks, request_bodies, strings_apart
 from recipe_app.web.door.request_bodies import MAX_BODY, MAX_FORM, timely
 from recipe_app.web.door.strings_apart import NotStrings, strings_in
-from storage.disk import room
+from storage.disk import free_space as room
 
 WRITES = [route for route in ROUTES if route.method not in ("GET", "HEAD")]
 LARGE = 59 << 20

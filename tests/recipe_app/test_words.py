@@ -17,7 +17,7 @@ from recipe_app.review.drawn_graphs import MEASURES
 from recipe_app.review.judged_answers import ERRORS
 from recipe_app.review.opinions import OPINIONS
 from recipe_app.review.question_rounds import CRITERIA
-from recipe_app.study.progress import DIMENSIONS, STAGES
+from recipe_app.study.study_progress import DIMENSIONS, STAGES
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
 from storage.consent import Scope
 from task_graphs.text.plain_lines import LINE_KINDS

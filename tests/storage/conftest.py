@@ -13,7 +13,7 @@ import pytest
 
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
-from storage.reading.calibration import ConstantTable, calibration_files, write_calibration
+from storage.reading.device_constants import ConstantTable, calibration_files, write_calibration
 from storage.verify import verify
 
 STREAM = "hololens/pv"

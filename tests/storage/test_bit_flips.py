@@ -25,7 +25,7 @@ from storage.events import EventLog
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums
 from storage.move.archive import archive_stream
-from storage.reading.calibration import ConstantTable, calibration_files, write_calibration
+from storage.reading.device_constants import ConstantTable, calibration_files, write_calibration
 from storage.verify import verify
 
 pytestmark = pytest.mark.slow

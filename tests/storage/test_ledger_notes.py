@@ -86,7 +86,7 @@ MEANS_ELSE = {
         "capture/produce/stream_recorder.py",
         "capture/produce/stream_end.py",
     },  # a state shown to people
-    "held": {"capture/process/heartbeat.py", "capture/drain/drainer.py", "capture/session/progress.py"},
+    "held": {"capture/process/heartbeat.py", "capture/drain/drainer.py", "capture/session/stream_lines.py"},
     "suspend": {
         "capture/rehearsal/scenarios.py",
         "capture/rehearsal/breaking.py",

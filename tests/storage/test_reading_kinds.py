@@ -8,7 +8,7 @@ import pytest
 from sensors.hololens.catalogue import STREAMS
 from storage.chunks.chunk import Packet, seal
 from storage.errors import NotOfThisKind
-from storage.reading.cameras import CameraStream
+from storage.reading.camera_streams import CameraStream
 from storage.recording import StoredStream
 
 FITS = {

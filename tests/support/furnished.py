@@ -20,7 +20,7 @@ from sensors.hololens import calibration as constants_parser
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.streams import depth_longthrow, pv
 from storage.manifest import write_json
-from storage.reading.calibration import ConstantTable, write_calibration
+from storage.reading.device_constants import ConstantTable, write_calibration
 from virtual_kitchen.gopro.files.encoders import VideoEncoder
 from virtual_kitchen.headset.cameras import LONGTHROW, constants
 from virtual_kitchen.headset.client_configuration import VideoFormat

@@ -9,11 +9,11 @@ import numpy as np
 from camera_films import FilmPlan, synthesize
 
 from sensors import host_clock
-from sensors.hololens import imu
+from sensors.hololens import inertial_samples as imu
 from sensors.hololens.streams import spatial_input
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
-from storage.reading.calibration import ConstantTable, write_calibration
+from storage.reading.device_constants import ConstantTable, write_calibration
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.clocks import media_map

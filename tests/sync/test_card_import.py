@@ -14,8 +14,8 @@ from films import film
 
 from kitchensync.cli import main
 from sensors.errors import DownloadFailed
-from sensors.gopro.files.card import copy_verified, scan_card
-from sensors.hololens import imu
+from sensors.gopro.files.memory_card import copy_verified, scan_card
+from sensors.hololens import inertial_samples as imu
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from storage.verify import verify

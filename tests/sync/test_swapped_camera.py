@@ -21,7 +21,7 @@ from storage.timeline.clock_map import ClockMap
 from storage.verify.camera_cover import camera_cover
 from storage.verify.deep import CAMERA_PICTURES, decode
 from storage.verify.findings import Findings
-from storage.verify.session import SessionTimes
+from storage.verify.session_span import SessionTimes
 from sync.report.cameras import read_cameras
 from sync.synchronize import synchronize
 from virtual_kitchen.kitchen import Kitchen

@@ -141,7 +141,7 @@ def _shares(text: str) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def _values(path: Path) -> dict[str, list[str]]:
-    from dataset.splits.kinds import PARTS
+    from dataset.splits.split_kinds import PARTS
     from task_graphs.formats.graph_files import read_text
     from task_graphs.formats.strict_json import Reader, load
 

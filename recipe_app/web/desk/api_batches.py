@@ -12,8 +12,8 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from dataset.errors import NotNow
-from dataset.operations.events import consent_of
-from dataset.operations.kinds import Strict
+from dataset.operations.event_lines import consent_of
+from dataset.operations.operation_kinds import Strict
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.exchange.app_withdrawals import note_download
 from recipe_app.exchange.desk_batches import REFUSED, Row

@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from dataset.errors import NotNow
-from dataset.operations.kinds import Strict
+from dataset.operations.operation_kinds import Strict
 from recipe_app.cooking.cards import card_of, read_card
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.people.roles import Access

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from dataset.errors import BadOperation
-from dataset.operations.kinds import KINDS, checked
+from dataset.operations.operation_kinds import KINDS, checked
 from recipe_app.cooking import steering
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dataset.operations.kinds import Strict
+from dataset.operations.operation_kinds import Strict
 from recipe_app.cooking import training
 from recipe_app.exchange import stated_facts
 from recipe_app.people.roles import Access

@@ -15,7 +15,7 @@ from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
 from dataset.errors import NotNow
-from dataset.operations.events import consent_of, folder_of
+from dataset.operations.event_lines import consent_of, folder_of
 from dataset.operations.planned_steps import plan_of
 from dataset.operations.step_runs import began, spans, timeline
 from recipe_app.cooking import checklist, voices

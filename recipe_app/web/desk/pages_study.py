@@ -11,7 +11,7 @@ from dataset.errors import NotNow
 from recipe_app.cooking import next_sessions, study_at_desk, training
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
-from recipe_app.study import progress
+from recipe_app.study import study_progress as progress
 from recipe_app.study.calendar_file import calendar, weeks_page
 from recipe_app.study.study_file import BadStudy
 from recipe_app.web.bodies import EditedStudy, StudyPlanFile

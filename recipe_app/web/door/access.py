@@ -27,7 +27,7 @@ from recipe_app.web.door.request_bodies import (
     stated_bytes,
     timely,
 )
-from storage.disk.room import require_room
+from storage.disk.free_space import require_room
 
 DEVICE_COOKIE = "ks_device"
 LOGIN_COOKIE = "ks_login"

@@ -19,7 +19,7 @@ from dataset.errors import BadOperation, NotNow
 from recipe_app.web.door.networks import Lanes
 from recipe_app.web.door.strings_apart import NotStrings, strings_in
 from sensors.host_clock import host_ns
-from storage.disk.room import require_room
+from storage.disk.free_space import require_room
 from task_graphs.errors import RecipeError
 
 MAX_FORM = 1 << 12

@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from dataset.errors import BadOperation, NotNow
-from dataset.operations.kinds import Strict
+from dataset.operations.operation_kinds import Strict
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.recorded_evidence import evidence_of, told
 from recipe_app.people.accounts import Visitor

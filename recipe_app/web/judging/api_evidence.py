@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dataset.errors import BadOperation, NotNow
 from dataset.grounding.object_questions import drawn, questions
-from dataset.operations.kinds import Strict
+from dataset.operations.operation_kinds import Strict
 from dataset.source.data_set import numbered
 from dataset.source.numbering import Numbering
 from dataset.source.own_recording import OwnRecording

@@ -13,7 +13,7 @@ from fastapi import Query
 from fastapi.responses import FileResponse, Response
 
 from dataset.errors import BadOperation, NotNow
-from dataset.operations.kinds import Strict
+from dataset.operations.operation_kinds import Strict
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed
 from recipe_app.films.film_jobs import HEIGHTS

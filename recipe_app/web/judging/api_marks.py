@@ -12,7 +12,7 @@ from pydantic import Field
 from dataset.annotation.accept import accept
 from dataset.errors import BadOperation, NotNow
 from dataset.narration.narrations import drawn
-from dataset.operations.kinds import OpId, Strict
+from dataset.operations.operation_kinds import OpId, Strict
 from dataset.source.own_recording import OwnRecording
 from recipe_app.people.roles import Access
 from recipe_app.review.mark_versions import keep_marks

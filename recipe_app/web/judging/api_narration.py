@@ -27,7 +27,7 @@ from dataset.narration.sounds import (
     sound_file,
 )
 from dataset.narration.spoken import parse
-from dataset.operations.kinds import OpId, Strict
+from dataset.operations.operation_kinds import OpId, Strict
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.narration.hear import hear
 from recipe_app.narration.speech_server import speech_server

@@ -8,7 +8,7 @@ from fastapi import Depends
 from pydantic import Field
 
 from dataset.errors import BadOperation
-from dataset.operations.kinds import Strict
+from dataset.operations.operation_kinds import Strict
 from dataset.source.data_set import numbered
 from dataset.source.numbering import Numbering
 from dataset.source.own_recording import OwnRecording

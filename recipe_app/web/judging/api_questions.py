@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dataset.errors import NotNow
-from dataset.operations.kinds import OpId, Strict
+from dataset.operations.operation_kinds import OpId, Strict
 from dataset.source.own_recording import OwnRecording
 from recipe_app.review.question_rounds import (
     ASKED,

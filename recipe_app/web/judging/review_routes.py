@@ -16,7 +16,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from dataset.errors import BadOperation
-from dataset.operations.kinds import OpId, Strict
+from dataset.operations.operation_kinds import OpId, Strict
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import HOLDERS, Access

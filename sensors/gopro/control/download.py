@@ -21,7 +21,7 @@ from sensors.gopro.control.entry import CameraAddress, entry_of
 from sensors.gopro.control.http_reader import TROUBLE, TimeLimit, reason
 from sensors.gopro.control.sink import Observer, Sink
 from sensors.gopro.files.boxes import has_moov
-from sensors.gopro.files.names import check_safe, proxy_name, thumbnail_name
+from sensors.gopro.files.card_names import check_safe, proxy_name, thumbnail_name
 from sensors.host_clock import host_ns
 
 Progress = Callable[[int, int], None]

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sensors.errors import CannotJoin, UnreadableMedia
+from sensors.gopro.files.card_names import siblings
 from sensors.gopro.files.media import GoProMedia, open_media
-from sensors.gopro.files.names import siblings
-from sensors.gopro.files.pictures import Picture, PictureReader, index_at
+from sensors.gopro.files.picture_reader import Picture, PictureReader, index_at
 from sensors.gopro.files.telemetry import Payload, Telemetry, shutter_stamp_us
 
 STAMP_AGREES_S = 0.5

@@ -18,7 +18,7 @@ import numpy as np
 
 from sensors.errors import BadGpmf, UnreadableMedia
 from sensors.gopro.files import boxes, gpmf
-from sensors.gopro.files.pictures import PictureReader
+from sensors.gopro.files.picture_reader import PictureReader
 from sensors.gopro.files.telemetry import Payload, Telemetry
 
 if TYPE_CHECKING:

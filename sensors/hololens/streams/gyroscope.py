@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sensors.hololens.headset_stream import EXTRINSICS
-from sensors.hololens.imu import inertial_stream
+from sensors.hololens.inertial_samples import inertial_stream
 
 STREAM = inertial_stream(
     "gyroscope",

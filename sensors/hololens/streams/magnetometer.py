@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sensors.hololens.imu import inertial_stream
+from sensors.hololens.inertial_samples import inertial_stream
 
 STREAM = inertial_stream(
     "magnetometer",

@@ -13,8 +13,8 @@ import made_data_sets
 import pytest
 from click.testing import CliRunner
 
-from dataset.splits.kinds import PARTS, NoSuchSplit
 from dataset.splits.rule import Divided, Rule, divide
+from dataset.splits.split_kinds import PARTS, NoSuchSplit
 from kitchensync.cli import main
 from task_graphs.formats.annotations import AnnotatedRecording
 

@@ -17,11 +17,11 @@ from films import film
 
 from kitchensync.cli import main
 from sensors.errors import CannotJoin, UnreadableMedia
+from sensors.gopro.files.card_names import card_name, group_clips, proxy_name
 from sensors.gopro.files.clip import open_clip
 from sensors.gopro.files.inspect import inspect
 from sensors.gopro.files.join import join
 from sensors.gopro.files.media import open_media
-from sensors.gopro.files.names import card_name, group_clips, proxy_name
 from virtual_kitchen.gopro.files.sensors import Instruments
 
 FRAMES = 200

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sensors.errors import SensorError
-from sensors.hololens import imu
+from sensors.hololens import inertial_samples as imu
 from sensors.hololens.catalogue import STREAMS
 from sensors.hololens.profile import Profile
 from sensors.hololens.streams import depth_ahat, depth_longthrow, extended_depth, microphone, pv, vlc

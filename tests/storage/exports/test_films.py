@@ -17,7 +17,7 @@ from sensors.gopro.files.clip import open_clip
 from sensors.hololens.streams import depth_ahat, pv
 from storage.exports.film import FilmWriter, made_of_film, write_small_film
 from storage.exports.headset_film import write_headset_film
-from storage.reading.pictures import unbroken_depth
+from storage.reading.headset_pictures import unbroken_depth
 from storage.recording import StoredStream
 from virtual_kitchen.world.frame_counter import draw_i420
 

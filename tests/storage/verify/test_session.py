@@ -7,7 +7,7 @@ import pytest
 
 from storage.chunks.chunk import INDEX
 from storage.ledger import EndNote
-from storage.verify.session import session_of
+from storage.verify.session_span import session_of
 
 S = 10**9
 

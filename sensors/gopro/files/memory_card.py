@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from sensors.errors import DownloadFailed, SensorError, UnsafeName
 from sensors.files_on_disk import file_sha256, sync_path
+from sensors.gopro.files.card_names import card_name, check_safe, group_clips
 from sensors.gopro.files.clip import Clip, open_clip
-from sensors.gopro.files.names import card_name, check_safe, group_clips
 
 COPY_BYTES = 4 << 20
 

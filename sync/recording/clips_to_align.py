@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
+from sensors.gopro.files.card_names import card_name
 from sensors.gopro.files.clip import Clip
 from sensors.gopro.files.media import GoProMedia, open_media
-from sensors.gopro.files.names import card_name
 from sensors.gopro.files.telemetry import ImuTrack
 from storage.errors import pass_on_trouble
 from storage.reading.camera_clips import clip_openings, read_media

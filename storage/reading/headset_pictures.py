@@ -15,7 +15,7 @@ from sensors.errors import BadPacket, SensorError
 from sensors.hololens import video
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.headset_stream import HeadsetStream, PictureUnit
-from storage.reading.kinds import check_kind
+from storage.reading.stream_kinds import check_kind
 
 if TYPE_CHECKING:
     from storage.chunks.stored_packets import StoredPackets

@@ -21,7 +21,7 @@ from storage.timeline.clock_map import ClockMap
 from storage.timeline.device_clock import HostClock, constant_clock
 from sync.align.headset_gyro import HeadsetGyro, head_pose_gyro
 from sync.errors import BadArrays
-from sync.recording.cameras import CameraClip, CameraFile, camera_clips
+from sync.recording.clips_to_align import CameraClip, CameraFile, camera_clips
 from sync.recording.headset import gyroscope, head_poses
 
 INERTIAL = sorted(name for name, stream in STREAMS.items() if stream.kind == SAMPLES)

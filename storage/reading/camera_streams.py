@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sensors.gopro.files.card_names import group_clips
 from sensors.gopro.files.clip import Clip, open_clip
 from sensors.gopro.files.media import open_media
-from sensors.gopro.files.names import group_clips
 from storage.errors import UnknownStream
-from storage.reading.kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
+from storage.reading.stream_kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
 
 if TYPE_CHECKING:
     from sensors.gopro.files.clip import ClipPictures

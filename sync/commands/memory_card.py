@@ -38,7 +38,7 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
     Example:
       kitchensync gopro import /media/card --match data
     """
-    from sensors.gopro.files.card import scan_card
+    from sensors.gopro.files.memory_card import scan_card
     from sync.cards.match import propose, recordings_below
 
     if (recording is None) == (root is None):
