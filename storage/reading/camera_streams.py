@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sensors.gopro.files.card_names import group_clips
+from sensors.errors import CannotJoin
+from sensors.gopro.files.card_names import ClipFiles, card_name, group_clips
 from sensors.gopro.files.clip import Clip, open_clip
 from sensors.gopro.files.media import open_media
 from storage.errors import UnknownStream
@@ -100,14 +101,24 @@ def place_in_clip(files: Iterable[Path], path: Path) -> PlaceInClip:
     for number, clip in enumerate(group_clips(files)):
         if path in clip.paths:
             before = clip.paths[: clip.paths.index(path)]
+            _require_all_up_to(clip, path)
             return PlaceInClip(number, sum(len(open_media(chapter).frame_pts) for chapter in before))
     return PlaceInClip(None, 0)
 
 
 def camera_stream(files: Mapping[str, list[Path]], name: str, clip: int) -> CameraStream:
-    """Return one stream of one clip; raises UnknownStream."""
+    """Return one stream of one clip. Raises UnknownStream, CannotJoin where a chapter in the middle is not here."""
     device, _, kind = name.rpartition("/")
     groups = group_clips(files.get(device, []))
     if kind not in CAMERA_STREAMS or not 0 <= clip < len(groups):
         raise UnknownStream(name, [f"{known}/{kind}" for known in files for kind in CAMERA_STREAMS])
+    _require_all_up_to(groups[clip], groups[clip].paths[-1])
     return CameraStream(name, open_clip(*groups[clip].paths))
+
+
+def _require_all_up_to(clip: ClipFiles, path: Path) -> None:
+    """Raise CannotJoin where a chapter between the first and this one is not here: times behind it would be false."""
+    first, last = (name.chapter for one in (clip.paths[0], path) if (name := card_name(one.name)) is not None)
+    if lost := [chapter for chapter in clip.missing if first < chapter < last]:
+        why = f"chapter {lost[0]} of recording {clip.number} is not here; read the files one by one"
+        raise CannotJoin(clip.paths[0].name, why)

@@ -52,6 +52,11 @@ class Instant:
     poses: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     worlds: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def takes(self) -> dict[str, int]:
+        """The clips, by their former name."""
+        return self.clips
+
 
 class Instants:
     """The index of one recording: `instants[k]` is the k-th frame of the master. Raises NotIndexed."""
@@ -65,7 +70,7 @@ class Instants:
     ) -> None:
         """Nothing is read before it is asked for; `streams` are the full names of the recording's streams.
 
-        `place_in_take` finds a camera's file among those of its camera, or raises FilesFreed, SensorError.
+        `place_in_clip` finds a camera's file among those of its camera, or raises FilesFreed, SensorError.
         """
         self._path, self._id, self._streams = path, recording_id, streams
         self._place_in_clip = place_in_clip

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from sensors.errors import CannotJoin
 from sensors.gopro.files.media import open_media
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap
@@ -125,6 +126,20 @@ def test_a_lost_chapter_leaves_a_hole_and_no_shift(made, take):
     for pair, first_frame in zip(answer["pairs"], (STARTS[0], STARTS[2]), strict=True):
         assert worst_ms(pair, made[1], first_frame) < 0.3
     assert answer["pairs"][1]["take"]["start_s"] == pytest.approx(STARTS[2] * PERIOD_S, abs=1e-5)
+
+
+def test_behind_a_lost_chapter_no_picture_has_a_number_or_a_time_of_the_clip(take):
+    (take / "gopro" / "GH020001.MP4").unlink()
+    synchronize(take)
+    numbers = pq.read_table(take / "sync" / "index.parquet").to_pydict()["gopro_file"]
+    with open_recording(take) as recording:
+        assert "gopro" in recording.at(numbers.index(0) + 5).rows
+        behind = recording.at(numbers.index(1) + 5)
+        assert behind.files["gopro"] == "gopro/GH030001.MP4"
+        assert "gopro" not in behind.rows
+        assert 0 <= behind.file_rows["gopro"] < 10
+        with pytest.raises(CannotJoin, match="chapter 2 of recording 0001 is not here"):
+            recording.camera("gopro/video")
 
 
 def test_without_its_first_chapter_a_take_is_placed_by_what_it_counted(made, take):
