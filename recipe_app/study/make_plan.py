@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any
 
 from recipe_app.study.already_cooked import CookedRecording
-from recipe_app.study.error_scripts import PLANNED, script_of
+from recipe_app.study.error_scripts import DISORDERED, PLANNED, script_of
 from recipe_app.study.plan_file import CATEGORIES, PlanEntry, entries_of, rarest, unmet
 from recipe_app.study.solve import LIMIT_S, NORMAL, plan_study
 from recipe_app.study.study_progress import not_recorded
@@ -43,6 +43,7 @@ def make_plan(
         session_minutes=minutes or study.session_minutes,
         settled=(*(one.session for one in cooked), *(one.settled for one in kept)),
         orders=_orders(graphs, used),
+        without_wrong_order=_without_wrong_order(study, graphs),
     )
     made = plan_study(study, limit_s=limit_s)
     known = _kinds(cooked, kept)
@@ -120,6 +121,11 @@ def _orders(graphs: Mapping[str, Graph], used: Mapping[str, Sequence[Order]]) ->
         valid = {order for order in used.get(name, ()) if is_valid_order(graph, order)}
         found[name] = OrdersLeft(total, total - len(valid))
     return found
+
+
+def _without_wrong_order(study: Study, graphs: Mapping[str, Graph]) -> frozenset[str]:
+    wanted = {goal.recipe for goal in study.goals if goal.strategy == DISORDERED}
+    return frozenset(name for name in wanted if not script_of(graphs[name], DISORDERED, seed=0))
 
 
 def _changed_clocks(study: Study) -> list[str]:

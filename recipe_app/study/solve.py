@@ -159,7 +159,10 @@ def _add_columns(
             served = [
                 goal
                 for goal, count in left.items()
-                if count and study.may(goal, cook) and study.suits(goal, kitchens[0])
+                if count
+                and study.is_possible(goal)
+                and study.may(goal, cook)
+                and study.suits(goal, kitchens[0])
             ]
             for goal in served:
                 most = min(left[goal], study.rules.per_person_and_recipe)

@@ -124,6 +124,12 @@ class Study:
     """No session is planned to begin earlier: what lies behind is not planned any more."""
     as_long_as_past: bool = False
     """Whether past recordings say how long a session is; `session_minutes` holds until there are enough."""
+    without_wrong_order: frozenset[str] = frozenset()
+    """Recipes of which no disordered session can be: no order of them is wrong and keeps people safe."""
+
+    def is_possible(self, goal: StudyGoal) -> bool:
+        """Return whether there is an error script where a goal needs one."""
+        return goal.strategy != "disordered" or goal.recipe not in self.without_wrong_order
 
     def may(self, goal: StudyGoal, cook: Cook) -> bool:
         """Return whether a person may serve a goal."""

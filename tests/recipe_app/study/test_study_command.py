@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -469,3 +470,21 @@ def start_of(one: dict[str, Any]) -> datetime:
 
 def length(one: dict[str, Any]) -> timedelta:
     return timedelta(minutes=one["minutes"])
+
+
+def test_a_recipe_without_a_wrong_order_gets_no_disordered_session_and_the_reason(lab: Path) -> None:
+    recipes = lab / "recipes"
+    recipes.mkdir()
+    shutil.copy(RECIPES / "tea_and_toast.json", recipes)
+    one_step = {"steps": {"0": "START", "1": "Cook-Cook the meat until it is done", "2": "END"}}
+    (recipes / "meat.json").write_text(json.dumps(one_step | {"edges": [[0, 1], [1, 2]]}))
+    study = STUDY.format(days=5, recipes=recipes)
+    goals = '{ recipe = ["tea_and_toast", "meat"], strategy = "disordered", count = 1 },'
+    study = f"goals = [{goals}]\n{study[study.index('[study]') :]}"
+    (lab / "study.toml").write_text(study.replace("categories = 4", "categories = 0"))
+    said = plan()
+    assert [one["recipe"] for one in said["sessions"]] == ["tea_and_toast"]
+    assert said["sessions"][0]["script"]
+    (missing,) = said["unmet"]
+    assert (missing["goal"], missing["missing"]) == ("meat · disordered", 1)
+    assert missing["reason"].startswith("meat has no wrong order")
