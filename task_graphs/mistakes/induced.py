@@ -24,7 +24,9 @@ def induce(
     steps = [node for node in order if node not in protected]
     rng.shuffle(steps)
     by_step = {node: step_hints(graph.by_node[node], texts_after(graph, node)) for node in steps}
-    chosen = in_turn(by_step, rng.sample(INDUCIBLE, len(INDUCIBLE)), count=count, rng=rng)
+    categories = list(INDUCIBLE)
+    rng.shuffle(categories)
+    chosen = in_turn(by_step, categories, count=count, rng=rng)
     if len(chosen) < count:
         raise NoSuchScript(
             graph.name, f"its steps give {len(chosen)} induced errors, {count} were asked; ask for fewer"
