@@ -171,6 +171,7 @@ def test_a_foreign_page_changes_nothing(kitchen: Any) -> None:
         ({}, 403),
         ({"x-kitchensync-csrf": "wrong"}, 403),
         ({**good, "origin": "http://evil.example"}, 403),
+        ({**good, "origin": kitchen.url.replace("http:", "https:")}, 403),  # the same host by another scheme
         ({**good, "sec-fetch-site": "cross-site"}, 403),
         ({**good, "content-type": "text/plain"}, 415),
         (good, 200),
