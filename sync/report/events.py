@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from storage.events import Event
 from storage.manifest import Manifest
@@ -12,8 +14,14 @@ from sync.frame_index.event_frames import in_words, read_event_frames
 from sync.recording.noted import read_noted
 from sync.report.streams import ShownTime
 
-KINDS = ("done", "error", "undo")
 MOST_LABEL = 60
+SIGNS = {
+    "done": ("M0 -8A8 8 0 1 0 0 8A8 8 0 1 0 0 -8Z", "M-5 0L-1.5 4L5 -4"),
+    "error": ("M0 -9L9 0L0 9L-9 0Z", "M-3 -3L3 3M-3 3L3 -3"),
+    "undo": ("M-7 -7H7V7H-7Z", "M4 3A4 4 0 1 0 -3 -2M-4 -5L-3.4 -1.2L0 -3"),
+    "other": ("M0 -8L8 6H-8Z", "M0 -3V3M-3 0H3"),
+}
+"""Circle with tick, diamond with cross, square with arrow, triangle: the frame, and what is drawn into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,59 +35,47 @@ class Mark:
     words: str
     uncertainty_ms: float
     writer: str
-    undone: bool = False
-    shown: str = ""
+    undone: bool
+    shown: str
     "The pictures that show it, where synchronization placed it."
 
+    @property
+    def lane(self) -> str:
+        """The kind of its lane; "other" takes all kinds that have none of their own."""
+        return self.kind if self.kind in SIGNS else "other"
 
-@dataclass(frozen=True, slots=True)
-class ShownStep:
-    """One step of the order shown: when it was done, and what went wrong at it."""
-
-    position: int
-    text: str
-    done_s: float | None
-    errors: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownRecipe:
-    """The recipe that was shown."""
-
-    name: str
-    graph_hash: str
-    source: str
-    seed: str
-    steps: list[ShownStep]
+    @property
+    def sign(self) -> Markup:
+        """Draw the sign of its kind."""
+        frame, ink = SIGNS[self.lane]
+        drawing = Markup('<path d="{}" class="sign {}"/><path d="{}" class="ink"/>')
+        return drawing.format(frame, self.lane, ink)
 
 
 @dataclass
 class Story:
-    """All events with their marks; `problems` name the logs that cannot be read to their end."""
+    """All events with their marks, and the recipe that was shown, as the page names its parts."""
 
-    marks: list[Mark] = field(default_factory=list)
-    recipe: ShownRecipe | None = None
-    problems: list[str] = field(default_factory=list)
+    marks: list[Mark]
+    recipe: dict[str, Any] | None
+    problems: list[str]
+    "The logs that cannot be read to their end."
 
     def of_kind(self, kind: str) -> list[Mark]:
-        """The marks of one kind; "other" takes all kinds that have no lane of their own."""
-        return [m for m in self.marks if (m.kind if m.kind in KINDS else "other") == kind]
+        """The marks of one lane."""
+        return [mark for mark in self.marks if mark.lane == kind]
 
 
 def read_story(recording: Path, manifest: Manifest, time: ShownTime) -> Story:
     """Read the events of a recording; a damaged log is read up to its damage."""
-    story = Story()
-    events, story.problems = read_noted(recording)
+    events, problems = read_noted(recording)
     undone = _taken_back(events)
     places = _places(recording)
-    for number, event in enumerate(events, start=1):
-        mark = _mark(number, event, time, undone=event["op_id"] in undone)
-        story.marks.append(replace(mark, shown=places.get((event["writer"], event["host_ns"]), "")))
+    marks = [_mark(number, event, time, undone, places) for number, event in enumerate(events, start=1)]
     chosen = [event["body"] for event in events if event["kind"] == "recipe"]
     shown = {**(chosen[-1] if chosen else {}), **(manifest.get("recipe") or {})}
-    if shown:
-        story.recipe = _recipe(shown, events, undone, time)
-    return story
+    valid = [event for event in events if event["op_id"] not in undone]
+    return Story(marks, _recipe(shown, valid, time) if shown else None, problems)
 
 
 def _taken_back(events: list[Event]) -> set[Any]:
@@ -100,8 +96,10 @@ def _places(recording: Path) -> dict[tuple[str, int], str]:
     return {(str(one["writer"]), int(one["host_ns"])): in_words(one["frames"]) for one in placed}
 
 
-def _mark(number: int, event: Event, time: ShownTime, *, undone: bool) -> Mark:
-    kind, body = str(event.get("kind", "")), event["body"]
+def _mark(
+    number: int, event: Event, time: ShownTime, undone: set[Any], places: dict[tuple[str, int], str]
+) -> Mark:
+    kind, body, taken_back = str(event.get("kind", "")), event["body"], event["op_id"] in undone
     what = _first(body, "category_name") if kind == "error" else None
     text = _first(body, "text", "title", "name", "note") or ""
     step = _first(body, "position", "step")
@@ -114,10 +112,11 @@ def _mark(number: int, event: Event, time: ShownTime, *, undone: bool) -> Mark:
         kind=kind,
         at_s=time.seconds(event["host_ns"]),
         label=(label or kind)[:MOST_LABEL],
-        words=", ".join(part for part in words if part) + (" (taken back)" if undone else ""),
+        words=", ".join(part for part in words if part) + (" (taken back)" if taken_back else ""),
         uncertainty_ms=float(event.get("uncertainty_ns") or 0) / 1e6,
         writer=str(event["writer"]),
-        undone=undone,
+        undone=taken_back,
+        shown=places.get((event["writer"], event["host_ns"]), ""),
     )
 
 
@@ -125,34 +124,27 @@ def _first(body: dict[str, Any], *names: str) -> str | None:
     return next((str(body[name]) for name in names if body.get(name) not in (None, "")), None)
 
 
-def _recipe(recipe: dict[str, Any], events: list[Event], undone: set[Any], time: ShownTime) -> ShownRecipe:
-    valid = [event for event in events if event["op_id"] is None or event["op_id"] not in undone]
-    steps = recipe.get("steps") or {}
-    shown = []
-    for position, node in enumerate(recipe.get("order") or [], start=1):
-        here = [event for event in valid if str(event["body"].get("step")) == str(node)]
-        done = next((event["host_ns"] for event in here if event["kind"] == "done"), None)
-        errors = [
-            ", ".join(filter(None, (_first(e["body"], "category_name"), _first(e["body"], "note"))))
-            or "error"
-            for e in here
-            if e["kind"] == "error"
-        ]
-        shown.append(
-            ShownStep(
-                position,
-                _text(steps, node),
-                time.seconds(done) if done is not None else None,
-                errors,
-            )
-        )
-    return ShownRecipe(
-        name=_first(recipe, "title", "name", "recipe") or "unnamed",
-        graph_hash=str(recipe.get("graph_hash") or ""),
-        source=str(recipe.get("source") or ""),
-        seed=str(recipe.get("seed", "")),
-        steps=shown,
-    )
+def _recipe(recipe: dict[str, Any], events: list[Event], time: ShownTime) -> dict[str, Any]:
+    """The recipe that was shown; each step with when it was done, and what went wrong at it."""
+    return {
+        "name": _first(recipe, "title", "name", "recipe") or "unnamed",
+        "graph_hash": str(recipe.get("graph_hash") or ""),
+        "source": str(recipe.get("source") or ""),
+        "seed": str(recipe.get("seed", "")),
+        "steps": [_step(recipe, node, events, time) for node in recipe.get("order") or []],
+    }
+
+
+def _step(recipe: dict[str, Any], node: Any, events: list[Event], time: ShownTime) -> dict[str, Any]:
+    here = [event for event in events if str(event["body"].get("step")) == str(node)]
+    done_s = (time.seconds(event["host_ns"]) for event in here if event["kind"] == "done")
+    errors = [event["body"] for event in here if event["kind"] == "error"]
+    told = ([_first(body, "category_name"), _first(body, "note")] for body in errors)
+    return {
+        "text": _text(recipe.get("steps"), node),
+        "done_s": next(done_s, None),
+        "errors": [", ".join(filter(None, words)) or "error" for words in told],
+    }
 
 
 def _text(steps: Any, node: Any) -> str:

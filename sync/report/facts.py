@@ -13,12 +13,8 @@ from storage.timeline.alignment import Alignment
 from sync.answers import software_version
 from sync.report.cameras import ShownFile
 from sync.report.render import length, local_time, size
-from sync.report.streams import Damage, ReadStream
-from sync.report.timeline import ShownSpan
 
-MOST_REASONS = 12
 _DEVICE_LEFT_OUT = ("kind", "address", "utc_offset_ticks")
-_WORST = ("unreadable", "not_aligned", "check", "aligned")
 
 
 @dataclass(frozen=True)
@@ -29,7 +25,6 @@ class ShownVerdict:
     level: str  # good | warn | bad | none: the colour and the sign
     meaning: str
     reasons: list[str] = field(default_factory=list)
-    more: list[str] = field(default_factory=list)
     advice: list[str] = field(default_factory=list)
     "What it is good for, and where not to use it."
     notes: list[str] = field(default_factory=list)
@@ -42,49 +37,46 @@ _MEANINGS = {
     "FAIL": ("bad", "A large part is missing, or something is damaged or lost without an explanation."),
 }
 _ALIGNED = {
-    "aligned": ("good", "All devices are on one clock, within the bound given below."),
+    "unreadable": ("bad", "An alignment file cannot be read."),
+    "not_aligned": ("bad", "A device could not be put on the headset's clock. Do not match its frames."),
     "check": (
         "warn",
         "All devices are on one clock, but something is odd: look at the reasons and the plots below.",
     ),
-    "not_aligned": ("bad", "A device could not be put on the headset's clock. Do not match its frames."),
-    "unreadable": ("bad", "An alignment file cannot be read."),
+    "aligned": ("good", "All devices are on one clock, within the bound given below."),
 }
+"""Worst first."""
 
 
 def data_verdict(verification: dict[str, Any]) -> ShownVerdict:
     """Put the answer of verify into words."""
     status = str(verification["status"])
     level, meaning = _MEANINGS.get(status, ("bad", ""))
-    reasons = [str(reason) for reason in verification["reasons"]]
-    advice, notes = ([str(text) for text in verification.get(key, [])] for key in ("good_for", "notes"))
-    return ShownVerdict(status, level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:], advice, notes)
+    reasons, advice, notes = (
+        list(map(str, verification.get(k, []))) for k in ("reasons", "good_for", "notes")
+    )
+    return ShownVerdict(status, level, meaning, reasons, advice, notes)
 
 
 def alignment_verdict(
     alignments: list[Alignment], cameras: list[ShownFile], armed: list[str]
 ) -> ShownVerdict:
     """Put the alignment of all cameras into words; the worst one counts."""
+    if not alignments and not armed:
+        meaning = "One clocked device was recorded: there is nothing to align."
+        return ShownVerdict("nothing to align", "none", meaning)
+    if not alignments and not cameras:
+        return ShownVerdict("not aligned", "bad", "The camera left no file, so there is nothing to align.")
     if not alignments:
-        if not armed:
-            return ShownVerdict(
-                "nothing to align", "none", "One clocked device was recorded: there is nothing to align."
-            )
-        if not cameras:
-            return ShownVerdict(
-                "not aligned", "bad", "The camera left no file, so there is nothing to align."
-            )
-        return ShownVerdict(
-            "not yet aligned", "warn", "No alignment was made yet: run `kitchensync sync` on the recording."
-        )
-    status = next(s for s in _WORST if any(a.status == s for a in alignments) or s == "aligned")
+        meaning = "No alignment was made yet: run `kitchensync sync` on the recording."
+        return ShownVerdict("not yet aligned", "warn", meaning)
+    found = {alignment.status for alignment in alignments}
+    status = next(status for status in _ALIGNED if status in found or status == "aligned")
     level, meaning = _ALIGNED[status]
     reasons = [
         f"{a.source}: {text}" for a in alignments for text in [a.problem, *a.reasons, *a.warnings] if text
     ]
-    return ShownVerdict(
-        status.replace("_", " "), level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:]
-    )
+    return ShownVerdict(status.replace("_", " "), level, meaning, reasons)
 
 
 def state_note(manifest: Manifest) -> str:
@@ -97,7 +89,7 @@ def state_note(manifest: Manifest) -> str:
 
 
 def what_was_recorded(
-    manifest: Manifest, verification: dict[str, Any], recording: Path, span: ShownSpan, data_s: float
+    manifest: Manifest, verification: dict[str, Any], recording: Path, data_s: float
 ) -> list[tuple[str, str]]:
     """List what a person wants to know of a recording before anything else."""
     zone = manifest.get("zone") or {}
@@ -169,12 +161,6 @@ def profiles(manifest: Manifest) -> list[str]:
         for device, chosen in (manifest.get("profile") or {}).items()
         if isinstance(chosen, dict)
     ]
-
-
-def damages(streams: list[ReadStream], others: list[Damage], problems: list[str]) -> list[str]:
-    """Name everything that could not be read while the report was made."""
-    told = [f"{d.file}: {d.why}" for d in [*(d for s in streams for d in s.damage), *others]]
-    return told + problems
 
 
 def commands(recording: Path) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,22 +12,19 @@ import numpy as np
 
 from sync.report.alignment import Figure
 from sync.report.facts import ShownVerdict
-from sync.report.svg import Axis, Plot
+from sync.report.pictures import Thumbnail, data_address
+from sync.report.plots import Axis, Plot
 
 KEPT = Path("sync") / "mounts.json"
 SCHEMA = "calibrate-check/1"
 MOVED_DEG = 0.5
 KNOWN_PARTS = 2
 """Whether a camera moved is told by its parts against each other: with fewer nobody can tell."""
-HEIGHT = 190
-
-
-@dataclass(frozen=True)
-class CalibrationPicture:
-    """A picture of a calibration as an address that holds it, and what it shows."""
-
-    source: str
-    caption: str
+QUALITY = 82
+CAPTIONS = {
+    "lens": "Lens: where the corners of the board lay, how far off they are, and how well a ray is known",
+    "rig": "Mount: corners of the board in both cameras, and how far off they are",
+}
 
 
 @dataclass(frozen=True)
@@ -35,11 +32,10 @@ class ShownMount:
     """One camera file: its words, its numbers, its turning over time, and pictures of the calibrations that count."""
 
     file: str
-    status: str
     words: str
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
-    pictures: list[CalibrationPicture] = field(default_factory=list)
+    facts: list[tuple[str, str]]
+    figures: list[Figure]
+    pictures: list[Thumbnail]
 
 
 @dataclass(frozen=True)
@@ -66,20 +62,19 @@ def read_mounts(recording: Path) -> Mounts | None:
 
 def _said(recording: Path, answer: dict[str, Any]) -> Mounts:
     mounts = [_mount(recording, mount) for mount in answer["mounts"]]
+    unsure = [_too_little(mount) for mount in answer["mounts"] if not _is_known(mount)]
     if answer["status"] == "FAIL":
-        return Mounts(
-            ShownVerdict("not checked", "none", "The mount could not be checked.", answer["reasons"])
-        )
+        verdict = ShownVerdict("not checked", "none", "The mount could not be checked.", answer["reasons"])
+        return Mounts(verdict)
     if answer["status"] == "WARN":
         words = "A camera did not stay where it was calibrated to be: see below."
-        return Mounts(ShownVerdict("check", "warn", words, answer["reasons"]), mounts)
-    if unsure := [_too_little(mount) for mount in answer["mounts"] if not _is_known(mount)]:
-        return Mounts(
-            ShownVerdict("not known", "none", "Nobody can tell whether a camera moved.", unsure), mounts
-        )
-    words = "Every camera stayed where it was on the head."
-    more = [mount.words for mount in mounts if "never calibrated" in mount.words]
-    return Mounts(ShownVerdict("in place", "good", words, more), mounts)
+        verdict = ShownVerdict("check", "warn", words, answer["reasons"])
+    elif unsure:
+        verdict = ShownVerdict("not known", "none", "Nobody can tell whether a camera moved.", unsure)
+    else:
+        more = [mount.words for mount in mounts if "never calibrated" in mount.words]
+        verdict = ShownVerdict("in place", "good", "Every camera stayed where it was on the head.", more)
+    return Mounts(verdict, mounts)
 
 
 def _is_known(told: dict[str, Any]) -> bool:
@@ -92,25 +87,14 @@ def _too_little(told: dict[str, Any]) -> str:
 
 
 def _mount(recording: Path, told: dict[str, Any]) -> ShownMount:
-    lens, rig = told["lens"], told["rig"]
     figures = [_turning(told["minutes"])] if told["minutes"] else []
-    pictures = [
-        picture
-        for about, caption in (
-            (
-                lens,
-                "Lens: where the corners of the board lay, how far off they are, and how well a ray is known",
-            ),
-            (rig, "Mount: corners of the board in both cameras, and how far off they are"),
-        )
-        if about is not None and (picture := _picture(recording, about, caption)) is not None
-    ]
-    return ShownMount(
-        told["file"], told["status"], told["words"], list(_facts(told, lens, rig)), figures, pictures
-    )
+    pictures = [_picture(recording, told[part], caption) for part, caption in CAPTIONS.items()]
+    found = [picture for picture in pictures if picture is not None]
+    return ShownMount(told["file"], told["words"], list(_facts(told)), figures, found)
 
 
-def _facts(told: dict[str, Any], lens: dict[str, Any] | None, rig: dict[str, Any] | None) -> Any:
+def _facts(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    lens, rig = told["lens"], told["rig"]
     if "angle_deg" in told:
         turned = f"{told['angle_deg']:.2f} ± {_two(told['sigma_deg'])}° from the front camera"
         yield "Turned, by motion", turned
@@ -143,25 +127,21 @@ def _turning(minutes: list[dict[str, float | None]]) -> Figure:
     known = turned[np.isfinite(turned)]
     top = max(MOVED_DEG * 1.3, float(np.max(known, initial=0.0)) * 1.15)
     end = float(at[-1] + (at[1] - at[0]) / 2) if len(at) > 1 else float(2 * at[0])
-    plot = Plot(
-        Axis(0.0, end, "minutes"), Axis(0.0, top, "turned (degrees)"), "Turn against the whole", HEIGHT
-    )
-    plot.line(np.array([0.0, end]), np.array([MOVED_DEG, MOVED_DEG]), "limit")
-    plot.error_bars(at, turned, np.minimum(doubt, turned), "bar")
-    plot.dots(at, turned, "dot")
+    plot = Plot(Axis(0.0, end, "minutes"), Axis(0.0, top, "turned (degrees)"), "Turn against the whole")
+    plot.level(MOVED_DEG, "limit")
+    plot.error_bars(at, turned, np.minimum(doubt, turned))
+    plot.dots(at, turned)
     caption = "How far each part of the recording is turned against the whole, by motion, with two sigmas."
     return Figure(plot.svg(), f"{caption} Dotted: from here on a camera counts as moved.")
 
 
-def _picture(recording: Path, about: dict[str, Any], caption: str) -> CalibrationPicture | None:
+def _picture(recording: Path, about: dict[str, Any] | None, caption: str) -> Thumbnail | None:
     """Take a calibration's picture into the page; None when it is not there any more."""
     import cv2
 
-    if not about.get("picture"):
+    if about is None or not about.get("picture"):
         return None
     picture = cv2.imread(str(recording / about["picture"]))
     if picture is None:
         return None
-    coded = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 82])[1]
-    address = "data:image/jpeg;base64," + base64.b64encode(coded.tobytes()).decode("ascii")
-    return CalibrationPicture(address, f"{caption}. {about['file']}")
+    return Thumbnail(data_address(np.asarray(picture, np.uint8), QUALITY), f"{caption}. {about['file']}")

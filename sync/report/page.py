@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import SensorError
-from storage.errors import StorageError
 from storage.recording import Recording, open_recording
 from storage.shell.outputs import write_output
 from storage.verify import keep_verdict, verify
@@ -15,13 +15,13 @@ from sync.errors import SyncError
 from sync.report import facts
 from sync.report.alignment import ShownAlignment, read_alignments
 from sync.report.cameras import ShownFile, read_cameras
-from sync.report.events import KINDS, Story, read_story
+from sync.report.events import SIGNS, Story, read_story
 from sync.report.mounts import read_mounts
 from sync.report.numbers import numbers
 from sync.report.pictures import DAMAGED, Strip, picture_strip
 from sync.report.rates import rate_of
 from sync.report.render import clock, local_time, render
-from sync.report.streams import ReadStream, ShownTime, TicksToHost, read_clock, read_stream
+from sync.report.streams import ReadStream, ShownTime, TicksToHost, read_clock
 from sync.report.timeline import (
     Hole,
     Lane,
@@ -37,7 +37,6 @@ from sync.report.timeline import (
 )
 
 NAME = Path("sync") / "report.html"
-MOST_GAPS = 15
 DECODED_PARTS = 4
 """Parts of each picture stream that are decoded for a report; `kitchensync verify --deep` decodes all."""
 
@@ -58,59 +57,104 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
     return path
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What was read of a recording, and the time in which it is shown."""
+
+    streams: list[ReadStream]
+    clocks: dict[str, TicksToHost]
+    alignments: list[ShownAlignment]
+    cameras: list[ShownFile]
+    armed: list[str]
+    "The cameras that were to film."
+    story: Story
+    time: ShownTime
+
+    def placed(self) -> Iterator[tuple[ReadStream, TicksToHost]]:
+        """The streams that have packets and a clock."""
+        for stream in self.streams:
+            if len(stream.index) and stream.device in self.clocks:
+                yield stream, self.clocks[stream.device]
+
+    def span(self) -> ShownSpan:
+        """The time in which everything lies."""
+        moments_ns = [clock.host_ns(stream.ticks[row]) for stream, clock in self.placed() for row in (0, -1)]
+        moments_ns += [
+            ns for file in self.cameras for ns in (file.start_host_ns, file.end_host_ns) if ns is not None
+        ]
+        moments_s = [self.time.seconds(ns) for ns in moments_ns] + [mark.at_s for mark in self.story.marks]
+        return span_of(moments_s, self.time)
+
+    def data_s(self) -> float:
+        """Length of the longest stream or film."""
+        spans = [float(s.ticks[-1] - s.ticks[0]) / 1e7 for s in self.streams if len(s.index) > 1]
+        return max([0.0, *spans, *(file.seconds or 0.0 for file in self.cameras)])
+
+    def damages(self) -> list[str]:
+        """Name everything that could not be read."""
+        parts: list[ReadStream | TicksToHost] = [*self.streams, *self.clocks.values()]
+        files = [f"{damage.file}: {damage.why}" for part in parts for damage in part.damage]
+        films = [f"{file.name}: {file.problem}" for file in self.cameras if file.problem]
+        return [*files, *self.story.problems, *films]
+
+
 def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:
     """Collect what the page shows."""
-    manifest = recording.manifest
-    streams = [read_stream(recording.readable, name, manifest["streams"][name]) for name in recording.streams]
-    clocks = _clocks(recording, streams)
-    alignments = read_alignments(recording.path)
-    said = [one.said for one in alignments]
-    cameras = read_cameras(recording, alignments, clocks)
-    time = _time(recording, streams)
-    story = read_story(recording.path, manifest, time)
-    span = span_of(list(_moments(streams, clocks, cameras, story, time)), time)
-    holes = _holes(streams, verification, clocks, span)
-    armed = [name for name, device in manifest["devices"].items() if device.get("kind") == "gopro"]
-    problems = [*story.problems, *(f"{f.name}: {f.problem}" for f in cameras if f.problem)]
+    manifest, checked = recording.manifest, verification["streams"]
+    read = _read(recording)
+    span = read.span()
+    said = [one.said for one in read.alignments]
+    holes = {
+        stream.name: holes_of(stream, checked.get(stream.name, {}).get("gaps", []), known, span)
+        for stream, known in read.placed()
+    }
     return {
         "recording": str(manifest.get("recording") or recording.path.name),
         "data": facts.data_verdict(verification),
-        "alignment": facts.alignment_verdict(said, cameras, armed),
+        "alignment": facts.alignment_verdict(said, read.cameras, read.armed),
         "state_note": facts.state_note(manifest),
-        "rows": facts.what_was_recorded(
-            manifest, verification, recording.readable, span, _data_s(streams, cameras)
-        ),
+        "rows": facts.what_was_recorded(manifest, verification, recording.readable, read.data_s()),
         "devices": facts.devices(manifest),
         "profiles": facts.profiles(manifest),
         "losses": facts.losses(manifest),
-        "damages": facts.damages(streams, [d for c in clocks.values() for d in c.damage], problems),
-        "zero": _zero_words(manifest, time),
-        "lanes": list(_lanes(streams, holes, clocks, cameras, story, armed, span)),
+        "damages": read.damages(),
+        "zero": _zero_words(manifest, read.time),
+        "lanes": list(_lanes(read, holes, span)),
         "holes": sorted((h for found in holes.values() for h in found), key=lambda h: h.start_s - h.end_s),
-        "most_gaps": MOST_GAPS,
-        "rates": [rate_of(s, verification["streams"].get(s.name, {}), clocks.get(s.device)) for s in streams],
-        "cameras": cameras,
+        "rates": [rate_of(s, checked.get(s.name, {}), read.clocks.get(s.device)) for s in read.streams],
+        "cameras": read.cameras,
         "alignments": [
-            {
-                "about": one.said,
-                "numbers": numbers(one.said, _first_picture(one, cameras, span)),
-                "figures": one.figures,
-                "overlays": one.overlays,
-            }
-            for one in alignments
+            {"numbers": numbers(one.said, _first_picture(one, read.cameras, span)), "shown": one}
+            for one in read.alignments
         ],
         "mounts": read_mounts(recording.path),
-        "strip": _strip(recording, _front_camera(recording, streams), clocks, cameras, span),
-        "story": story,
+        "strip": _strip(recording, read, span),
+        "story": read.story,
         "commands": facts.commands(recording.path),
         "versions": facts.versions(manifest, said),
     }
 
 
-def _clocks(recording: Recording, streams: list[ReadStream]) -> dict[str, TicksToHost]:
+def _read(recording: Recording) -> Contents:
+    manifest = recording.manifest
+    streams = [
+        ReadStream(recording.readable, name, manifest["streams"][name], partial(recording.hides, name))
+        for name in recording.streams
+    ]
     devices = dict.fromkeys(stream.device for stream in streams)
     found = {device: read_clock(recording.readable, device, streams) for device in devices}
-    return {device: known for device, known in found.items() if known is not None}
+    clocks = {device: known for device, known in found.items() if known is not None}
+    alignments = read_alignments(recording.path)
+    time = _time(recording, streams)
+    return Contents(
+        streams,
+        clocks,
+        alignments,
+        cameras=read_cameras(recording, alignments, clocks),
+        armed=[name for name, device in manifest["devices"].items() if device.get("kind") == "gopro"],
+        story=read_story(recording.path, manifest, time),
+        time=time,
+    )
 
 
 def _time(recording: Recording, streams: list[ReadStream]) -> ShownTime:
@@ -136,89 +180,36 @@ def _zero_words(manifest: dict[str, Any], time: ShownTime) -> str:
     return f"{words}, {local_time(utc_ns, manifest.get('zone') or {})}"
 
 
-def _moments(
-    streams: list[ReadStream],
-    clocks: dict[str, TicksToHost],
-    cameras: list[ShownFile],
-    story: Story,
-    time: ShownTime,
-) -> Iterator[float]:
-    """Everything that has to be inside the shown time, seconds."""
-    for stream in streams:
-        if len(stream.index) and stream.device in clocks:
-            to_host = clocks[stream.device].to_host
-            yield from (time.seconds(int(to_host.to_host_ns(int(stream.ticks[row])))) for row in (0, -1))
-    for file in cameras:
-        yield from (time.seconds(ns) for ns in (file.start_host_ns, file.end_host_ns) if ns is not None)
-    yield from (mark.at_s for mark in story.marks)
-
-
-def _data_s(streams: list[ReadStream], cameras: list[ShownFile]) -> float:
-    spans = [float(s.ticks[-1] - s.ticks[0]) / 1e7 for s in streams if len(s.index) > 1]
-    return max([0.0, *spans, *(file.seconds or 0.0 for file in cameras)])
-
-
-def _holes(
-    streams: list[ReadStream], verification: dict[str, Any], clocks: dict[str, TicksToHost], span: ShownSpan
-) -> dict[str, list[Hole]]:
-    found = {}
-    for stream in streams:
-        gaps = verification["streams"].get(stream.name, {}).get("gaps", [])
-        known = clocks.get(stream.device)
-        found[stream.name] = holes_of(stream, gaps, known, span) if known and len(stream.index) else []
-    return found
-
-
-def _lanes(
-    streams: list[ReadStream],
-    holes: dict[str, list[Hole]],
-    clocks: dict[str, TicksToHost],
-    cameras: list[ShownFile],
-    story: Story,
-    armed: list[str],
-    span: ShownSpan,
-) -> Iterator[Lane]:
+def _lanes(read: Contents, holes: dict[str, list[Hole]], span: ShownSpan) -> Iterator[Lane]:
     yield axis_lane(span)
-    for stream in streams:
-        if len(stream.index) and stream.device in clocks:
-            yield stream_lane(stream, holes[stream.name], clocks[stream.device], span)
+    for stream in read.streams:
+        if stream.name in holes:
+            yield stream_lane(stream, holes[stream.name], read.clocks[stream.device], span)
         else:
             yield empty_lane(stream.name, "no packet can be read" if stream.damage else "no packet", span)
-    for file in cameras:
+    for file in read.cameras:
         yield camera_lane(file, span)
-    for device in armed:
-        if not any(file.device == device for file in cameras):
+    for device in read.armed:
+        if not any(file.device == device for file in read.cameras):
             yield empty_lane(device, "no file of this camera is here", span)
-    for kind in (*KINDS, "other"):
-        if marks := story.of_kind(kind):
+    for kind in SIGNS:
+        if marks := read.story.of_kind(kind):
             yield event_lane(f"event: {kind}", marks, span)
-    for known in clocks.values():
+    for known in read.clocks.values():
         yield clock_lane(known, span)
 
 
 def _first_picture(alignment: ShownAlignment, cameras: list[ShownFile], span: ShownSpan) -> str:
-    """Say when the first picture of an aligned file was."""
+    """Return in words when the first picture of an aligned file was."""
     starts = [f.start_host_ns for f in cameras if f.aligned and alignment.is_of(f.device, f.path.name)]
     return f"at {clock(span.seconds(starts[0]))} of the recording" if starts and starts[0] is not None else ""
 
 
-def _front_camera(recording: Recording, streams: list[ReadStream]) -> ReadStream | None:
-    """Return the first front camera that sent anything."""
-    sensors = [(stream, recording.sensor(stream.name)) for stream in streams if len(stream.index)]
-    return next((stream for stream, sensor in sensors if sensor and sensor.is_front_camera), None)
-
-
-def _strip(
-    recording: Recording,
-    pv: ReadStream | None,
-    clocks: dict[str, TicksToHost],
-    cameras: list[ShownFile],
-    span: ShownSpan,
-) -> Strip:
-    """Make the pictures; when a file stands in the way, say which."""
+def _strip(recording: Recording, read: Contents, span: ShownSpan) -> Strip:
+    """Make the pictures, the headset's from the first front camera that sent any; name what stands in the way."""
     try:
-        if pv is not None:
-            pv.hidden = recording.hides(pv.name, pv.index)
-        return picture_strip(pv, clocks.get(pv.device) if pv else None, cameras, span)
-    except (*DAMAGED, SyncError, SensorError, StorageError) as error:
+        sensors = [(stream, recording.sensor(stream.name)) for stream in read.streams if len(stream.index)]
+        pv = next((stream for stream, sensor in sensors if sensor and sensor.is_front_camera), None)
+        return picture_strip(pv, read.clocks.get(pv.device) if pv else None, read.cameras, span)
+    except (*DAMAGED, SyncError) as error:
         return Strip([], False, f"The pictures cannot be shown: {' '.join(str(error).split())}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,6 @@ WIDTH = 320
 QUALITY = 68
 EDGE = 0.04
 """Share of the common time left out at both ends."""
-BACK_ROWS = 64
 MOST_BACK_ROWS = 256
 FAR_PERIODS = 3.0
 """A headset frame further away than this many periods is no match."""
@@ -42,12 +42,12 @@ DAMAGED = (StorageError, SensorError, OSError, RuntimeError, ValueError, KeyErro
 class Thumbnail:
     """One small JPEG as a data address, or the reason why there is none."""
 
-    source: str
-    words: str
+    source: str = ""
+    words: str = ""
     problem: str = ""
 
 
-PAUSED = Thumbnail("", "", "privacy pause")
+PAUSED = Thumbnail(problem="privacy pause")
 
 
 @dataclass(frozen=True)
@@ -74,39 +74,38 @@ def picture_strip(
     pv: ReadStream | None, clock: TicksToHost | None, cameras: list[ShownFile], span: ShownSpan
 ) -> Strip:
     """Choose and decode the pictures of a recording."""
-    pv = pv if pv is not None and len(pv.index) and clock is not None else None
-    files = [f for f in cameras if f.seconds and f.frames]
-    aligned = [f for f in files if f.aligned]
-    if pv is not None and clock is not None and aligned:
-        file = max(aligned, key=lambda f: f.seconds or 0.0)
+    files = [file for file in cameras if file.seconds and file.frames]
+    aligned = [file for file in files if file.aligned]
+    if pv is None or clock is None or not len(pv):
+        if not files:
+            return Strip([], False, "No pictures were recorded.")
+        return Strip(list(_camera_alone(files[0], span)), False, "The camera's pictures alone.")
+    if aligned:
+        file = max(aligned, key=lambda file: file.seconds or 0.0)
         words = "Each camera picture stands beside the headset's picture nearest to it by the alignment."
         return Strip(list(_pairs(pv, clock, file, span)), True, words)
-    if pv is not None and clock is not None and files and files[0].start_host_ns is not None:
+    if files and files[0].start_host_ns is not None:
         words = (
             "Not aligned: the camera's pictures are placed by the shutter's stamps only, and may show another"
             " moment than the headset's beside them."
         )
         return Strip(list(_pairs(pv, clock, files[0], span)), False, words)
-    if pv is not None and clock is not None:
-        return Strip(list(_headset_alone(pv, clock, span)), False, "The headset's pictures alone.")
-    if files:
-        return Strip(list(_camera_alone(files[0], span)), False, "The camera's pictures alone.")
-    return Strip([], False, "No pictures were recorded.")
+    return Strip(list(_headset_alone(pv, clock, span)), False, "The headset's pictures alone.")
 
 
 def _pairs(pv: ReadStream, clock: TicksToHost, file: ShownFile, span: ShownSpan) -> Iterator[PicturePair]:
     start_s, end_s = _common_media_s(pv, clock, file)
     if end_s <= start_s:
         start_s, end_s = 0.0, file.seconds or 0.0
-    for camera_s, rgb in key_frames(file.path, _spread(start_s, end_s)):
+    for camera_s, bgr in key_frames(file.path, _spread(start_s, end_s)):
         ticks = _ticks_at(file, clock, camera_s)
-        at_s = span.seconds(int(clock.to_host.to_host_ns(ticks)))
+        at_s = span.seconds(clock.host_ns(ticks))
         row = int(np.argmin(np.abs(pv.ticks - ticks)))
         away_ms = float(pv.ticks[row] - ticks) / 1e4
         far_ms = FAR_PERIODS * 1e3 / (pv.nominal_hz or 30.0)
-        camera = _camera_picture(file, camera_s, rgb)
+        camera = _camera_picture(file, camera_s, bgr)
         if abs(away_ms) > far_ms:
-            headset, away = Thumbnail("", "", f"no picture within {far_ms:.0f} ms"), None
+            headset, away = Thumbnail(problem=f"no picture within {far_ms:.0f} ms"), None
         else:
             headset, away = headset_picture(pv, row, at_s + away_ms / 1e3), away_ms
         yield PicturePair(at_s, camera_s, headset, camera, away)
@@ -131,20 +130,20 @@ def _ticks_at(file: ShownFile, clock: TicksToHost, camera_s: float) -> int:
 
 def _headset_alone(pv: ReadStream, clock: TicksToHost, span: ShownSpan) -> Iterator[PicturePair]:
     for row in np.linspace(0.03, 0.97, PAIRS) * (len(pv.index) - 1):
-        at_s = span.seconds(int(clock.to_host.to_host_ns(int(pv.ticks[int(row)]))))
+        at_s = span.seconds(clock.host_ns(pv.ticks[int(row)]))
         yield PicturePair(at_s, None, headset_picture(pv, int(row), at_s), None, None)
 
 
 def _camera_alone(file: ShownFile, span: ShownSpan) -> Iterator[PicturePair]:
-    for camera_s, rgb in key_frames(file.path, _spread(0.0, file.seconds or 0.0)):
+    for camera_s, bgr in key_frames(file.path, _spread(0.0, file.seconds or 0.0)):
         at_s = span.seconds(file.start_host_ns) + camera_s if file.start_host_ns else camera_s
-        yield PicturePair(at_s, camera_s, None, _camera_picture(file, camera_s, rgb), None)
+        yield PicturePair(at_s, camera_s, None, _camera_picture(file, camera_s, bgr), None)
 
 
-def _camera_picture(file: ShownFile, camera_s: float, rgb: UInt8) -> Thumbnail:
+def _camera_picture(file: ShownFile, camera_s: float, bgr: UInt8) -> Thumbnail:
     if file.hides is not None and file.hides(np.array([camera_s])).any():
         return PAUSED
-    return Thumbnail(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
+    return Thumbnail(data_address(bgr), f"camera picture at media time {camera_s:.3f} s")
 
 
 def _spread(start_s: float, end_s: float) -> list[float]:
@@ -153,7 +152,7 @@ def _spread(start_s: float, end_s: float) -> list[float]:
 
 
 def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]]:
-    """Yield (media s, small RGB) of the key frame at or before each time; a key frame comes once.
+    """Yield (media s, small BGR) of the key frame at or before each time; a key frame comes once.
 
     Raises UnreadableMedia when the file does not open.
     """
@@ -176,53 +175,47 @@ def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]
 
 def headset_picture(pv: ReadStream, row: int, at_s: float) -> Thumbnail:
     """Decode one headset picture; what does not decode says why."""
-    if pv.hidden is not None and pv.hidden[row]:
+    if pv.hidden[row]:
         return PAUSED
     try:
-        rgb = decode_row(pv, row)
+        bgr = decode_row(pv, row)
     except DAMAGED as error:
-        return Thumbnail("", "", f"not readable: {' '.join(str(error).split())[:120]}")
-    if rgb is None:
-        return Thumbnail("", "", "does not decode")
-    return Thumbnail(data_address(rgb), f"headset picture at {at_s:.3f} s of the recording")
+        return Thumbnail(problem=f"not readable: {' '.join(str(error).split())[:120]}")
+    if bgr is None:
+        return Thumbnail(problem=f"not readable: {pv.bad[row]}" if row in pv.bad else "does not decode")
+    return Thumbnail(data_address(bgr), f"headset picture at {at_s:.3f} s of the recording")
 
 
 def decode_row(pv: ReadStream, row: int) -> UInt8 | None:
-    """Decode the picture of one packet from the key frame before it; None when there is none or it fails."""
-    from sensors.hololens.streams import pv as pv_stream
-    from sensors.hololens.video import decode_units, is_key_frame
+    """Decode the picture of one packet; None when it or one that it hangs on is lost, or no key frame is near."""
+    import av
 
-    codec = str(pv.format.get("codec", "h265"))
-    units: list[bytes | memoryview] = []
-    for start in range(row + 1 - BACK_ROWS, row + 1 - MOST_BACK_ROWS, -BACK_ROWS):
-        payloads = pv.payloads(max(start, 0), max(start + BACK_ROWS, 0))
-        units = [*(pv_stream.decode(payload).picture for payload in payloads), *units]
-        keys = [at for at, unit in enumerate(units) if is_key_frame(codec, unit)]
-        if keys:
-            units = units[keys[-1] :]
-            first = row + 1 - len(units)
-            if int(pv.index["seq"][row]) - int(pv.index["seq"][first]) != row - first:
-                return None  # a lost packet in between: what would come out is not what was seen
-            break
-    else:
+    from sensors.hololens.video import CODECS
+    from storage.reading.headset_pictures import is_key, unbroken_frames
+
+    near = range(row, max(row - MOST_BACK_ROWS, -1), -1)
+    with closing(pv):
+        if pv.format.get("codec") in CODECS and not any(is_key(pv, key) for key in near):
+            return None
+        frame = next(unbroken_frames(pv, row, row + 1), None)
+    if frame is None:
         return None
-    wanted = len(units) - 1
-    for at, picture in decode_units(codec, units):
-        if at == wanted:
-            return _small(picture)
-    return None
+    if isinstance(frame.picture, np.ndarray):
+        return _small(av.VideoFrame.from_ndarray(frame.rgb(), format="rgb24"))
+    return _small(frame.picture)
 
 
 def _small(picture: av.VideoFrame) -> UInt8:
     height = max(2, round(picture.height * WIDTH / picture.width))
-    return np.asarray(picture.reformat(width=WIDTH, height=height, format="rgb24").to_ndarray(), np.uint8)
+    rgb = picture.reformat(width=WIDTH, height=height, format="rgb24").to_ndarray()
+    return np.asarray(rgb[:, :, ::-1], np.uint8)
 
 
-def data_address(rgb: UInt8) -> str:
+def data_address(bgr: UInt8, quality: int = QUALITY) -> str:
     """Write a picture as a JPEG inside an address."""
     import cv2
 
-    good, coded = cv2.imencode(".jpg", rgb[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
+    good, coded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, quality])
     if not good:
         raise ValueError("a picture cannot be written as JPEG")
     return "data:image/jpeg;base64," + base64.b64encode(coded.tobytes()).decode("ascii")

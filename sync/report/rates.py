@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,65 +12,51 @@ from markupsafe import Markup
 from storage.verify.coverage import is_adaptive
 from storage.verify.gaps import usual_step
 from storage.verify.thresholds import COVERAGE_WARN, RATE_WARN, SILENCE_WARN_S
+from sync.report.plots import tick_text
 from sync.report.render import length
 from sync.report.streams import ReadStream, TicksToHost
-from sync.report.svg import element, tick_text
 
 TICKS_PER_MS = 10_000.0
 BINS = 30
 SPAN_STEPS = 3.0
 """The histogram ends at this many usual intervals; what is longer stands in one last bar."""
-BAR_WIDTH, BAR_HEIGHT, BASE = 6, 30, 12
+BAR_WIDTH, BAR_HEIGHT = 6, 30
+"""Pixels: a usual interval is 60 wide, the whole 192, with one bar left out before the last."""
+BAR = Markup('<rect x="{}" y="{:.2f}" width="{}" height="{:.2f}" class="{}"/>')
+HISTOGRAM = Markup(
+    '<svg viewBox="0 0 192 42" class="spread" role="img" aria-label="{words}"><title>{words}</title>'
+    '<line x1="0" x2="192" y1="30" y2="30" class="grid"/>{bars}'
+    '<text x="0" y="40" text-anchor="start">{labels[0]}</text>'
+    '<text x="60" y="40" text-anchor="middle">{labels[1]}</text>'
+    '<text x="120" y="40" text-anchor="middle">{labels[2]}</text>'
+    '<text x="192" y="40" text-anchor="end">ms | more</text></svg>'
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """One row of the table."""
-
-    stream: str
-    packets: int
-    received: int
-    measured_hz: float | None
-    nominal_hz: float | None
-    judged: str
-    bytes: int
-    missing: int
-    gaps: int
-    duplicates: int
-    interval: str
-    arrival: str
-    histogram: Markup
-    keeps: str
-    covers: str
-    is_covered: bool
-    "False where the share is below what may pass."
-    tracked: str
-
-
-def rate_of(stream: ReadStream, facts: dict[str, Any], clock: TicksToHost | None) -> Rate:
-    """Measure one stream; `facts` is its entry in the answer of verify, `clock` that of its device."""
+def rate_of(stream: ReadStream, facts: dict[str, Any], clock: TicksToHost | None) -> dict[str, Any]:
+    """Measure one stream for its row; `facts` is its entry in the answer of verify, `clock` that of its device."""
     steps = stream.ticks[1:] - stream.ticks[:-1]
-    seconds = float(stream.ticks[-1] - stream.ticks[0]) / 1e7 if len(stream.ticks) > 1 else 0.0
-    measured = (len(stream.ticks) - 1) / seconds if seconds > 0 else None
-    return Rate(
-        stream=stream.name,
-        packets=len(stream.index),
-        received=int(facts.get("received", len(stream.index))),
-        measured_hz=measured,
-        nominal_hz=stream.nominal_hz,
-        judged=judged(stream, measured),
-        bytes=int(facts.get("bytes", int(stream.index["size"].astype(np.int64).sum()))),
-        missing=sum(last - first + 1 for first, last in facts.get("missing", [])),
-        gaps=len(facts.get("gaps", [])),
-        duplicates=int(facts.get("duplicates", 0)),
-        interval=interval_words(steps),
-        arrival=arrival_words(stream, clock),
-        histogram=histogram(stream.name, steps),
-        keeps=format_words(stream.format),
-        covers=covers_words(facts),
-        is_covered=float(facts.get("coverage") or 0) >= COVERAGE_WARN or facts.get("coverage") is None,
-        tracked=tracked_words(facts),
-    )
+    measured_hz = len(steps) / (float(steps.sum()) / 1e7) if steps.sum() > 0 else None
+    coverage = facts.get("coverage")
+    return {
+        "stream": stream.name,
+        "keeps": format_words(stream.format),
+        "packets": len(stream.index),
+        "received": int(facts.get("received", len(stream.index))),
+        "duplicates": int(facts.get("duplicates", 0)),
+        "covers": covers_words(facts),
+        "is_covered": coverage is None or float(coverage) >= COVERAGE_WARN,
+        "tracked": tracked_words(facts),
+        "measured_hz": measured_hz,
+        "nominal_hz": stream.nominal_hz,
+        "judged": judged(stream, measured_hz),
+        "bytes": int(facts.get("bytes", int(stream.index["size"].astype(np.int64).sum()))),
+        "missing": sum(last - first + 1 for first, last in facts.get("missing", [])),
+        "gaps": len(facts.get("gaps", [])),
+        "interval": interval_words(steps),
+        "arrival": arrival_words(stream, clock),
+        "histogram": histogram(stream.name, steps),
+    }
 
 
 def judged(stream: ReadStream, measured: float | None) -> str:
@@ -133,38 +118,20 @@ def histogram(name: str, steps: npt.NDArray[np.int64]) -> Markup:
     if not np.isfinite(usual) or usual <= 0:
         return Markup("")
     shares = steps / usual
-    counts, _ = np.histogram(np.clip(shares, 0.0, SPAN_STEPS - 1e-9), BINS, (0.0, SPAN_STEPS))
-    beyond = int(np.count_nonzero(shares >= SPAN_STEPS))
-    counts[-1] -= beyond
-    heights = np.log1p([*counts, beyond]) / np.log1p(max(int(counts.max()), beyond, 1))
-    width = (BINS + 2) * BAR_WIDTH
-    shapes = [
-        _bar(BAR_WIDTH * (n if n < BINS else n + 1), height, "over" if n == BINS else "count")
-        for n, height in enumerate(heights)
-        if height > 0
-    ]
-    one = BINS / SPAN_STEPS * BAR_WIDTH
+    inside, _ = np.histogram(np.maximum(shares[shares < SPAN_STEPS], 0.0), BINS, (0.0, SPAN_STEPS))
+    beyond = len(steps) - int(inside.sum())
+    heights = np.log1p([*inside, beyond]) / np.log1p(max(int(inside.max()), beyond, 1))
+    bars = [_bar(number, height) for number, height in enumerate(heights) if height > 0]
     ticks = [0.0, usual / TICKS_PER_MS, 2 * usual / TICKS_PER_MS]
-    labels = [
-        element("text", tick_text(tick, ticks), x=n * one, y=BAR_HEIGHT + BASE - 2, text_anchor=anchor)
-        for n, (tick, anchor) in enumerate(zip(ticks, ("start", "middle", "middle"), strict=True))
-    ]
-    unit = element("text", "ms | more", x=width, y=BAR_HEIGHT + BASE - 2, text_anchor="end")
-    words = f"{name}: spread of the intervals between packets, {interval_words(steps)}; {beyond} beyond"
-    return element(
-        "svg",
-        element("title", words),
-        element("line", x1=0, x2=width, y1=BAR_HEIGHT, y2=BAR_HEIGHT, class_="grid"),
-        *shapes,
-        *labels,
-        unit,
-        viewBox=f"0 0 {width} {BAR_HEIGHT + BASE}",
-        class_="spread",
-        role="img",
-        aria_label=words,
+    return HISTOGRAM.format(
+        words=f"{name}: spread of the intervals between packets, {interval_words(steps)}; {beyond} beyond",
+        bars=Markup("").join(bars),
+        labels=[tick_text(tick, ticks) for tick in ticks],
     )
 
 
-def _bar(x: float, height: float, class_: str) -> Markup:
+def _bar(number: int, height: float) -> Markup:
+    """Draw one bar; the last, of all that is longer, stands a little away."""
     tall = max(height * (BAR_HEIGHT - 2), 1.5)
-    return element("rect", x=x, y=BAR_HEIGHT - tall, width=BAR_WIDTH - 1, height=tall, class_=class_)
+    at, class_ = (number + 1, "over") if number == BINS else (number, "count")
+    return BAR.format(at * BAR_WIDTH, BAR_HEIGHT - tall, BAR_WIDTH - 1, tall, class_)

@@ -1,4 +1,4 @@
-"""Fill the templates of the pages; light, since the page of many recordings needs little of it. Numbers in words."""
+"""Fill the templates of the pages, and write numbers in words; light, for the page of many recordings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import datetime
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from sync.report.svg import glyph
 
 
 def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
@@ -19,7 +17,7 @@ def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"clock": clock, "length": length, "size": size, "glyph": glyph}
+    environment.filters |= {"clock": clock, "length": length, "size": size}
     return environment.get_template(template).render(page)
 
 

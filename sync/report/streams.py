@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import numpy.typing as npt
 
 from sensors.array_types import Int64, Mask
 from sensors.host_clock import PROBE, decode
-from storage.chunks.chunk import INDEX, Chunk, chunk_paths
+from storage.chunks.chunk import Chunk, chunk_paths
+from storage.chunks.stored_packets import StoredPackets
 from storage.errors import BadChunk
 from storage.names import stream_folder
 from storage.timeline.device_clock import HostClock, constant_clock, host_clock
@@ -20,6 +22,8 @@ from storage.timeline.session_time import SessionTime
 
 UNREADABLE_CHUNK = (BadChunk, OSError, RuntimeError, KeyError, ValueError)
 FEW_PROBES = 3
+
+Hides = Callable[[npt.NDArray[np.void]], Mask]
 
 
 @dataclass(frozen=True)
@@ -31,75 +35,56 @@ class Damage:
     before_ticks: int | None
     after_ticks: int | None
 
+    @property
+    def cause(self) -> str:
+        """Why its packets are missing."""
+        return f"damaged file {self.file}"
 
-@dataclass
-class ReadStream:
-    """One stream: the index of all chunks that open, and what does not open."""
 
-    name: str
-    device: str
-    nominal_hz: float | None
-    format: dict[str, Any]
-    description: dict[str, Any] = field(default_factory=dict)
-    "Its entry in the manifest."
-    parts: list[tuple[Path, npt.NDArray[np.void]]] = field(default_factory=list)
-    damage: list[Damage] = field(default_factory=list)
-    hidden: Mask | None = None
-    "Which of its packets may show a privacy pause, (n,); None where nobody asked."
+class ReadStream(StoredPackets):
+    """One stream: the packets of all chunks that open, and what does not open."""
+
+    def __init__(
+        self, recording: Path, name: str, description: dict[str, Any], hides: Hides | None = None
+    ) -> None:
+        """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""
+        super().__init__(name, stream_folder(recording, name), description)
+        self.device = str(description.get("device", name.partition("/")[0]))
+        self.nominal_hz: float | None = description.get("nominal_hz")
+        self.damage: list[Damage] = []
+        self._hides = hides
+        self._read(recording)
+
+    def _read(self, recording: Path) -> None:
+        self._parts = []
+        broken: list[tuple[int, str, str]] = []
+        for path in chunk_paths(self.folder):
+            try:
+                with Chunk(path) as chunk:
+                    self._parts.append((path, chunk.index))
+            except UNREADABLE_CHUNK as error:
+                row = sum(len(index) for _, index in self._parts)
+                broken.append((row, path.relative_to(recording).as_posix(), _why(error)))
+        for row, file, why in broken:
+            before = int(self.ticks[row - 1]) if row > 0 else None
+            after = int(self.ticks[row]) if row < len(self) else None
+            self.damage.append(Damage(file, why, before, after))
+
+    @property
+    def format(self) -> dict[str, Any]:
+        """How the device was asked to send; nothing where nobody noted it."""
+        return dict(self.description.get("format") or {})
 
     @cached_property
-    def index(self) -> npt.NDArray[np.void]:
-        """All packets that can be read, (n,) of `storage.chunks.chunk.INDEX`."""
-        return np.concatenate([index for _, index in self.parts]) if self.parts else np.empty(0, INDEX)
+    def hidden(self) -> Mask:
+        """Which packets may show a privacy pause, (n,)."""
+        return super().hidden if self._hides is None else self._hides(self.index)
 
     @property
     def ticks(self) -> Int64:
         """Device stamps of the packets, 100 ns."""
         ticks: Int64 = self.index["device_ticks"]
         return ticks
-
-    def payload(self, row: int) -> bytes:
-        """Read one payload. Raises BadChunk or OSError where the file is damaged."""
-        for path, index in self.parts:
-            if row < len(index):
-                with Chunk(path) as chunk:
-                    return chunk.payload(row)
-            row -= len(index)
-        raise IndexError(f"{self.name} has no packet {row}")
-
-    def payloads(self, first: int, last: int) -> list[bytes]:
-        """Read the payloads of the rows [first, last), each file opened once."""
-        found: list[bytes] = []
-        start = 0
-        for path, index in self.parts:
-            low, high = max(first - start, 0), min(last - start, len(index))
-            if low < high:
-                with Chunk(path) as chunk:
-                    found += chunk.payloads(low, high)
-            start += len(index)
-        return found
-
-
-def read_stream(recording: Path, name: str, facts: dict[str, Any]) -> ReadStream:
-    """Read the index of every chunk of a stream that opens; `facts` is the stream's entry in the manifest."""
-    device = str(facts.get("device", name.partition("/")[0]))
-    stream = ReadStream(name, device, facts.get("nominal_hz"), dict(facts.get("format") or {}), dict(facts))
-    broken: list[tuple[int, str, str]] = []
-    for path in chunk_paths(stream_folder(recording, name)):
-        try:
-            with Chunk(path) as chunk:
-                stream.parts.append((path, chunk.index))
-        except UNREADABLE_CHUNK as error:
-            broken.append((len(stream.parts), path.relative_to(recording).as_posix(), _why(error)))
-    for at, file, why in broken:
-        before = next((i["device_ticks"][-1] for _, i in reversed(stream.parts[:at]) if len(i)), None)
-        after = next((i["device_ticks"][0] for _, i in stream.parts[at:] if len(i)), None)
-        stream.damage.append(Damage(file, why, _integer(before), _integer(after)))
-    return stream
-
-
-def _integer(value: Any) -> int | None:
-    return None if value is None else int(value)
 
 
 def _why(error: Exception) -> str:
@@ -117,21 +102,24 @@ class TicksToHost:
     probes: npt.NDArray[np.void]
     damage: list[Damage]
 
+    def host_ns(self, ticks: int | np.integer[Any]) -> int:
+        """Host ns of one tick."""
+        return int(self.to_host.to_host_ns(int(ticks)))
+
     @property
     def from_probes(self) -> bool:
-        """Tell which of the two it is."""
+        """Return which of the two it is."""
         return len(self.probes) >= FEW_PROBES
 
 
 def read_clock(recording: Path, device: str, streams: list[ReadStream]) -> TicksToHost | None:
     """Fit a device's clock to the host's; None when nothing was received from it."""
-    stream = read_stream(recording, f"clock/{device}", {"device": device})
     known: list[npt.NDArray[np.void]] = []
-    damage = list(stream.damage)
-    for path, index in stream.parts:
+    damage = []
+    for path in chunk_paths(stream_folder(recording, f"clock/{device}")):
         try:
             with Chunk(path) as chunk:
-                known += [decode(payload) for payload in chunk.payloads(0, len(index))]
+                known += [decode(payload) for payload in chunk.payloads()]
         except UNREADABLE_CHUNK as error:
             damage.append(Damage(path.relative_to(recording).as_posix(), _why(error), None, None))
     probes = np.concatenate(known) if known else np.empty(0, PROBE)

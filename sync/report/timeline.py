@@ -16,10 +16,20 @@ from sync.report.cameras import ShownFile
 from sync.report.events import Mark
 from sync.report.render import clock, count_of, length, whole_clock
 from sync.report.streams import ReadStream, ShownTime, TicksToHost
-from sync.report.svg import element, glyph, percent
 
-LANE = 22
-"""Height of a lane in pixels."""
+LANE = Markup('<svg class="lane" height="22" role="img" aria-label="{}">{}</svg>')
+GRID = Markup('<line x1="{0:.3%}" x2="{0:.3%}" y1="0" y2="22" class="grid"/>')
+TICK = Markup('<text x="{:.3%}" y="13" text-anchor="{}">{}</text>')
+BAR = Markup('<rect x="{:.3%}" width="{:.3%}" y="4" height="14" rx="3" class="{}"><title>{}</title></rect>')
+GAP = Markup('<rect x="{:.3%}" width="{:.3%}" y="1" height="20" class="gap"><title>{}</title></rect>')
+CAUSE = Markup('<text x="{:.3%}" y="15" text-anchor="middle" class="cause">{}</text>')
+ABSENT = Markup('<text x="1%" y="15" class="absent">{}</text>')
+PROBE = Markup('<line x1="{0:.3%}" x2="{0:.3%}" y1="4" y2="18" class="probe"/>')
+EVENT = Markup(
+    '<svg x="{share:.3%}" y="11" overflow="visible" class="event{undone}"><title>{words}</title>{sign}'
+    '<text x="11" y="4" class="number{tight}">{number}</text>{label}</svg>'
+)
+LABEL = Markup('<text x="{}" y="4" class="wide">{}</text>')
 LEAST_GAP = 0.003
 """Share of the width below which a gap would not be seen."""
 CAUSE_FITS = 0.09
@@ -93,7 +103,7 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One row: a name, a few words, the drawing and what it says in words."""
+    """One row: a name, a few words, and the drawing."""
 
     name: str
     note: str
@@ -109,60 +119,46 @@ def span_of(seconds: Sequence[float], time: ShownTime) -> ShownSpan:
 def holes_of(stream: ReadStream, gaps: Iterable[Gap], time: TicksToHost, span: ShownSpan) -> list[Hole]:
     """Place the gaps of a stream; a gap over a damaged file says so."""
     broken = {damage.before_ticks: damage for damage in stream.damage if damage.before_ticks is not None}
-    holes = []
+    found = []
     for gap in gaps:
         damage = broken.pop(gap["start_ticks"], None)
-        cause = f"damaged file {damage.file}" if damage else str(gap["cause"])
-        holes.append(_hole(stream.name, gap["start_ticks"], gap["end_ticks"], cause, time, span))
-    for damage in broken.values():
-        if damage.before_ticks is not None and damage.after_ticks is not None:
-            cause = f"damaged file {damage.file}"
-            holes.append(_hole(stream.name, damage.before_ticks, damage.after_ticks, cause, time, span))
+        found.append((gap["start_ticks"], gap["end_ticks"], damage.cause if damage else str(gap["cause"])))
+    found += [(start, d.after_ticks, d.cause) for start, d in broken.items() if d.after_ticks is not None]
+    holes = []
+    for start, end, cause in found:
+        start_s, end_s = (span.seconds(time.host_ns(ticks)) for ticks in (start, end))
+        holes.append(Hole(stream.name, start_s, max(end_s, start_s), cause))
     return sorted(holes, key=lambda hole: hole.start_s)
-
-
-def _hole(name: str, start: int, end: int, cause: str, time: TicksToHost, span: ShownSpan) -> Hole:
-    start_s, end_s = (span.seconds(int(time.to_host.to_host_ns(ticks))) for ticks in (start, end))
-    return Hole(name, start_s, max(end_s, start_s), cause)
 
 
 def axis_lane(span: ShownSpan) -> Lane:
     """Draw the axis itself."""
-    texts = [
-        element(
-            "text",
-            whole_clock(tick) if float(tick).is_integer() else clock(tick),
-            x=percent(span.share(tick)),
-            y=13,
-            text_anchor=_anchor(span.share(tick)),
-        )
-        for tick in span.ticks()
-    ]
+    texts = []
+    for tick in span.ticks():
+        share = span.share(tick)
+        anchor = "start" if share < 0.03 else "end" if share > 0.97 else "middle"
+        words = whole_clock(tick) if float(tick).is_integer() else clock(tick)
+        texts.append(TICK.format(share, anchor, words))
     return Lane("time", "min:s", _drawing("time axis in minutes and seconds", texts, span))
-
-
-def _anchor(share: float) -> str:
-    return "start" if share < 0.03 else "end" if share > 0.97 else "middle"
 
 
 def stream_lane(stream: ReadStream, holes: list[Hole], time: TicksToHost, span: ShownSpan) -> Lane:
     """Draw when a stream delivered, with its holes."""
-    first_s, last_s = (span.seconds(int(time.to_host.to_host_ns(int(stream.ticks[row])))) for row in (0, -1))
+    first_s, last_s = (span.seconds(time.host_ns(stream.ticks[row])) for row in (0, -1))
     shapes = [_bar("have", first_s, last_s, span, f"{stream.name}: {clock(first_s)} to {clock(last_s)}")]
-    shapes += [shape for group in _groups(holes, span) for shape in _hole_shapes(group, span)]
-    lost_end = next((d for d in stream.damage if d.after_ticks is None), None)
+    shapes += [_gap(group, span) for group in _groups(holes, span)]
     causes = ", ".join(Counter(hole.cause for hole in holes))
-    note = f"{count_of(len(holes), 'gap')}: {causes}" if holes else ""
-    if lost_end:
-        note = f"{note}, end damaged".lstrip(", ")
-    told = f"{stream.name} from {clock(first_s)} to {clock(last_s)}, {note or 'no gap'}"
-    return Lane(stream.name, note, _drawing(told, shapes, span))
+    notes = [f"{count_of(len(holes), 'gap')}: {causes}"] if holes else []
+    if any(damage.after_ticks is None for damage in stream.damage):
+        notes.append("end damaged")
+    note = ", ".join(notes)
+    words = f"{stream.name} from {clock(first_s)} to {clock(last_s)}, {note or 'no gap'}"
+    return Lane(stream.name, note, _drawing(words, shapes, span))
 
 
 def empty_lane(name: str, why: str, span: ShownSpan) -> Lane:
     """Draw a lane for what was armed and is not there."""
-    words = element("text", why, x="1%", y=15, class_="absent")
-    return Lane(name, "nothing", _drawing(f"{name}: {why}", [words], span))
+    return Lane(name, "nothing", _drawing(f"{name}: {why}", [ABSENT.format(why)], span))
 
 
 def _groups(holes: list[Hole], span: ShownSpan) -> list[list[Hole]]:
@@ -176,33 +172,13 @@ def _groups(holes: list[Hole], span: ShownSpan) -> list[list[Hole]]:
     return groups
 
 
-def _hole_shapes(group: list[Hole], span: ShownSpan) -> list[Markup]:
+def _gap(group: list[Hole], span: ShownSpan) -> Markup:
     start, end = span.share(group[0].start_s), span.share(max(hole.end_s for hole in group))
-    wide = end - start >= CAUSE_FITS
     causes = Counter(hole.cause for hole in group)
-    told = (
-        f"{group[0].text}"
-        if len(group) == 1
-        else f"{len(group)} gaps from {clock(group[0].start_s)}: "
-        + ", ".join(f"{n} x {cause}" for cause, n in causes.items())
-    )
-    shapes = [
-        element(
-            "rect",
-            element("title", told),
-            x=percent(start),
-            width=percent(max(end - start, LEAST_GAP)),
-            y=1,
-            height=LANE - 2,
-            class_="gap",
-        )
-    ]
-    if wide:
-        middle = percent((start + end) / 2)
-        shapes.append(
-            element("text", next(iter(causes)), x=middle, y=15, text_anchor="middle", class_="cause")
-        )
-    return shapes
+    counts = ", ".join(f"{n} x {cause}" for cause, n in causes.items())
+    several = f"{len(group)} gaps from {clock(group[0].start_s)}: {counts}"
+    gap = GAP.format(start, max(end - start, LEAST_GAP), several if len(group) > 1 else group[0].text)
+    return gap + CAUSE.format((start + end) / 2, next(iter(causes))) if end - start >= CAUSE_FITS else gap
 
 
 def camera_lane(file: ShownFile, span: ShownSpan) -> Lane:
@@ -211,36 +187,34 @@ def camera_lane(file: ShownFile, span: ShownSpan) -> Lane:
         return empty_lane(file.name, file.problem or "not known when it was recorded", span)
     first_s, last_s = span.seconds(file.start_host_ns), span.seconds(file.end_host_ns)
     words = f"{file.name}: {clock(first_s)} to {clock(last_s)}, {file.placed_by}"
-    class_ = "camera" if file.aligned else "camera unsure"
-    return Lane(
-        file.name, file.placed_by, _drawing(words, [_bar(class_, first_s, last_s, span, words)], span)
-    )
+    bar = _bar("camera" if file.aligned else "camera unsure", first_s, last_s, span, words)
+    return Lane(file.name, file.placed_by, _drawing(words, [bar], span))
 
 
 def event_lane(name: str, marks: list[Mark], span: ShownSpan) -> Lane:
     """Draw marks with number and, where there is room, words."""
-    shapes = []
-    for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        share = span.share(mark.at_s)
-        end = span.share(following.at_s) if following else 1.0
-        letters = int(((end - share) * DESKTOP_WIDTH - MARK_WIDTH) / LETTER)
-        tight = following is not None and (end - share) * PHONE_WIDTH < MARK_WIDTH
-        shapes.append(_mark(mark, share, letters, tight=tight))
-    told = f"{name}: " + "; ".join(f"{mark.number} {mark.words} at {clock(mark.at_s)}" for mark in marks[:40])
-    return Lane(name, str(len(marks)), _drawing(told, shapes, span))
-
-
-def _mark(mark: Mark, share: float, letters: int, *, tight: bool) -> Markup:
-    label = mark.label if len(mark.label) <= letters else f"{mark.label[: letters - 1]}…"
-    inside = [
-        element("title", f"{mark.number} {mark.words} at {clock(mark.at_s)}"),
-        glyph(mark.kind),
-        element("text", str(mark.number), x=11, y=4, class_="number tight" if tight else "number"),
+    shares = [span.share(mark.at_s) for mark in marks]
+    rooms = [end - share for share, end in zip(shares, [*shares[1:], 1.0], strict=True)]
+    shapes = [
+        _mark(mark, share, room, is_last=mark is marks[-1])
+        for mark, share, room in zip(marks, shares, rooms, strict=True)
     ]
-    if letters >= FEWEST_LETTERS:
-        inside.append(element("text", label, x=17 + 7 * len(str(mark.number)), y=4, class_="wide"))
-    class_ = "event undone" if mark.undone else "event"
-    return element("svg", *inside, x=percent(share), y=LANE // 2, overflow="visible", class_=class_)
+    words = "; ".join(f"{mark.number} {mark.words} at {clock(mark.at_s)}" for mark in marks[:40])
+    return Lane(name, str(len(marks)), _drawing(f"{name}: {words}", shapes, span))
+
+
+def _mark(mark: Mark, share: float, room: float, *, is_last: bool) -> Markup:
+    letters = int((room * DESKTOP_WIDTH - MARK_WIDTH) / LETTER)
+    label = mark.label if len(mark.label) <= letters else f"{mark.label[: letters - 1]}…"
+    return EVENT.format(
+        share=share,
+        undone=" undone" if mark.undone else "",
+        words=f"{mark.number} {mark.words} at {clock(mark.at_s)}",
+        sign=mark.sign,
+        tight=" tight" if room * PHONE_WIDTH < MARK_WIDTH and not is_last else "",
+        number=mark.number,
+        label=LABEL.format(17 + 7 * len(str(mark.number)), label) if letters >= FEWEST_LETTERS else "",
+    )
 
 
 def clock_lane(time: TicksToHost, span: ShownSpan) -> Lane:
@@ -250,32 +224,16 @@ def clock_lane(time: TicksToHost, span: ShownSpan) -> Lane:
         return empty_lane(name, "no clock probes: times are from the arrival of packets", span)
     middles = (time.probes["host_send_ns"] + time.probes["host_receive_ns"]) // 2
     shown = middles[:: -(-len(middles) // MOST_TICKS)]
-    shapes = [
-        element("line", x1=at, x2=at, y1=4, y2=LANE - 4, class_="probe")
-        for at in (percent(span.share(span.seconds(int(moment)))) for moment in shown)
-    ]
-    bound_ms = time.to_host.bound_ns / 1e6
-    note = f"{len(middles)} probes, within {bound_ms:.2f} ms"
+    shapes = [PROBE.format(span.share(span.seconds(int(moment)))) for moment in shown]
+    note = f"{len(middles)} probes, within {time.to_host.bound_ns / 1e6:.2f} ms"
     return Lane(name, note, _drawing(f"{name}: {note}", shapes, span))
 
 
 def _bar(class_: str, first_s: float, last_s: float, span: ShownSpan, words: str) -> Markup:
     start, end = span.share(first_s), span.share(last_s)
-    return element(
-        "rect",
-        element("title", words),
-        x=percent(start),
-        width=percent(max(end - start, 0.001)),
-        y=4,
-        height=LANE - 8,
-        rx=3,
-        class_=class_,
-    )
+    return BAR.format(start, max(end - start, 0.001), class_, words)
 
 
 def _drawing(words: str, shapes: list[Markup], span: ShownSpan) -> Markup:
-    grid = [
-        element("line", x1=at, x2=at, y1=0, y2=LANE, class_="grid")
-        for at in (percent(span.share(tick)) for tick in span.ticks())
-    ]
-    return element("svg", *grid, *shapes, class_="lane", height=LANE, role="img", aria_label=words)
+    grid = [GRID.format(span.share(tick)) for tick in span.ticks()]
+    return LANE.format(words, Markup("").join([*grid, *shapes]))

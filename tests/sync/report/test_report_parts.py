@@ -14,10 +14,10 @@ from storage.timeline.alignment_evidence import GyroEvidence, GyroFit, GyroSearc
 from sync.report.alignment import lag_figure, overlay_figures, read_alignments, score_figures
 from sync.report.facts import devices
 from sync.report.numbers import numbers
+from sync.report.plots import Axis, Plot, nice_ticks, thinned, tick_text
 from sync.report.rates import histogram
 from sync.report.render import clock, count_of, length, local_time, size, whole_clock
 from sync.report.streams import ShownTime
-from sync.report.svg import Axis, Plot, element, nice_ticks, thinned, tick_text
 from sync.report.timeline import ShownSpan
 
 
@@ -58,10 +58,11 @@ def test_a_moment_is_shown_as_the_wall_clock_showed_it():
     assert local_time(utc_ns, {}) == "2025-06-15 15:06:40 (UTC+00:00)"
 
 
-def test_elements_escape_all_they_are_given():
-    made = element("text", "<b>&", x='"><script>', class_="a")
-    assert str(made) == '<text x="&#34;&gt;&lt;script&gt;" class="a">&lt;b&gt;&amp;</text>'
-    assert str(element("g", made)).count("&lt;b&gt;") == 1
+def test_drawings_escape_all_they_are_given():
+    plot = Plot(Axis(0, 1, "<b>&"), Axis(0, 1, "1"), '"><script>')
+    assert 'aria-label="&#34;&gt;&lt;script&gt;"' in plot.svg()
+    assert ">&lt;b&gt;&amp;</text>" in plot.svg()
+    assert str(plot.svg()).count("&lt;b&gt;") == 1
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))

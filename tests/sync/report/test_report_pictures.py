@@ -16,7 +16,7 @@ from storage.manifest import write_json
 from storage.timeline.clock_map import ClockMap
 from sync.report.cameras import ShownFile
 from sync.report.pictures import PAIRS, key_frames, picture_strip
-from sync.report.streams import ShownTime, read_clock, read_stream
+from sync.report.streams import ReadStream, ShownTime, read_clock
 from sync.report.timeline import ShownSpan
 
 OFFSET_S = 1.25  # camera media time 0 is this second of the recording
@@ -92,7 +92,7 @@ def recording(desk, tmp_path):
 @pytest.fixture
 def world(desk, recording, film):
     """What the strip is made of: the headset's stream and clock, the aligned camera file, the shown time."""
-    stream = read_stream(
+    stream = ReadStream(
         recording, "hololens/pv", {"device": "hololens", "nominal_hz": 30.0, "format": {"codec": "h264"}}
     )
     clock = read_clock(recording, "hololens", [stream])
