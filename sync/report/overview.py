@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,101 +22,55 @@ from sync.report.render import render
 from sync.result.state import kept_answer
 
 PAGE = "sync-summary.html"
-LEVELS = {
-    "not_aligned": "bad",
-    "not_done": "warn",
-    "check": "warn",
-    "aligned": "good",
-    "nothing_to_align": "none",
-}
 WORST = ("bad", "warn", "none", "good")
-MEANINGS = {
-    "not_aligned": "a device could not be put on the headset's clock: do not match its frames",
-    "not_done": "no answer yet, something else than the data stood in the way: look at the reasons",
-    "check": "usable, but something is odd: look at the reasons",
-    "aligned": "all devices are on one clock, within the bound",
-    "nothing_to_align": "one clocked device was recorded",
+CLOCKS = {
+    "not_aligned": ("bad", "a device could not be put on the headset's clock: do not match its frames"),
+    "not_done": ("warn", "no answer yet, something else than the data stood in the way: look at the reasons"),
+    "check": ("warn", "usable, but something is odd: look at the reasons"),
+    "aligned": ("good", "all devices are on one clock, within the bound"),
+    "nothing_to_align": ("none", "one clocked device was recorded"),
 }
+"""Level and meaning of each status, the worst first."""
+ORDER = tuple(CLOCKS)
 UNCHECKED = "not checked"
-DATA_LEVELS = {"FAIL": "bad", "WARN": "warn", UNCHECKED: "none", "PASS": "good"}
-DATA_MEANINGS = {
-    "FAIL": "large parts are missing, or data are damaged: read what each is good for",
-    "WARN": "usable, but something is missing or odd: read what each is good for",
-    UNCHECKED: "no verdict on the data was kept: run `kitchensync report`",
-    "PASS": "every stream covers the session, nothing is damaged",
+DATA = {
+    "FAIL": ("bad", "large parts are missing, or data are damaged: read what each is good for"),
+    "WARN": ("warn", "usable, but something is missing or odd: read what each is good for"),
+    UNCHECKED: ("none", "no verdict on the data was kept: run `kitchensync report`"),
+    "PASS": ("good", "every stream covers the session, nothing is damaged"),
 }
 MOST_REASONS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class PairLine:
-    """One device or file of a recording in words."""
-
-    source: str
-    status: str
-    level: str
-    texts: list[str]
-    within: str
-    drift: str
-    pictures: str
-
-
-@dataclass(frozen=True, slots=True)
-class RecordingRow:
-    """One recording."""
-
-    name: str
-    link: str
-    status: str
-    level: str
-    reasons: list[str]
-    pairs: list[PairLine]
-    data: DataLine
-
-    @property
-    def worst(self) -> str:
-        """The worse level of clocks and data: what a row is coloured and sorted by."""
-        return min(self.level, self.data.level, key=WORST.index)
-
-
-@dataclass(frozen=True, slots=True)
-class DataLine:
-    """What was last found out about a recording's own data."""
-
-    status: str
-    level: str
-    texts: list[str]
+MOVED_MS = 0.01
 
 
 def summary_page(answer: dict[str, Any], folder: Path) -> str:
     """HTML of the answer `sync/1`; links go from `folder` to each report that is there."""
     recordings = worst_first(answer["recordings"])
-    counts = [
-        {
-            "count": n,
-            "status": "to check" if status == "check" else words(status),
-            "level": LEVELS[status],
-            "meaning": MEANINGS[status],
-        }
-        for status in ORDER
-        if (n := sum(r["status"] == status for r in recordings))
-    ]
-    lines = sorted(
-        (_line(recording, folder) for recording in recordings), key=lambda line: WORST.index(line.worst)
-    )
+    lines = [_line(recording, folder) for recording in recordings]
     bounds = sorted(b for b in map(largest_bound_ms, recordings) if b is not None)
     return render(
         {
-            "counts": counts,
-            "data_counts": _data_counts(lines),
+            "counts": _counts([recording["status"] for recording in recordings], CLOCKS),
+            "data_counts": _counts([line["data"]["status"] for line in lines], DATA),
             "total": len(recordings),
-            "lines": lines,
+            "lines": sorted(lines, key=lambda line: WORST.index(line["worst"])),
+            "levels": {status: level for status, (level, _) in CLOCKS.items()},
             "usual_bound": f"{bounds[len(bounds) // 2]:.2f} ms" if bounds else "",
             "worst_bound": f"{bounds[-1]:.2f} ms" if bounds else "",
             "folder": folder.absolute().name,
         },
         "summary.html.j2",
     )
+
+
+def _counts(statuses: list[str], known: dict[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """Count the verdicts, worst first."""
+    counted = Counter(statuses)
+    return [
+        {"count": counted[status], "status": status, "level": level, "meaning": meaning}
+        for status, (level, meaning) in known.items()
+        if counted[status]
+    ]
 
 
 def write_summary(answer: dict[str, Any], target: Path, *, force: bool = True) -> None:
@@ -132,11 +85,6 @@ def refresh_summary(folder: Path) -> None:
         write_summary({"schema": SCHEMA, "recordings": entries}, folder / PAGE)
 
 
-def words(status: str) -> str:
-    """A status as people write it."""
-    return status.replace("_", " ")
-
-
 def _kept(path: Path) -> dict[str, Any]:
     try:
         read_manifest(path)
@@ -147,58 +95,28 @@ def _kept(path: Path) -> dict[str, Any]:
     )
 
 
-def _line(recording: dict[str, Any], folder: Path) -> RecordingRow:
-    status = str(recording["status"])
+def _line(recording: dict[str, Any], folder: Path) -> dict[str, Any]:
     page = Path(recording.get("path", "")) / "sync" / "report.html"
     has_page = bool(recording.get("path")) and page.exists() and page.is_relative_to(folder)
-    return RecordingRow(
-        name=str(recording["recording"]),
-        link=page.relative_to(folder).as_posix() if has_page else "",
-        status=words(status),
-        level=LEVELS[status],
-        reasons=[str(text) for text in [*recording.get("reasons", []), *recording.get("warnings", [])]],
-        pairs=[_pair(Alignment.from_object(pair)) for pair in recording["pairs"]],
-        data=_data(recording),
-    )
+    level, data = CLOCKS[recording["status"]][0], _data(recording)
+    return {
+        "name": str(recording["recording"]),
+        "link": page.relative_to(folder).as_posix() if has_page else "",
+        "status": recording["status"],
+        "level": level,
+        "reasons": [*recording.get("reasons", []), *recording.get("warnings", [])],
+        "pairs": [Alignment.from_object(pair) for pair in recording["pairs"]],
+        "data": data,
+        "worst": min(level, data["level"], key=WORST.index),
+    }
 
 
-def _data(recording: dict[str, Any]) -> DataLine:
+def _data(recording: dict[str, Any]) -> dict[str, Any]:
     """Return what `record` or `report` found out last: nothing is read anew for a page over hundreds."""
     kept = kept_verdict(Path(recording["path"])) if recording.get("path") else None
-    if kept is None:
-        return DataLine(UNCHECKED, "none", [])
-    status, sentences = str(kept["status"]), [str(text) for text in kept.get("good_for", [])]
-    texts = sentences or [str(text) for text in kept.get("reasons", [])[:MOST_REASONS]]
-    return DataLine(status, DATA_LEVELS[status], texts)
-
-
-def _data_counts(lines: list[RecordingRow]) -> list[dict[str, Any]]:
-    """Count the verdicts on the data, worst first."""
-    counted = Counter(line.data.status for line in lines)
-    return [
-        {"count": counted[status], "status": status, "level": level, "meaning": DATA_MEANINGS[status]}
-        for status, level in DATA_LEVELS.items()
-        if counted[status]
-    ]
-
-
-def _pair(pair: Alignment) -> PairLine:
-    fit = pair.gyro.fit if pair.gyro is not None else None
-    placed = pair.clock_map is not None
-    bound, drift, total = pair.bound95_ms, fit.drift_ppm if fit is not None else None, pair.total_ms
-    return PairLine(
-        source=pair.source,
-        status=words(pair.status),
-        level=LEVELS[pair.status],
-        texts=[*pair.reasons, *pair.warnings],
-        within=f"{bound:.2f} ms" if placed and bound is not None else "",
-        drift=f"{drift:.1f} ppm" if placed and drift is not None else "",
-        pictures=f"± {total:.1f} ms" if placed and total is not None else "",
-    )
-
-
-ORDER = ("not_aligned", "not_done", "check", "aligned", "nothing_to_align")
-MOVED_MS = 0.01
+    kept = kept or {"status": UNCHECKED}
+    texts = kept.get("good_for") or kept.get("reasons", [])[:MOST_REASONS]
+    return {"status": kept["status"], "level": DATA[kept["status"]][0], "texts": texts}
 
 
 def worst_first(recordings: list[dict[str, Any]]) -> list[dict[str, Any]]:
