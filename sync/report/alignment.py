@@ -14,20 +14,12 @@ from markupsafe import Markup
 from sensors.array_types import Floats
 from storage.reading.alignments import alignment_files, read_alignment
 from storage.timeline.alignment import Alignment
-from sync.report.plots import Axis, Plot, axis_around
+from sync.report.plots import Axis, Figure, Plot, axis_around
 
 PLOT_SUFFIX = ".plot.npz"
 NEAR_PEAK_S = 3.0
 OVERLAY_HEIGHT = 170
 AXES = ("x", "y", "z")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One drawing with its caption."""
-
-    drawing: Markup
-    caption: str
 
 
 @dataclass(frozen=True)
@@ -98,7 +90,7 @@ def score_figures(lag_s: Floats, score: Floats, said: Alignment) -> list[Figure]
         plot = _score_plot(lag_s[shown], score[shown], f"Agreement over the lag, {part}", needed)
         plot.peak(peak_s, f"{peak_s:.2f} s: {peak:.2f}")
         dotted = ". Dotted: what is needed at least." if needed is not None else ""
-        figures.append(Figure(plot.svg(), plot.title + dotted))
+        figures.append(plot.figure(plot.title + dotted))
     return figures
 
 
@@ -136,7 +128,7 @@ def lag_figure(arrays: dict[str, Any], said: Alignment) -> Figure:
         f"Dots: lags of {(~left_out).sum()} windows with one sigma up and down; line: the fit{slope}; mean lag"
         f" {mean_s:.4f} s. Crosses: windows left out ({left_out.sum()}, those beyond the frame are not drawn)."
     )
-    return Figure(plot.svg(), caption)
+    return plot.figure(caption)
 
 
 def residual_figure(arrays: dict[str, Any]) -> Figure:
@@ -150,7 +142,7 @@ def residual_figure(arrays: dict[str, Any]) -> Figure:
     kept_ms = beyond_ms[arrays["window_kept"]]
     rms = float(np.sqrt(np.mean(kept_ms**2))) if len(kept_ms) else float("nan")
     caption = f"The same beyond the line: {rms:.3f} ms root mean square. A step or a bend shows here."
-    return Figure(plot.svg(), caption)
+    return plot.figure(caption)
 
 
 def _window_plot(title: str, label: str, arrays: dict[str, Any], lag_ms: Floats, line_ms: Floats) -> Plot:
@@ -181,5 +173,5 @@ def overlay_figures(arrays: dict[str, Any]) -> list[Figure]:
         plot.line(t_s, headset[:, axis], "line one")
         plot.line(t_s, camera[:, axis], "line two dashed")
         caption = f"Rotation about {name}: headset solid, camera (turned into the headset's axes) dashed."
-        figures.append(Figure(plot.svg(), caption))
+        figures.append(plot.figure(caption))
     return figures

@@ -45,7 +45,7 @@ class ShownFile:
     problem: str = ""
     clock_map: ClockMap | None = None
     hides: Callable[[Floats], Mask] | None = None
-    "Says which media seconds (n,) may lie in a privacy pause."
+    "Which media seconds (n,) may lie in a privacy pause."
 
     @property
     def placed_by(self) -> str:
@@ -58,7 +58,7 @@ class ShownFile:
 def read_cameras(
     recording: Recording, alignments: list[ShownAlignment], clocks: dict[str, TicksToHost]
 ) -> list[ShownFile]:
-    """Describe and place every camera file; one that cannot be read says why."""
+    """Describe and place every camera file; with the reason where one cannot be read."""
     found: list[ShownFile] = []
     for device, paths in recording.gopro_files.items():
         media = read_media(recording.path, device)

@@ -41,7 +41,7 @@ class Mark:
 
     @property
     def lane(self) -> str:
-        """The kind of its lane; "other" takes all kinds that have none of their own."""
+        """The kind of its lane; "other" is that of all kinds without one of their own."""
         return self.kind if self.kind in SIGNS else "other"
 
     @property
@@ -139,11 +139,11 @@ def _step(recipe: dict[str, Any], node: Any, events: list[Event], time: ShownTim
     here = [event for event in events if str(event["body"].get("step")) == str(node)]
     done_s = (time.seconds(event["host_ns"]) for event in here if event["kind"] == "done")
     errors = [event["body"] for event in here if event["kind"] == "error"]
-    told = ([_first(body, "category_name"), _first(body, "note")] for body in errors)
+    found = ([_first(body, "category_name"), _first(body, "note")] for body in errors)
     return {
         "text": _text(recipe.get("steps"), node),
         "done_s": next(done_s, None),
-        "errors": [", ".join(filter(None, words)) or "error" for words in told],
+        "errors": [", ".join(filter(None, words)) or "error" for words in found],
     }
 
 

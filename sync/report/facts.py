@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,7 +79,7 @@ def alignment_verdict(
 
 
 def state_note(manifest: Manifest) -> str:
-    """Say it when a recording was not closed."""
+    """Return a note on a recording that was not closed."""
     if manifest.get("state") == "complete":
         return ""
     if manifest.get("state") == "aborted":
@@ -132,26 +131,26 @@ def _sizes(verification: dict[str, Any], recording: Path) -> str:
 
 
 def devices(manifest: Manifest) -> list[dict[str, str]]:
-    """List the devices with what they said of themselves."""
+    """List the devices with what they reported of themselves."""
     found = []
     for name, facts in (manifest.get("devices") or {}).items():
         known = {key: value for key, value in facts.items() if key not in _DEVICE_LEFT_OUT and value != []}
-        words = ", ".join(f"{key.replace('_', ' ')} {_said(value)}" for key, value in known.items())
+        words = ", ".join(f"{key.replace('_', ' ')} {_written(value)}" for key, value in known.items())
         found.append({"name": str(name), "kind": str(facts.get("kind", "")), "words": words})
     return found
 
 
-def _said(value: object) -> str:
+def _written(value: object) -> str:
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def losses(manifest: Manifest) -> list[dict[str, str]]:
-    """List what the profile of each headset gives away for its bandwidth."""
+def losses(manifest: Manifest) -> dict[str, list[str]]:
+    """List what the profile of each headset gives away for its bandwidth, with the streams."""
     lost: dict[str, list[str]] = {}
     for name, facts in (manifest.get("streams") or {}).items():
         for loss in (facts.get("format") or {}).get("loses") or []:
             lost.setdefault(str(loss), []).append(str(name))
-    return [{"loss": loss, "streams": ", ".join(names)} for loss, names in lost.items()]
+    return lost
 
 
 def profiles(manifest: Manifest) -> list[str]:
@@ -161,12 +160,6 @@ def profiles(manifest: Manifest) -> list[str]:
         for device, chosen in (manifest.get("profile") or {}).items()
         if isinstance(chosen, dict)
     ]
-
-
-def commands(recording: Path) -> list[str]:
-    """The commands that make this page anew, to be run where the recording's folder is."""
-    name = shlex.quote(recording.resolve().name)
-    return [f"kitchensync {verb} {name}" for verb in ("verify", "sync", "report")]
 
 
 def versions(manifest: Manifest, alignments: list[Alignment]) -> list[tuple[str, str]]:

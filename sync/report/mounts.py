@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from sync.report.alignment import Figure
 from sync.report.facts import ShownVerdict
 from sync.report.pictures import Thumbnail, data_address
-from sync.report.plots import Axis, Plot
+from sync.report.plots import Axis, Figure, Plot
 
 KEPT = Path("sync") / "mounts.json"
 SCHEMA = "calibrate-check/1"
 MOVED_DEG = 0.5
 KNOWN_PARTS = 2
-"""Whether a camera moved is told by its parts against each other: with fewer nobody can tell."""
+"""Whether a camera moved shows in its parts against each other: with fewer nobody knows."""
 QUALITY = 82
 CAPTIONS = {
     "lens": "Lens: where the corners of the board lay, how far off they are, and how well a ray is known",
@@ -77,26 +76,26 @@ def _said(recording: Path, answer: dict[str, Any]) -> Mounts:
     return Mounts(verdict, mounts)
 
 
-def _is_known(told: dict[str, Any]) -> bool:
-    """Tell whether two parts of the film at least show how the camera sat."""
-    return sum(minute["turned_deg"] is not None for minute in told["minutes"]) >= KNOWN_PARTS
+def _is_known(mount: dict[str, Any]) -> bool:
+    """Return whether at least two parts of the film show how the camera sat."""
+    return sum(minute["turned_deg"] is not None for minute in mount["minutes"]) >= KNOWN_PARTS
 
 
-def _too_little(told: dict[str, Any]) -> str:
-    return f"{told['file']}: the film is too short, or the head turned too little, to compare its parts"
+def _too_little(mount: dict[str, Any]) -> str:
+    return f"{mount['file']}: the film is too short, or the head turned too little, to compare its parts"
 
 
-def _mount(recording: Path, told: dict[str, Any]) -> ShownMount:
-    figures = [_turning(told["minutes"])] if told["minutes"] else []
-    pictures = [_picture(recording, told[part], caption) for part, caption in CAPTIONS.items()]
+def _mount(recording: Path, mount: dict[str, Any]) -> ShownMount:
+    figures = [_turning(mount["minutes"])] if mount["minutes"] else []
+    pictures = [_picture(recording, mount[part], caption) for part, caption in CAPTIONS.items()]
     found = [picture for picture in pictures if picture is not None]
-    return ShownMount(told["file"], told["words"], list(_facts(told)), figures, found)
+    return ShownMount(mount["file"], mount["words"], list(_facts(mount)), figures, found)
 
 
-def _facts(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    lens, rig = told["lens"], told["rig"]
-    if "angle_deg" in told:
-        turned = f"{told['angle_deg']:.2f} ± {_two(told['sigma_deg'])}° from the front camera"
+def _facts(mount: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    lens, rig = mount["lens"], mount["rig"]
+    if "angle_deg" in mount:
+        turned = f"{mount['angle_deg']:.2f} ± {_two(mount['sigma_deg'])}° from the front camera"
         yield "Turned, by motion", turned
     if rig is None:
         yield "Mount", "not calibrated; kitchensync calibrate rig finds it"
@@ -107,11 +106,11 @@ def _facts(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if "turned_deg" in rig:
             yield "Board against motion", f"{rig['turned_deg']:.2f}° apart, {rig['limit_deg']:.2f}° allowed"
     if lens is None:
-        yield "Lens", f"not calibrated in mode {told['mode']}; kitchensync calibrate gopro finds it"
+        yield "Lens", f"not calibrated in mode {mount['mode']}; kitchensync calibrate gopro finds it"
     else:
         known = f"a ray is known to {lens['picture_sigma_px']['median']:.2f} px (one sigma)"
         yield "Lens", f"{lens['model']}, {known}; of {lens['measured_utc'][:10]}, {lens['views']} views"
-    yield "Camera", f"{told['serial']}, {told['mode']}"
+    yield "Camera", f"{mount['serial']}, {mount['mode']}"
 
 
 def _two(sigma: float, least: float = 0.01) -> str:
@@ -132,11 +131,11 @@ def _turning(minutes: list[dict[str, float | None]]) -> Figure:
     plot.error_bars(at, turned, np.minimum(doubt, turned))
     plot.dots(at, turned)
     caption = "How far each part of the recording is turned against the whole, by motion, with two sigmas."
-    return Figure(plot.svg(), f"{caption} Dotted: from here on a camera counts as moved.")
+    return plot.figure(f"{caption} Dotted: from here on a camera counts as moved.")
 
 
 def _picture(recording: Path, about: dict[str, Any] | None, caption: str) -> Thumbnail | None:
-    """Take a calibration's picture into the page; None when it is not there any more."""
+    """Return a calibration's picture for the page; None when it is not there any more."""
     import cv2
 
     if about is None or not about.get("picture"):

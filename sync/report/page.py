@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -130,7 +131,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
         "mounts": read_mounts(recording.path),
         "strip": _strip(recording, read, span),
         "story": read.story,
-        "commands": facts.commands(recording.path),
+        "folder": shlex.quote(recording.path.resolve().name),
         "versions": facts.versions(manifest, said),
     }
 

@@ -174,7 +174,7 @@ def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]
 
 
 def headset_picture(pv: ReadStream, row: int, at_s: float) -> Thumbnail:
-    """Decode one headset picture; what does not decode says why."""
+    """Decode one headset picture; with the reason where it does not decode."""
     if pv.hidden[row]:
         return PAUSED
     try:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 from markupsafe import Markup
 
 from sensors.array_types import Floats
@@ -84,6 +83,14 @@ def axis_around(label: str, *values: Floats, margin: float = 0.06) -> Axis:
     return Axis(low - room, high + room, label)
 
 
+@dataclass(frozen=True)
+class Figure:
+    """One drawing with its caption."""
+
+    drawing: Markup
+    caption: str
+
+
 @dataclass
 class Plot:
     """One pair of axes; things are drawn in the order in which they are added."""
@@ -110,8 +117,10 @@ class Plot:
     def line(self, x: Floats, y: Floats, class_: str) -> None:
         """Add a line; it is broken where a value is not finite."""
         x, y = thinned(np.asarray(x, np.float64), np.asarray(y, np.float64))
-        for run in _finite_runs(x, y):
-            points = " ".join(f"{self.px(x[k]):.1f},{self.py(y[k]):.1f}" for k in run)
+        for run in np.ma.clump_unmasked(np.ma.masked_invalid(x + y)):
+            points = " ".join(
+                f"{self.px(a):.1f},{self.py(b):.1f}" for a, b in zip(x[run], y[run], strict=True)
+            )
             self.shapes.append(Markup('<polyline points="{}" class="{}"/>').format(points, class_))
 
     def level(self, y: float, class_: str) -> None:
@@ -147,6 +156,10 @@ class Plot:
     def _upright(self, x: float, top: float, low: float, class_: str) -> None:
         self.shapes.append(UPRIGHT.format(x=x, top=top, low=low, class_=class_))
 
+    def figure(self, caption: str) -> Figure:
+        """Return the drawing with a caption."""
+        return Figure(self.svg(), caption)
+
     def svg(self) -> Markup:
         """Return the drawing."""
         inside = Markup("").join([*self._frame(), *self.shapes])
@@ -173,20 +186,12 @@ def thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
         return x, y
     rows: list[int] = []
     for part in np.array_split(np.arange(len(x)), COLUMNS):
-        values = y[part]
-        if not np.isfinite(values).any():
-            rows.append(int(part[0]))
-            continue
-        rows += sorted({int(part[np.nanargmin(values)]), int(part[np.nanargmax(values)])})
+        known = part[np.isfinite(y[part])]
+        ends = {known[np.argmin(y[known])], known[np.argmax(y[known])]} if len(known) else {part[0]}
+        rows += sorted(ends)
     return x[rows], y[rows]
 
 
 def _finite(*columns: Floats) -> Iterator[tuple[float, ...]]:
     """Yield the rows in which every value is finite."""
     return (row for row in zip(*columns, strict=True) if all(map(math.isfinite, row)))
-
-
-def _finite_runs(x: Floats, y: Floats) -> list[npt.NDArray[np.intp]]:
-    good = np.isfinite(x) & np.isfinite(y)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], good.astype(np.int8), [0]))))
-    return [np.arange(first, last) for first, last in edges.reshape(-1, 2)]

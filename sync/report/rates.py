@@ -60,7 +60,7 @@ def rate_of(stream: ReadStream, facts: dict[str, Any], clock: TicksToHost | None
 
 
 def judged(stream: ReadStream, measured: float | None) -> str:
-    """Say in words how the measured rate stands to the nominal one."""
+    """Write how the measured rate stands to the nominal one."""
     if measured is None or not stream.nominal_hz:
         return "not known"
     share = measured / stream.nominal_hz

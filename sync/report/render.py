@@ -57,7 +57,7 @@ def length(seconds: float) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Write a count with its noun, which takes an s."""
+    """Write a count with its noun, which gets an s."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\u202f")
 
 

@@ -88,7 +88,7 @@ class ReadStream(StoredPackets):
 
 
 def _why(error: Exception) -> str:
-    """Say what is wrong, without the path that stands beside it anyway."""
+    """Return what is wrong, without the path that stands beside it anyway."""
     text = " ".join(str(error).split())
     return text.partition("damaged chunk: ")[2].partition("; run")[0] or text or type(error).__name__
 
@@ -130,7 +130,7 @@ def read_clock(recording: Path, device: str, streams: list[ReadStream]) -> Ticks
 
 
 def _from_arrival(streams: list[ReadStream]) -> HostClock | None:
-    """Take the least delay between stamp and arrival: delay only adds."""
+    """Use the least delay between stamp and arrival: delay only adds."""
     if not streams:
         return None
     ticks0 = int(streams[0].ticks[0])
@@ -142,7 +142,7 @@ def _from_arrival(streams: list[ReadStream]) -> HostClock | None:
 
 @dataclass(frozen=True, slots=True)
 class ShownTime:
-    """The seconds that are shown of host times: session time, or since `zero_host_ns` where no headset tells it."""
+    """The seconds that are shown of host times: session time, or since `zero_host_ns` without a headset."""
 
     session: SessionTime | None
     zero_host_ns: int

@@ -162,7 +162,7 @@ def empty_lane(name: str, why: str, span: ShownSpan) -> Lane:
 
 
 def _groups(holes: list[Hole], span: ShownSpan) -> list[list[Hole]]:
-    """Put holes together that could not be told apart on the screen."""
+    """Group holes that would look like one on the screen."""
     groups: list[list[Hole]] = []
     for hole in holes:
         if groups and span.share(hole.start_s) < span.share(groups[-1][-1].end_s) + LEAST_GAP:
