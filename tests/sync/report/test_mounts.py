@@ -34,7 +34,8 @@ RIG = {
 }
 
 
-def kept(recording: Path, **changed: Any) -> None:
+def kept(recording: Path, of_mount: dict[str, Any] | None = None, **changed: Any) -> None:
+    """Write a check of one camera, with what is changed in it."""
     mount = {
         "file": "gopro/GX010001.MP4",
         "serial": "C1",
@@ -50,6 +51,7 @@ def kept(recording: Path, **changed: Any) -> None:
         ],
         "lens": LENS,
         "rig": RIG,
+        **(of_mount or {}),
     }
     answer = {"schema": "calibrate-check/1", "status": "WARN", "reasons": ["it moved"], "mounts": [mount]}
     (recording / KEPT).parent.mkdir(parents=True, exist_ok=True)
@@ -81,10 +83,7 @@ def test_what_was_checked_is_said_drawn_and_shown(recording):
 
 
 def test_what_was_never_calibrated_names_the_command(recording):
-    kept(recording)
-    answer = json.loads((recording / KEPT).read_text())
-    answer["mounts"][0] |= {"lens": None, "rig": None}
-    (recording / KEPT).write_text(json.dumps(answer))
+    kept(recording, {"lens": None, "rig": None})
     facts = dict(read_mounts(recording).mounts[0].facts)  # type: ignore[union-attr]
     assert "kitchensync calibrate rig" in facts["Mount"]
     assert "kitchensync calibrate gopro" in facts["Lens"]
@@ -96,3 +95,14 @@ def test_a_check_that_failed_or_is_broken_is_said_and_none_is_none(recording):
     assert read_mounts(recording).verdict.reasons == ["the head turned about one axis only"]  # type: ignore[union-attr]
     (recording / KEPT).write_text("{")
     assert "kitchensync calibrate check" in read_mounts(recording).verdict.meaning  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("turned_deg", [[], [0.1], [0.1, None], [None, None]])
+def test_no_card_says_in_place_where_nobody_can_tell(recording, turned_deg):
+    minutes = [
+        {"middle_s": 30.0 + 60 * n, "turned_deg": t, "sigma_deg": 0.1} for n, t in enumerate(turned_deg)
+    ]
+    kept(recording, {"minutes": minutes}, status="PASS", reasons=[])
+    verdict = read_mounts(recording).verdict  # type: ignore[union-attr]
+    assert (verdict.status, verdict.level) == ("not known", "none")
+    assert "too short" in verdict.reasons[0]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from timed_recordings import HZ, Stream, make, steady
 
 from storage.verify import keep_verdict, verify
-from sync.report.mounts import KEPT, read_mounts
 from sync.report.overview import summary_page
 from sync.report.page import write_report
 
@@ -47,25 +44,3 @@ def test_the_page_of_a_folder_says_what_each_recording_is_good_for(tmp_path, pag
         assert words in page.text
     assert "pv ends at 0:06: do not use it after that" in page.text
     assert page.badly_closed == []
-
-
-@pytest.mark.parametrize("turned_deg", [[], [0.1], [0.1, None], [None, None]])
-def test_no_card_says_in_place_where_nobody_can_tell(tmp_path, turned_deg):
-    minutes = [
-        {"middle_s": 30.0 + 60 * n, "turned_deg": t, "sigma_deg": 0.1} for n, t in enumerate(turned_deg)
-    ]
-    mount = {
-        "file": "gopro/GX010001.MP4",
-        "serial": "C1",
-        "mode": "W",
-        "status": "PASS",
-        "words": "it stayed",
-    }
-    mount |= {"minutes": minutes, "lens": None, "rig": None}
-    path = tmp_path / KEPT
-    path.parent.mkdir()
-    answer = {"schema": "calibrate-check/1", "status": "PASS", "reasons": [], "mounts": [mount]}
-    path.write_text(json.dumps(answer))
-    verdict = read_mounts(tmp_path).verdict
-    assert (verdict.status, verdict.level) == ("not known", "none")
-    assert "too short" in verdict.reasons[0]
