@@ -70,9 +70,9 @@ def _bounds(alignment: Alignment) -> Rows:
     if errors is None:
         return
     if errors.bound95_ms:
-        values = " / ".join(f"{value:.2f}" for value in errors.bound95_ms)
+        known = ("not known" if value is None else f"{value:.2f}" for value in errors.bound95_ms)
         what = "Gyroscope to gyroscope" if alignment.gyro is not None else "Clock to clock"
-        yield f"{what}, 95 % bound", f"{values} ms at start / middle / end"
+        yield f"{what}, 95 % bound", f"{' / '.join(known)} ms at start / middle / end"
     for part in errors.systematic:
         words = PARTS.get(part.part, part.part.replace("_", " "))
         source = SOURCES.get(part.source, part.source)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.timeline.alignment import Alignment
+from storage.timeline.alignment import Alignment, AlignmentErrors
 from storage.timeline.alignment_evidence import GyroEvidence, GyroFit, GyroSearch
+from storage.timeline.clock_map import ClockMap
 from sync.report.alignment import lag_figure, overlay_figures, read_alignments, score_figures
 from sync.report.facts import devices
 from sync.report.numbers import numbers
@@ -186,6 +187,14 @@ def test_alignments_are_read_with_their_plots_and_bad_ones_are_named(tmp_path):
     assert right.said.clock_map is None
     assert not any("bound" in name or "drift" in name for name, _ in numbers(right.said))
     assert "cannot be read" in right.figures[0].caption
+
+
+def test_a_bound_that_nobody_knows_at_one_end_is_named():
+    clock_map = ClockMap(0, 0.0, (1.0, 0.0), (0.0, 60.0))
+    alignment = Alignment(clock_map=clock_map, errors=AlignmentErrors(bound95_ms=(0.2, 0.1, None)))
+    assert dict(numbers(alignment))["Clock to clock, 95 % bound"] == (
+        "0.20 / 0.10 / not known ms at start / middle / end"
+    )
 
 
 def test_what_a_device_had_to_say_stands_in_words_and_nothing_where_it_had_nothing():
