@@ -30,7 +30,6 @@ BY_SHUTTER = "placed by the shutter's stamps only: may be off by some tenths of 
 class ShownFile:
     """One file of a camera; times are host ns of its first and last picture."""
 
-    name: str
     device: str
     path: Path
     bytes: int
@@ -41,11 +40,21 @@ class ShownFile:
     model: str = ""
     start_host_ns: int | None = None
     end_host_ns: int | None = None
-    aligned: bool = False
     problem: str = ""
     clock_map: ClockMap | None = None
+    "None where it is not aligned."
     hides: Callable[[Floats], Mask] | None = None
     "Which media seconds (n,) may lie in a privacy pause."
+
+    @property
+    def name(self) -> str:
+        """Camera and file."""
+        return f"{self.device}/{self.path.name}"
+
+    @property
+    def aligned(self) -> bool:
+        """Return whether an alignment places it."""
+        return self.clock_map is not None
 
     @property
     def placed_by(self) -> str:
@@ -71,13 +80,11 @@ def read_cameras(
 
 
 def _describe(recording: Recording, device: str, path: Path) -> ShownFile:
-    hides = partial(hidden_in_film, recording, path)
-    file = ShownFile(f"{device}/{path.name}", device, path, path.stat().st_size, hides=hides)
-    try:
-        from sensors.gopro.files.media import open_media
+    from sensors.gopro.files.media import open_media
 
-        media = open_media(path)
-        return _facts(file, media)
+    file = ShownFile(device, path, path.stat().st_size, hides=partial(hidden_in_film, recording, path))
+    try:
+        return _facts(file, open_media(path))
     except (SensorError, OSError, ValueError, IndexError) as error:
         return replace(file, problem=" ".join(str(error).split()).replace(str(path), path.name))
 
@@ -105,10 +112,8 @@ def _placed(file: ShownFile, alignments: list[ShownAlignment], clocks: dict[str,
     if clock is None:
         return file
     ends = alignment.clock_map.to_ticks(np.array([0.0, file.seconds]))
-    start_ns, end_ns = (int(ns) for ns in clock.to_host.to_host_ns(ends))
-    return replace(
-        file, start_host_ns=start_ns, end_host_ns=end_ns, aligned=True, clock_map=alignment.clock_map
-    )
+    start_ns, end_ns = (clock.host_ns(ticks) for ticks in ends)
+    return replace(file, start_host_ns=start_ns, end_host_ns=end_ns, clock_map=alignment.clock_map)
 
 
 def _by_shutter(files: list[ShownFile], at_ns: int | None, closed_ns: int | None) -> list[ShownFile]:

@@ -98,13 +98,11 @@ def world(desk, recording, film):
     clock = read_clock(recording, "hololens", [stream])
     clock_map = ClockMap(desk.ticks(0.0), 0.0, (OFFSET_S, 0.0), (0.0, SECONDS))
     camera = ShownFile(
-        name="gopro/GX010001.MP4",
         device="gopro",
         path=film,
         bytes=1,
         seconds=SECONDS,
         frames=239,
-        aligned=True,
         clock_map=clock_map,
         start_host_ns=desk.host_ns(OFFSET_S),
         end_host_ns=desk.host_ns(OFFSET_S + SECONDS),
