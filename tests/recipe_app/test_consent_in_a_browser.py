@@ -10,8 +10,7 @@ from browser import Tablet
 from screens import serious
 
 from recipe_app.cooking import checklist
-from storage.consent import Scope
-from sync.report.facts import consent_in_words
+from storage.consent import Scope, consent_in_words
 
 pytestmark = pytest.mark.timeout(240)
 
