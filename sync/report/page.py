@@ -59,7 +59,7 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
 
 
 @dataclass(frozen=True)
-class Contents:
+class PageContents:
     """What was read of a recording, and the time in which it is shown."""
 
     streams: list[ReadStream]
@@ -136,7 +136,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def _read(recording: Recording) -> Contents:
+def _read(recording: Recording) -> PageContents:
     manifest = recording.manifest
     streams = [
         ReadStream(recording.readable, name, manifest["streams"][name], partial(recording.hides, name))
@@ -147,7 +147,7 @@ def _read(recording: Recording) -> Contents:
     clocks = {device: known for device, known in found.items() if known is not None}
     alignments = read_alignments(recording.path)
     time = _time(recording, streams)
-    return Contents(
+    return PageContents(
         streams,
         clocks,
         alignments,
@@ -181,7 +181,7 @@ def _zero_words(manifest: dict[str, Any], time: ShownTime) -> str:
     return f"{words}, {local_time(utc_ns, manifest.get('zone') or {})}"
 
 
-def _lanes(read: Contents, holes: dict[str, list[Hole]], span: ShownSpan) -> Iterator[Lane]:
+def _lanes(read: PageContents, holes: dict[str, list[Hole]], span: ShownSpan) -> Iterator[Lane]:
     yield axis_lane(span)
     for stream in read.streams:
         if stream.name in holes:
@@ -206,7 +206,7 @@ def _first_picture(alignment: ShownAlignment, cameras: list[ShownFile], span: Sh
     return f"at {clock(span.seconds(starts[0]))} of the recording" if starts and starts[0] is not None else ""
 
 
-def _strip(recording: Recording, read: Contents, span: ShownSpan) -> Strip:
+def _strip(recording: Recording, read: PageContents, span: ShownSpan) -> Strip:
     """Make the pictures, the headset's from the first front camera that sent any; name what stands in the way."""
     try:
         sensors = [(stream, recording.sensor(stream.name)) for stream in read.streams if len(stream.index)]
