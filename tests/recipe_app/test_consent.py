@@ -15,6 +15,7 @@ from dataset.operations import operation_kinds as kinds
 from recipe_app.cooking import checklist
 from recipe_app.cooking.checklist import CONSENT_VERSION
 from recipe_app.cooking.steering import steer
+from recipe_app.store.app_records import new_id
 from storage.consent import Purpose, Scope, consent_in_words, enter_consent, why_not
 from storage.manifest import edit_manifest, read_manifest
 
@@ -147,3 +148,12 @@ def test_what_was_entered_by_hand_counts_at_the_desk(kitchen: Any, recording: st
     with edit_manifest(path) as manifest:
         enter_consent(manifest, "form-7", [Scope.RELEASE_RAW], by="operator-2", utc_ns=1)
     assert kitchen.desk("researcher").get(f"/desk/recordings/{recording}/export.json").status_code == 200
+
+
+def test_an_admin_may_let_points_be_open_but_not_the_consent(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    admin, address = kitchen.desk("admin"), f"/api/v1/desk/recordings/{recording}/override"
+    body = {"op_id": new_id(1), "reason": "the mirror is bolted to the wall"}
+    refused = admin.post(address, json=body)  # the mirror is open too, as everything is
+    assert (refused.status_code, "the consent is not given" in refused.json()["error"]) == (409, True)
+    assert not [op for op in kitchen.tools.records.ops(recording) if op["kind"] == "checked"]

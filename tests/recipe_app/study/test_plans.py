@@ -13,7 +13,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from recipe_app.study.explain import why_missing, why_session
+from recipe_app.study.plan_file import PlanEntry
 from recipe_app.study.solve import StudyPlan, plan_study
+from recipe_app.study.study_progress import to_come
 from recipe_app.study.time_slots import TimeSlot, slots_of
 from recipe_app.study.wanted import (
     Cook,
@@ -282,3 +284,18 @@ def test_sessions_last_as_long_when_clocks_change_and_none_begins_in_the_hour_le
     ]  # 02:30 does not exist
     assert {(slot.end.astimezone(UTC) - slot.begin.astimezone(UTC)) for slot in slots} == {timedelta(hours=1)}
     assert f"{slots[1].end:%H:%M}" == "03:30"
+
+
+@pytest.mark.parametrize(("late", "is_to_come"), [(-24, True), (1, True), (11, True), (13, False)])
+def test_a_session_is_still_to_come_some_hours_after_its_time(late: int, is_to_come: bool) -> None:
+    entry = PlanEntry(
+        recipe="tea",
+        strategy="normal",
+        display="steps",
+        person="Basil",
+        kitchen="north",
+        start=at(0, 9),
+        minutes=60,
+    )
+    found = to_come([entry], [], at(0, 9) + timedelta(hours=late))
+    assert found == ([entry.settled] if is_to_come else [])
