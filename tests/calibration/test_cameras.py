@@ -65,6 +65,16 @@ def test_a_pixel_and_its_ray_are_one(lens, u, v, distance):
 
 
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
+@pytest.mark.parametrize("width", [640, 3840])
+def test_a_picture_of_another_width_shows_the_same_points_with_edges_on_edges(lens, width):
+    """A pixel is a square around its number: the picture's edge, at -0.5, stays its edge."""
+    small, share = lens.scaled(width), width / 1920
+    expected = (lens.project(points_ahead()) + 0.5) * share - 0.5
+    assert np.allclose(small.project(points_ahead()), expected, atol=1e-9)
+    assert (small.width, small.height) == (width, 1080 * share)
+
+
+@pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
 def test_nothing_is_seen_behind_the_camera(lens):
     assert np.isnan(lens.project([[0.01, 0.02, -1.0]])).all()
     assert not inside(lens, lens.project([[0.01, 0.02, -1.0]])).any()

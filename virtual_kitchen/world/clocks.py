@@ -4,12 +4,14 @@ The headset's QPC is the reference of the truth; against world time it has its o
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from virtual_kitchen.world.seeds import generator
 
+Seconds = TypeVar("Seconds", float, npt.NDArray[np.float64])
 TICKS_PER_S = 10_000_000
 FILETIME_MINUS_UNIX_TICKS = 116_444_736_000_000_000
 
@@ -49,8 +51,8 @@ class CameraCrystal:
     drift_ppm: float
     wall_offset_s: float
 
-    def world_s_at(self, media_s: float, start_world_s: float) -> float:
-        """Return the world time of a media time of a recording that started at `start_world_s`."""
+    def world_s_at(self, media_s: Seconds, start_world_s: float) -> Seconds:
+        """Return the world time of media times of a recording that started at `start_world_s`."""
         return start_world_s + media_s * (1 + self.drift_ppm * 1e-6)
 
 

@@ -40,7 +40,7 @@ class Timeline:
 
     def world_s(self, media_s: np.ndarray) -> np.ndarray:
         """Return the world seconds of media times (n,)."""
-        return self.start_world_s + media_s * (1 + self.crystal.drift_ppm * 1e-6)
+        return self.crystal.world_s_at(media_s, self.start_world_s)
 
 
 def frame_media_s(frame: np.ndarray | int) -> np.ndarray:
