@@ -16,9 +16,7 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -27,15 +25,18 @@ from pathlib import Path
 from typing import Any
 
 from capture.process.supervised_process import DEATHS_WINDOW_S, MAX_DEATHS
-from capture.rehearsal.account import Account, settle
-from capture.rehearsal.breaking import Fault, victims_of
-from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, process
-from capture.rehearsal.scenarios import CHUNK_S, KILL_MANY, RECORDING
-from capture.rehearsal.stage import end_simulator, finish, simulator, state_of, wait_for_all
+from capture.rehearsal.account import BAD, Account
+from capture.rehearsal.breaking import PARTS, Fault, each_of, victims_of
+from capture.rehearsal.processes import KITCHENSYNC, process
+from capture.rehearsal.run import accounted
+from capture.rehearsal.scenarios import KILL_MANY, RECORDING
+from capture.rehearsal.stage import Recorder, finish, keep_facts, recorder, simulator
 from sensors.host_clock import host_ns
 
 WORLD_S = 24.0
 """Length of a recording in world seconds."""
+RECORD_S = WORLD_S + 20.0
+"""After so long the recorder is to stop, if the world does not end it before."""
 LEAST_KILLS, MOST_KILLS = 12, 18
 APART_S = 2.2
 """Kills come so far apart at most: some meet a process that has only begun."""
@@ -43,11 +44,9 @@ LAST_KILLS = ("none", "supervisor", "everyone")
 """What ends a recording: nobody, its recorder, or the recorder and all that it has started; in turn."""
 MOST_OF_ONE = MAX_DEATHS - 2
 """So often one process may be killed within DEATHS_WINDOW_S; it may die by itself when the queue server is killed."""
-PARTS = ("producer", "drainer", "queue", "mover")
 TOTAL = "total.json"
 LAST_S = WORLD_S - 5.0
 """Nobody is killed later in the world, on a computer that is slow: what follows must still be recorded."""
-END_LIMIT_S = 180.0
 SECONDS_A_KILL = 3.5
 
 
@@ -72,7 +71,7 @@ class Total:
         self.kills += len(parts)
         self.recordings += 1
         self.sealed_files += sealed_files
-        for key in ("unreadable_files", "unexplained", "duplicates", "wrong_causes"):
+        for key in BAD:
             setattr(self, key, getattr(self, key) + getattr(account, key))
         for part in parts:
             self.by_part[part] = self.by_part.get(part, 0) + 1
@@ -126,56 +125,35 @@ def save(folder: Path, total: Total) -> None:
 
 def one(folder: Path, number: int, seed: int) -> tuple[Account, list[str], int]:
     """Play one recording; return its account, who was killed in it, and how many files it has sealed."""
-    chance = random.Random(f"{seed} {number}")
-    start_s, faults = time.monotonic(), list[Fault]()
-    try:
-        faults = _play(folder, chance, LAST_KILLS[number % len(LAST_KILLS)])
-        account = settle(folder)
-    except (RehearsalFailed, OSError, subprocess.TimeoutExpired) as error:
-        account = Account(folder.name, unexplained=1, notes=str(error))
-    account.seconds = round(time.monotonic() - start_s, 1)
+    chance, faults = random.Random(f"{seed} {number}"), list[Fault]()
+    last = LAST_KILLS[number % len(LAST_KILLS)]
+    account = accounted(folder, lambda place: faults.extend(_play(place, chance, last)))
     sealed = sum(1 for _ in (folder / "data" / RECORDING).rglob("*.h5"))
     return account, [fault["part"] for fault in faults if "part" in fault], sealed
 
 
 def _play(folder: Path, chance: random.Random, last: str) -> list[Fault]:
     """Record, kill, recover where the recorder was killed; leave what `settle` reads; return the faults."""
-    folder.mkdir(parents=True)
-    (folder / "nas").mkdir()
-    with (
-        tempfile.TemporaryDirectory(prefix="ks") as runtime,
-        simulator(folder, chance.randrange(1 << 30), WORLD_S, []) as kitchen,
-    ):
-        environment = {"XDG_RUNTIME_DIR": runtime}
-        take = [KITCHENSYNC, "record", RECORDING, "--data", "data", "--hololens", kitchen.host, "--json"]
-        take += ["--seconds", f"{WORLD_S + 20:g}", "--chunk-seconds", f"{CHUNK_S:g}", "--nas", "nas"]
-        with process(take, folder, "record", environment, cwd=folder) as recorder:
-            faults = _kill(recorder, Path(runtime), folder.name, chance, last)
-            output = recorder.communicate(timeout=END_LIMIT_S)[0]
+    (folder / "nas").mkdir(parents=True)
+    with simulator(folder, chance.randrange(1 << 30), WORLD_S) as kitchen:
+        command = kitchen.record("data", RECORD_S, "--nas", "nas")
+        with recorder(command, folder, kitchen.environment, cwd=folder) as recording:
+            faults = _kill(recording, chance, last)
+            output = recording.output()
         if last != "none":
-            faults += _recover(folder, environment, chance)
+            faults += _recover(folder, kitchen.environment, chance)
             now_ns = host_ns()
             faults = [fault | {"end_host_ns": now_ns} if fault["ends"] else fault for fault in faults]
-        finish(["move", os.path.join("data", RECORDING), "--to", "nas", "--keep"], folder, environment,
-               folder.name, cwd=folder)  # fmt: skip
-        end_simulator(kitchen, folder.name)
-    (folder / "record.json").write_text(output)
-    facts = {"recording": RECORDING, "kind": KILL_MANY.name, "seconds": WORLD_S, "record_s": WORLD_S + 20.0}
-    (folder / "scenario.json").write_text(
-        json.dumps({**facts, "recovered": last != "none", "faults": faults})
-    )
+        move = ["move", os.path.join("data", RECORDING), "--to", "nas", "--keep"]
+        finish(move, folder, kitchen.environment, cwd=folder)
+    facts = {"kind": KILL_MANY.name, "seconds": WORLD_S, "record_s": RECORD_S}
+    keep_facts(folder, output, {**facts, "recovered": last != "none", "faults": faults})
     return faults
 
 
-def _kill(
-    recorder: subprocess.Popen[str], runtime: Path, name: str, chance: random.Random, last: str
-) -> list[Fault]:
+def _kill(recording: Recorder, chance: random.Random, last: str) -> list[Fault]:
     """Kill one process after the other, at random moments; the last time the recorder too, if it is to be."""
-
-    def look() -> dict[str, Any]:
-        return state_of(name, recorder, runtime)
-
-    begun = wait_for_all(name, look)
+    begun = recording.wait_for_all()
     faults: list[Fault] = []
     killed: list[tuple[str, float]] = []
     end_ns = min(int(facts["first_host_ns"]) for facts in begun["streams"].values()) + round(LAST_S * 1e9)
@@ -183,15 +161,14 @@ def _kill(
         if host_ns() > end_ns:
             break
         time.sleep(chance.uniform(0.05, APART_S))
-        if found := _spared(state := look(), killed):
+        if found := _spared(state := recording.state(), killed):
             part, pid = chance.choice(found)
             faults += _sent(part, [(part, pid)])
             killed.append((_name_of(state, part, pid), time.monotonic()))
     if last != "none":
         time.sleep(chance.uniform(0.05, APART_S))
-        victims = victims_of(look())
-        found = victims.everyone() if last == "everyone" else [("supervisor", victims.supervisor)]
-        faults += _sent(last, found, ends=True)
+        parts = PARTS if last == "everyone" else ("supervisor",)
+        faults += _sent(last, each_of(victims_of(recording.state()), parts), ends=True)
     return faults
 
 
@@ -199,8 +176,7 @@ def _spared(state: dict[str, Any], killed: list[tuple[str, float]]) -> list[tupl
     """Return (part, process) of all that may be killed: one that dies of itself again and again ends a recording."""
     since_s = time.monotonic() - DEATHS_WINDOW_S
     often = Counter(name for name, at_s in killed if at_s > since_s)
-    victims = victims_of(state)
-    every = [(part, pid) for part in PARTS for pid in victims.of(part)]
+    every = each_of(victims_of(state), PARTS[1:])
     return [(part, pid) for part, pid in every if often[_name_of(state, part, pid)] < MOST_OF_ONE]
 
 
@@ -231,7 +207,7 @@ def _recover(folder: Path, environment: dict[str, str], chance: random.Random) -
             time.sleep(chance.uniform(0.3, 3.0))
             if recovering.poll() is None:
                 faults = _sent("recover", [("supervisor", recovering.pid)], ends=True)
-    finish(words, folder, environment, folder.name, cwd=elsewhere)
+    finish(words, folder, environment, cwd=elsewhere)
     return faults
 
 
@@ -260,12 +236,7 @@ def main() -> int:
         print(f"not fine: {name}")
     print(f"killed: {', '.join(f'{part} {count}' for part, count in sorted(total.by_part.items()))}")
     print(total.last_line)
-    return 1 if is_bad(total) else 0
-
-
-def is_bad(total: Total) -> bool:
-    """Return whether anything was not as it must be."""
-    return bool(total.unexplained or total.duplicates or total.unreadable_files or total.wrong_causes)
+    return int(any(getattr(total, key) for key in BAD))
 
 
 if __name__ == "__main__":

@@ -14,11 +14,8 @@ from capture.rehearsal import hostile
 async def _met(aim: Aim, what: str, seed: int = 0) -> Seen:
     seen = Seen()
     with tempfile.TemporaryDirectory(prefix="ks") as place:
-        folder, runtime = Path(place) / "met", Path(place) / "run"
-        for one in (folder, runtime):
-            one.mkdir(mode=0o700)
-        environment = {"XDG_RUNTIME_DIR": str(runtime)}
-        await asyncio.to_thread(hostile.attack, what, folder, seed, environment, Path(aim.knows["control"]))
+        folder = Path(place)
+        await asyncio.to_thread(hostile.attack, what, folder, seed, Path(aim.knows["control"]))
         for ended in hostile.seen_in(folder).values():
             seen.answer(ended)
         seen.wrong += hostile.wrong_in(folder)

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import click
 
@@ -42,8 +41,8 @@ def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> Non
     Example:
       kitchensync rehearse --scenarios 12 --seed 1
     """
-    from capture.rehearsal.run import Kept, run
-    from capture.rehearsal.scenario_table import ScenarioTable, answer_of, table_of
+    from capture.rehearsal.run import run
+    from capture.rehearsal.scenario_table import answer_of, table_of
     from capture.rehearsal.scenarios import draw
     from capture.rehearsal.small_disks import can_mount
 
@@ -51,13 +50,9 @@ def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> Non
     if not small_disks:
         click.echo("no small disk can be mounted here: full disks are left out", err=True)
     drawn = draw(scenarios, seed, can_mount=small_disks)
-    with _interruptible(), _folder(keep) as folder, ScenarioTable(len(drawn), quiet=as_json) as shown:
-        accounts = []
-        for account in run(drawn, Kept(folder), shown.begin):
-            accounts.append(account)
-            shown.end(account)
-    answer: dict[str, Any] = answer_of(accounts)
-    click.echo(json.dumps(answer) if as_json else table_of(accounts))
+    with _interruptible(), _folder(keep) as folder:
+        accounts = run(drawn, folder, quiet=as_json)
+    click.echo(json.dumps(answer_of(accounts)) if as_json else table_of(accounts))
     if not all(account.is_fine for account in accounts):
         sys.exit(1)
 

@@ -1,4 +1,4 @@
-"""Does one fault to a running recorder and tells what was done, to whom and when."""
+"""Does one fault to a running recorder; returns what was done, to whom and when."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import signal
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture.rehearsal.injected import CLOCK, DISK, plant, put
+from capture.rehearsal.injected import BUG, CLOCK, DISK, put
 from capture.rehearsal.scenarios import RECORDING, STREAMS, Scenario
 from capture.rehearsal.small_disks import fill, seen_by
+from capture.rehearsal.stage import Recorder
 from sensors.host_clock import host_ns
 from storage.copies.target import MARKER
 
@@ -34,36 +34,14 @@ MOVED = "moved"
 Fault = dict[str, Any]
 """{"kind", "target", "start_host_ns", "end_host_ns"}"""
 
-
-@dataclass(frozen=True)
-class Victims:
-    """The processes of a recorder, by what they do."""
-
-    supervisor: int
-    producers: list[int]
-    drainers: list[int]
-    queue: list[int]
-    mover: list[int]
-
-    def of(self, name: str) -> list[int]:
-        """Return the processes of one name."""
-        return {
-            "supervisor": [self.supervisor],
-            "producer": self.producers,
-            "drainer": self.drainers,
-            "queue": self.queue,
-            "mover": self.mover,
-        }[name]
-
-    def everyone(self) -> list[tuple[str, int]]:
-        """Return (name, process) of all, the supervisor first, so that it cannot start anyone anew."""
-        names = ("supervisor", "producer", "drainer", "queue", "mover")
-        return [(name, pid) for name in names for pid in self.of(name)]
+PARTS = ("supervisor", "producer", "drainer", "queue", "mover")
+"""What a recorder consists of; the supervisor is first, so that it cannot start anyone anew who is killed."""
 
 
-def victims_of(state: dict[str, Any]) -> Victims:
-    """Find the processes of a recorder from what it says of itself, and from the system."""
-    children = children_of(int(state["pid"]))
+def victims_of(state: dict[str, Any]) -> dict[str, list[int]]:
+    """Return the processes of a recorder by their part, from its state and from the system."""
+    supervisor = int(state["pid"])
+    children = children_of(supervisor)
 
     def named(word: str) -> list[int]:
         return sorted(pid for name, pid in state["processes"].items() if name.startswith(word))
@@ -71,7 +49,13 @@ def victims_of(state: dict[str, Any]) -> Victims:
     def running(word: str) -> list[int]:
         return sorted(pid for pid, line in children.items() if word in line)
 
-    return Victims(int(state["pid"]), named("producer"), named("drainer"), running(QUEUE), running(MOVER))
+    found = [supervisor], named("producer"), named("drainer"), running(QUEUE), running(MOVER)
+    return dict(zip(PARTS, found, strict=True))
+
+
+def each_of(victims: dict[str, list[int]], parts: Iterable[str] = PARTS) -> list[tuple[str, int]]:
+    """Return (part, process) of every process of these parts."""
+    return [(part, pid) for part in parts for pid in victims[part]]
 
 
 def children_of(pid: int) -> dict[int, str]:
@@ -85,134 +69,138 @@ def children_of(pid: int) -> dict[int, str]:
 
 
 class Breaker:
-    """Breaks things for one scenario whose files lie in `folder`."""
+    """Does the fault of one scenario whose files lie in `folder`."""
 
-    def __init__(self, scenario: Scenario, folder: Path) -> None:
+    def __init__(self, scenario: Scenario, folder: Path, recorder: Recorder) -> None:
         """Do nothing yet."""
         self._scenario = scenario
         self._folder = folder
+        self._recorder = recorder
+        self._store = folder / "nas"
         self._random = random.Random(scenario.seed)
 
-    def break_it(self, state: dict[str, Any], look: Any) -> list[Fault]:
-        """Do the scenario's fault; `look()` gives the newest state of the recorder."""
+    def break_it(self) -> list[Fault]:
+        """Do the scenario's fault; return what was done, to whom and when."""
         name = self._scenario.kind.name
-        verb, _, target = name.partition("_")
-        if name == "kill_any":
-            return self._kill_some(look)
-        if name in ("kill_recorder", "relative_paths"):
-            return self._kill_all(victims_of(state))
-        if name == "step_clock":
-            return self._step_clock(victims_of(state))
+        several = {
+            "kill_any": self._kill_some,
+            "kill_recorder": self._kill_all,
+            "relative_paths": self._kill_all,
+            "step_clock": self._step_clock,
+        }
+        if name in several:
+            return several[name]()
+        if name == "suspend" or (name == "long_stop" and self._scenario.target == "all"):
+            return [self._suspend()]
         if name == "long_stop":
-            verb, target = "stop", self._scenario.target
-            if target == "all":
-                return [self._suspend(state)]
-        if verb in ("kill", "stop"):
-            victim = self._random.choice(victims_of(state).of(target))
-            return [self._signal(verb, target, [victim])]
-        return [self._other(name, state)]
+            return [self._signal_one("stop", self._scenario.target)]
+        verb, _, part = name.partition("_")
+        return [self._signal_one(verb, part) if part in PARTS else self._other(name)]
 
-    def _signal(self, verb: str, target: str, pids: list[int]) -> Fault:
+    def _victims(self) -> dict[str, list[int]]:
+        return victims_of(self._recorder.state())
+
+    def _signal_one(self, verb: str, part: str) -> Fault:
+        return self._signal(verb, part, self._random.choice(self._victims()[part]))
+
+    def _signal(self, verb: str, part: str, pid: int) -> Fault:
         start_ns = host_ns()
         if verb == "kill":
-            _send(pids, signal.SIGKILL)
+            _send([pid], signal.SIGKILL)
         else:
-            _freeze(pids, self._scenario.lasts_s)
-        return _fault(f"{verb}_{target}", target, start_ns)
+            _freeze([pid], self._scenario.lasts_s)
+        return _fault(f"{verb}_{part}", part, start_ns)
 
-    def _other(self, name: str, state: dict[str, Any]) -> Fault:
-        start_ns = host_ns()
-        if name == "suspend":
-            return self._suspend(state)
-        if name == "disk_full":
-            fill(seen_by(int(state["pid"]), self._folder / "disk"))
-        elif name == "nas_full":
-            fill(seen_by(int(state["pid"]), self._folder / "nas"))
-        elif name == "nas_gone":
-            start_ns = self._take_store_away()
-        elif name == "store_swapped":
-            start_ns = self._swap_store()
-        elif name == "folder_moved":
-            self._move_folder()
-        elif name == "drainer_bug":
-            plant(self._folder / "injected", self._random.choice(STREAMS))
-        elif name == "slow_disk":
-            put(self._folder / "injected", DISK, SLOW_S)
-            time.sleep(self._scenario.lasts_s)
-            put(self._folder / "injected", DISK, 0.0)
-        else:
-            raise ValueError(name)
-        return _fault(name, self._scenario.target, start_ns)
-
-    def _suspend(self, state: dict[str, Any]) -> Fault:
+    def _suspend(self) -> Fault:
         """Stop every process of the recorder, as a computer that falls asleep does."""
-        supervisor, start_ns = int(state["pid"]), host_ns()
+        supervisor = int(self._recorder.state()["pid"])
+        start_ns = host_ns()
         _freeze([supervisor, *children_of(supervisor)], self._scenario.lasts_s)
         return _fault("suspend", "all", start_ns)
+
+    def _step_clock(self) -> list[Fault]:
+        """Set the wall clock back by an hour, and let a producer be started anew after it."""
+        producer = self._random.choice(self._victims()["producer"])
+        start_ns = host_ns()
+        put(self._folder / "injected", CLOCK, STEP_BACK_NS)
+        return [_fault("step_clock", "clock", start_ns), self._signal("kill", "producer", producer)]
+
+    def _kill_all(self) -> list[Fault]:
+        """Kill the recorder and everything it has started, as the kernel does when memory runs out."""
+        everyone = each_of(self._victims())
+        start_ns = host_ns()
+        _send([pid for _, pid in everyone], signal.SIGKILL)
+        return [_fault(f"kill_{part}", part, start_ns) for part, _ in everyone]
+
+    def _kill_some(self) -> list[Fault]:
+        """Kill processes of all parts but the supervisor, one after the other, at random moments."""
+        faults = []
+        for _ in range(KILLS):
+            faults.append(self._signal("kill", *self._random.choice(each_of(self._victims(), PARTS[1:]))))
+            time.sleep(self._random.uniform(0.0, self._scenario.lasts_s / KILLS))
+        return faults
+
+    def _other(self, name: str) -> Fault:
+        if name in ("nas_gone", "store_swapped"):
+            # A store that was never there before cannot be known from an empty folder.
+            _wait_for(self._store / MARKER)
+        start_ns = host_ns()
+        {
+            "disk_full": lambda: self._fill("disk"),
+            "nas_full": lambda: self._fill("nas"),
+            "nas_gone": self._remove_store,
+            "store_swapped": self._swap_store,
+            "folder_moved": self._move_folder,
+            "drainer_bug": lambda: put(self._folder / "injected", BUG, self._random.choice(STREAMS)),
+            "slow_disk": self._slow_disk,
+        }[name]()
+        return _fault(name, self._scenario.target, start_ns)
+
+    def _wait(self) -> None:
+        time.sleep(self._scenario.lasts_s)
+
+    def _fill(self, disk: str) -> None:
+        fill(seen_by(self._recorder.state()["pid"], self._folder / disk))
+
+    def _slow_disk(self) -> None:
+        put(self._folder / "injected", DISK, SLOW_S)
+        self._wait()
+        put(self._folder / "injected", DISK, 0.0)
 
     def _move_folder(self) -> None:
         """Give the recording's folder another name; half of the times it gets its own back while recording."""
         place, away = self._folder / "data" / RECORDING, self._folder / "data" / MOVED
         place.rename(away)
-        time.sleep(self._scenario.lasts_s)
+        self._wait()
         if self._random.random() < 0.5:
             give_back(away, place)
 
-    def _swap_store(self) -> int:
-        """Put another store where the first was, for a while; return since when."""
-        store, away, other = self._folder / "nas", self._folder / "nas.away", self._folder / STRAY
-        _wait_for(store / MARKER)
+    def _swap_store(self) -> None:
+        """Put another store where the first was, for a while."""
+        other = self._folder / STRAY
         other.mkdir()
         (other / MARKER).write_text(json.dumps({"schema": "target/1", "target": str(uuid.uuid4())}) + "\n")
-        start_ns = host_ns()
-        store.rename(away)
-        other.rename(store)
-        time.sleep(self._scenario.lasts_s)
-        store.rename(other)
+        self._without_store(other)
         (other / MARKER).unlink()
-        away.rename(store)
-        return start_ns
 
-    def _take_store_away(self) -> int:
-        """Let the store vanish: its folder is empty as an unmounted one, or not there at all; return since when."""
-        store, away = self._folder / "nas", self._folder / "nas.away"
-        _wait_for(store / MARKER)  # a store that was never there before cannot be told from an empty folder
-        start_ns = host_ns()
-        store.rename(away)
-        leaves_mount_point = self._random.random() < 0.5
-        if leaves_mount_point:
-            store.mkdir()
-        time.sleep(self._scenario.lasts_s)
-        if leaves_mount_point:
-            store.rename(
-                self._folder / STRAY
-            )  # what anybody wrote below the missing mount is looked for there
-        away.rename(store)
-        return start_ns
+    def _remove_store(self) -> None:
+        """Let the store vanish: its folder is empty as an unmounted one, or not there at all."""
+        empty = None
+        if self._random.random() < 0.5:
+            empty = self._folder / STRAY
+            empty.mkdir()
+        self._without_store(empty)
 
-    def _step_clock(self, victims: Victims) -> list[Fault]:
-        """Set the wall clock back by an hour, and let a producer be started anew after it."""
-        start_ns = host_ns()
-        put(self._folder / "injected", CLOCK, STEP_BACK_NS)
-        stepped = _fault("step_clock", "clock", start_ns)
-        return [stepped, self._signal("kill", "producer", victims.producers)]
-
-    def _kill_all(self, victims: Victims) -> list[Fault]:
-        """Kill the recorder and everything it has started, as the kernel does when memory runs out."""
-        everyone = victims.everyone()
-        start_ns = host_ns()
-        _send([pid for _, pid in everyone], signal.SIGKILL)
-        return [_fault(f"kill_{name}", name, start_ns) for name, _ in everyone]
-
-    def _kill_some(self, look: Any) -> list[Fault]:
-        """Kill processes of all kinds but the supervisor, one after the other, at random moments."""
-        faults = []
-        for _ in range(KILLS):
-            found = [(name, pid) for name, pid in victims_of(look()).everyone() if name != "supervisor"]
-            name, pid = self._random.choice(found)
-            faults.append(self._signal("kill", name, [pid]))
-            time.sleep(self._random.uniform(0.0, self._scenario.lasts_s / KILLS))
-        return faults
+    def _without_store(self, instead: Path | None) -> None:
+        """Put another folder where the store was, for a while; it then holds what was written there."""
+        away = self._folder / "nas.away"
+        self._store.rename(away)
+        if instead:
+            instead.rename(self._store)
+        self._wait()
+        if instead:
+            self._store.rename(instead)
+        away.rename(self._store)
 
 
 def give_back(away: Path, place: Path) -> None:

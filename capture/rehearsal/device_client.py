@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,35 +33,32 @@ MOST_MORE = 300 << 20
 AT_ONCE = 8
 
 
-def ask_camera(url: str, place: Path) -> dict[str, Any]:
-    """Ask one camera for its state and for a file; return how that ended."""
-    began_s = time.monotonic()
+def _ask_camera(url: str, place: Path) -> str:
+    """Ask one camera for its state and for a file; return why it gave no state, "" where it gave a file."""
+    ended = ""
     try:
         with GoProHttp(url, timeout_s=LIMIT_S) as camera:
             camera.state()
-        ended = ""
     except CameraError as error:
         ended = str(error)[:200]
+    file = MediaFile("100GOPRO", "GX010001.MP4", 1_000_000, None)
     try:
-        file = MediaFile("100GOPRO", "GX010001.MP4", 1_000_000, None)
         downloading.download(url, file, place, read_timeout_s=LIMIT_S, back_off_s=0.0)
-        ended = ""
     except (CameraError, DownloadFailed):
         place.with_name(place.name + ".part").unlink(missing_ok=True)
-    seconds = time.monotonic() - began_s
-    return {"ended": ended, "seconds": seconds, "most_s": MOST_S}
+        return ended
+    return ""
 
 
-def ask_headset(host: str, _: Path) -> dict[str, Any]:
-    """Ask one headset all that is asked on 3809, and for the constants of its sensors; return how that ended."""
-    began_s, ended = time.monotonic(), list[str]()
+def _ask_headset(host: str, _: Path) -> str:
+    """Ask one headset all that is asked on 3809, and for the constants of its sensors; return its first failure."""
+    failed = list[str]()
     for asked in (_control, _switch, *(_constants_of(name) for name in STREAMS)):
         try:
             asked(host)
         except SensorError as error:
-            ended.append(str(error)[:200])
-    seconds = time.monotonic() - began_s
-    return {"ended": ended[0] if ended else "answered", "seconds": seconds, "most_s": MOST_S}
+            failed.append(str(error)[:200])
+    return failed[0] if failed else "answered"
 
 
 def _control(host: str) -> None:
@@ -80,17 +78,22 @@ def _constants_of(name: str) -> Callable[[str], object]:
     return lambda host: calibration.download(STREAMS[name], host, Profile(), LIMIT_S)
 
 
-ASK: dict[str, Callable[[str, Path], dict[str, Any]]] = {"camera": ask_camera, "headset": ask_headset}
+def _timed(ask: Callable[[str, Path], str], address: str, place: Path) -> dict[str, Any]:
+    began_s = time.monotonic()
+    ended = ask(address, place)
+    return {"ended": ended, "seconds": time.monotonic() - began_s, "most_s": MOST_S}
 
 
 def main(device: str, folder: Path) -> None:
-    """Ask all that are named, some at a time; print what was seen and the memory that it took."""
+    """Ask all that are named, some at a time; print how each ended and the memory that it took."""
     downloading.LEAST_IN_S = LIMIT_S
-    urls = json.loads(sys.stdin.readline())
+    ask = {"camera": _ask_camera, "headset": _ask_headset}[device]
+    addresses = json.loads(sys.stdin.readline())
     before = _peak()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        places = [folder / f"hostile-{number}.MP4" for number in range(len(urls))]
-        seen = dict(zip(urls, pool.map(ASK[device], urls.values(), places), strict=True))
+        places = [folder / f"hostile-{number}.MP4" for number in range(len(addresses))]
+        ended = pool.map(partial(_timed, ask), addresses.values(), places)
+        seen = dict(zip(addresses, ended, strict=True))
     seen["all of them"] = {"ended": "measured", "seconds": 0.0, "most_s": MOST_S,
                            "most_bytes": _peak() - before, "limit_bytes": MOST_MORE}  # fmt: skip
     print(json.dumps(seen))

@@ -20,8 +20,9 @@ from typing import Any
 import zmq
 
 from capture.rehearsal.breaking import children_of
-from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process
+from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process, run
 from capture.rehearsal.scenarios import STREAMS
+from capture.rehearsal.stage import simulator, status_in
 from capture.session.control import MOST_BYTES as MOST_CONTROL_BYTES
 
 SEEN = "hostile.json"
@@ -36,44 +37,28 @@ OF_HEADSETS = (
     "duplicate_stamps", "burst",
 )  # fmt: skip
 _LASTING = ("garbage_payload", "time_jump", "duplicate_stamps", "burst")
+FOLDERS = {"camera": "gopro", "headset": "headset"}
 ROUNDS = -(-len(OF_HEADSETS) // len(STREAMS))
 
 Seen = dict[str, dict[str, Any]]
 """Kind -> {"ended", "seconds", "most_bytes", "most_s"}; `ended` is empty where something is wrong."""
 
 
-def attack_headset(folder: Path, seed: int, environment: dict[str, str]) -> Seen:
+def attack_headset(folder: Path, seed: int) -> Seen:
     """Record a headset that means harm on six streams at once, in `folder/beside`. Raises RehearsalFailed."""
-    beside, host = folder / "beside", free_host()
+    beside, first = folder / "beside", seed % ROUNDS * len(STREAMS)
     beside.mkdir()
-    kinds = [OF_HEADSETS[(seed % ROUNDS * len(STREAMS) + n) % len(OF_HEADSETS)] for n in range(len(STREAMS))]
+    kinds = [OF_HEADSETS[(first + number) % len(OF_HEADSETS)] for number in range(len(STREAMS))]
     faults = [
-        part
+        f"--fault={kind}:{stream}@4" + ("+2" if kind in _LASTING else "")
         for stream, kind in zip(STREAMS, kinds, strict=True)
-        for part in ("--fault", f"{kind}:{stream}@4" + ("+2" if kind in _LASTING else ""))
     ]
-    simulate = [
-        KITCHENSYNC,
-        "simulate",
-        "--seed",
-        "1",
-        "--seconds",
-        str(WORLD_S),
-        "--hololens-host",
-        host,
-        *faults,
-    ]
-    simulate += ["--gopro-host", host, "--gopro-port", "0", "--out", str(beside / "sim")]
-    record = [KITCHENSYNC, "record", "beside", "--data", str(beside / "data"), "--hololens", host, "--json"]
-    record += ["--streams", ",".join(STREAMS), "--seconds", str(WORLD_S + 5)]
-    runtime = Path(environment["XDG_RUNTIME_DIR"]) / "beside"
-    runtime.mkdir(mode=0o700)
-    with process(simulate, beside, "simulate", {}) as kitchen:
-        if not any(line.startswith("ready ") for line in kitchen.stdout or ()):
-            raise RehearsalFailed(folder.name, "the hostile headset did not get ready")
-        with process(record, beside, "record", environment | {"XDG_RUNTIME_DIR": str(runtime)}) as recorder:
-            seen = _watched(recorder)
-    return {"+".join(kinds): seen}
+    with simulator(beside, 1, WORLD_S, faults) as kitchen:
+        record = [KITCHENSYNC, "record", "beside", "--data", str(beside / "data"), "--json"]
+        record += ["--hololens", kitchen.host, "--streams", ",".join(STREAMS)]
+        record += ["--seconds", f"{WORLD_S + 5:g}"]
+        with process(record, beside, "record", kitchen.environment) as recorder:
+            return {"+".join(kinds): _watched(recorder)}
 
 
 def _watched(recorder: subprocess.Popen[str]) -> dict[str, Any]:
@@ -82,23 +67,13 @@ def _watched(recorder: subprocess.Popen[str]) -> dict[str, Any]:
     while recorder.poll() is None and time.monotonic() < began_s + LIMIT_S:
         most = max(most, _memory_of(recorder.pid))
         time.sleep(0.2)
-    seconds = time.monotonic() - began_s
-    ended = _verdict(recorder) if recorder.poll() is not None else ""
     return {
-        "ended": ended,
-        "seconds": seconds,
+        "ended": "" if recorder.poll() is None else status_in(recorder.communicate()[0]),
+        "seconds": time.monotonic() - began_s,
         "most_s": LIMIT_S,
         "most_bytes": most,
         "limit_bytes": MOST_BYTES,
     }
-
-
-def _verdict(recorder: subprocess.Popen[str]) -> str:
-    """Return the verdict that the recorder gave; nothing where it crashed."""
-    assert recorder.stdout is not None
-    with contextlib.suppress(ValueError, KeyError):
-        return str(json.loads(recorder.stdout.read())["status"])
-    return ""
 
 
 def _memory_of(pid: int) -> int:
@@ -110,34 +85,20 @@ def _memory_of(pid: int) -> int:
     return total * os.sysconf("SC_PAGE_SIZE")
 
 
-def attack_clients(device: str, folder: Path, environment: dict[str, str]) -> Seen:
+def attack_clients(device: str, folder: Path) -> Seen:
     """Ask every hostile camera, or headset, in a process of its own, as a recorder does. Raises RehearsalFailed.
 
     A camera is asked for its state and a file, a headset what is asked on 3809 and for constants.
     """
-    folders = {"camera": "gopro", "headset": "headset"}
+    python = [sys.executable, "-P", "-m"]
     place = free_host() if device == "camera" else free_host().rpartition(".")[0]
-    served = subprocess.Popen(
-        [sys.executable, "-P", "-m", f"virtual_kitchen.{folders[device]}.hostile", place],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with served:
+    serve = [*python, f"virtual_kitchen.{FOLDERS[device]}.hostile", place]
+    ask = [*python, "capture.rehearsal.device_client", device, str(folder)]
+    with process(serve, folder, device) as served:
         assert served.stdout is not None
-        urls = served.stdout.readline()
-        asking = [sys.executable, "-P", "-m", "capture.rehearsal.device_client", device, str(folder)]
-        try:
-            done = subprocess.run(
-                asking, input=urls, capture_output=True, text=True, check=False, timeout=LIMIT_S,
-                env={**os.environ, **environment},
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            raise RehearsalFailed(
-                folder.name, f"a hostile {device} held its client over {LIMIT_S:g} s"
-            ) from error
+        done = run(ask, folder, f"{device}_client", given=served.stdout.readline(), limit_s=LIMIT_S)
     if done.returncode:
-        raise RehearsalFailed(folder.name, f"the {device}'s client crashed: {done.stderr.strip()[-300:]}")
+        raise RehearsalFailed(f"the {device}'s client crashed: {done.stderr.strip()[-300:]}")
     seen: Seen = json.loads(done.stdout)
     return seen
 
@@ -185,16 +146,14 @@ def _asked(context: zmq.Context[Any], endpoint: Path, parts: list[bytes]) -> str
         return "" if json.loads(socket.recv()).get("ok") else "refused"
 
 
-def attack(what: str, folder: Path, seed: int, environment: dict[str, str], endpoint: Path) -> None:
+def attack(what: str, folder: Path, seed: int, endpoint: Path) -> None:
     """Attack in one way and write what was seen. Raises RehearsalFailed."""
     if what == "headset":
-        seen = attack_headset(folder, seed, environment)
-    elif what == "camera":
-        seen = attack_clients("camera", folder, environment)
-    elif what == "remote":
-        seen = attack_clients("headset", folder, environment)
-    else:
+        seen = attack_headset(folder, seed)
+    elif what == "control":
         seen = attack_control(endpoint)
+    else:
+        seen = attack_clients({"remote": "headset"}.get(what, what), folder)
     (folder / SEEN).write_text(json.dumps(seen, indent=1))
 
 

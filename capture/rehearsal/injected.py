@@ -16,6 +16,7 @@ from typing import Any
 
 VARIABLE = "KITCHENSYNC_REHEARSAL"
 CLOCK, DISK, BUG = "clock_ns", "disk_s", "bug"
+"""Files: the clock's step (nanoseconds), the disk's delay (seconds a call), the stream that no drainer can seal."""
 DRAINER = "capture.drain.drainer"
 LINE = "import capture.rehearsal.injected as it\nit.install()\n"
 """The whole `sitecustomize.py`."""
@@ -29,11 +30,16 @@ def prepare(folder: Path) -> dict[str, str]:
     return {VARIABLE: str(folder), "PYTHONPATH": os.pathsep.join(path)}
 
 
-def put(folder: Path, name: str, value: float) -> None:
-    """Set the clock's step (nanoseconds) or the disk's delay (seconds a call), from now on."""
+def put(folder: Path, name: str, value: float | str) -> None:
+    """Write one of the files; it holds from now on."""
     part = folder / f"{name}.part"
-    part.write_text(repr(value))
+    part.write_text(str(value))
     part.replace(folder / name)
+
+
+def mend(folder: Path) -> None:
+    """Remove the bug, as an update of the software does."""
+    (folder / BUG).unlink(missing_ok=True)
 
 
 def install() -> None:
@@ -56,21 +62,10 @@ def install() -> None:
     vars(time)["time"] = lambda: time_ns() / 1e9
     os.fsync, os.writev = fsync, writev
     if DRAINER in sys.orig_argv:
-        _plant_bug(folder / BUG)
+        _install_bug(folder / BUG)
 
 
-def plant(folder: Path, stream: str) -> None:
-    """Let no drainer seal this stream from now on."""
-    (folder / f"{BUG}.part").write_text(stream)
-    (folder / f"{BUG}.part").replace(folder / BUG)
-
-
-def mend(folder: Path) -> None:
-    """Take the bug away, as an update of the software does."""
-    (folder / BUG).unlink(missing_ok=True)
-
-
-def _plant_bug(bug: Path) -> None:
+def _install_bug(bug: Path) -> None:
     import storage.chunks.chunk as chunk
 
     right = chunk.seal

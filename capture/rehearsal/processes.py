@@ -12,18 +12,17 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from capture.errors import CaptureError
 
 KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
 LAST_WORD_S = 10.0
+END_LIMIT_S = 240.0
 
 
 class RehearsalFailed(CaptureError):
-    """The stage itself did not work: nothing can be said of the recorder."""
-
-    def __init__(self, scenario: str, why: str) -> None:
-        super().__init__(f"scenario {scenario}: {why}")
+    """The scenario could not be played: it shows nothing about the recorder."""
 
 
 @contextlib.contextmanager
@@ -31,33 +30,49 @@ def process(
     command: Sequence[str],
     folder: Path,
     name: str,
-    environment: dict[str, str],
+    environment: dict[str, str] | None = None,
     *,
     cwd: Path | None = None,
     umask: int = -1,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a process for as long as the block lasts; its words go to `name.log` in the folder."""
-    with (folder / f"{name}.log").open("w") as log:
-        started = subprocess.Popen(
+    """Run a process for as long as the block lasts; its stderr goes to `name.log` in the folder."""
+    with (
+        (folder / f"{name}.log").open("w") as log,
+        subprocess.Popen(
             command,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
             start_new_session=True,
-            env={**os.environ, **environment},
+            env=os.environ | (environment or {}),
             cwd=cwd,
             umask=umask,
-        )
+        ) as started,
+    ):
         try:
             yield started
         finally:
-            end_group(started)
-            if started.stdout:
-                started.stdout.close()
+            _end_group(started)
 
 
-def end_group(process: subprocess.Popen[str]) -> None:
-    """End a process and those of its group; what it started itself goes with it."""
+def run(
+    command: Sequence[str],
+    folder: Path,
+    name: str,
+    *,
+    given: str = "",
+    limit_s: float = END_LIMIT_S,
+    **how: Any,
+) -> subprocess.CompletedProcess[str]:
+    """Run a process to its end, with `given` as its input; `how` is as of `process`. Raises TimeoutExpired."""
+    with process(command, folder, name, **how) as started:
+        stdout = started.communicate(given, timeout=limit_s)[0]
+    stderr = (folder / f"{name}.log").read_text()
+    return subprocess.CompletedProcess(command, started.returncode, stdout, stderr)
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if not _signal_group(process, number):
             break
@@ -65,7 +80,6 @@ def end_group(process: subprocess.Popen[str]) -> None:
         while time.monotonic() < end_s and _signal_group(process, 0):
             process.poll()
             time.sleep(0.02)
-    process.wait()
 
 
 def _signal_group(process: subprocess.Popen[str], number: int) -> bool:

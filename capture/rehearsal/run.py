@@ -6,16 +6,19 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from capture.errors import CaptureError
 from capture.rehearsal.account import Account, settle
-from capture.rehearsal.processes import RehearsalFailed
+from capture.rehearsal.play import play
+from capture.rehearsal.scenario_table import line_of
 from capture.rehearsal.scenarios import Scenario
-from capture.rehearsal.stage import play
 from storage.errors import StorageError
+from storage.shell.progress import terminal_bar
 
 ROW = "row.json"
 
@@ -27,46 +30,53 @@ class OtherRehearsal(CaptureError):
         super().__init__(f"{folder} holds a rehearsal of another seed: give --keep another folder")
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The folder in which scenarios are played; one that was accounted for is not played again."""
+def run(scenarios: list[Scenario], folder: Path, *, quiet: bool) -> list[Account]:
+    """Play what was not played in the folder yet; return all accounts in order. Raises OtherRehearsal.
 
-    folder: Path
-
-    def account(self, scenario: Scenario) -> Account | None:
-        """Return the account of a scenario that was played here, None if it was not. Raises OtherRehearsal."""
-        place = self.folder / scenario.name
-        others = [path for path in self.folder.glob(f"{scenario.number:03d}-*") if path != place]
-        if others or not (place / ROW).exists():
-            if others:
-                raise OtherRehearsal(self.folder)
-            return None
-        played = json.loads((place / "scenario.json").read_text())
-        if any(played.get(key) != value for key, value in scenario.facts.items()):
-            raise OtherRehearsal(self.folder)
-        return Account(**json.loads((place / ROW).read_text()))
-
-    def play(self, scenario: Scenario) -> Account:
-        """Play a scenario and account for it; what an interrupted try left is removed first."""
-        place = self.folder / scenario.name
-        shutil.rmtree(place, ignore_errors=True)
-        start_s = time.monotonic()
-        try:
-            play(scenario, place)
-            account = settle(place)
-        except (RehearsalFailed, StorageError, OSError, subprocess.TimeoutExpired) as error:
-            return Account(
-                scenario.name, unexplained=1, notes=str(error)
-            )  # not remembered: to be played again
-        account.seconds = round(time.monotonic() - start_s, 1)
-        (place / ROW).write_text(json.dumps(account.row(), indent=1))
-        return account
+    A bar and one line for each scenario go to stderr, unless `quiet`.
+    """
+    accounts = []
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with terminal_bar(*columns, console=Console(stderr=True, highlight=False), shown=not quiet) as bar:
+        task = bar.add_task("", total=len(scenarios))
+        for scenario in scenarios:
+            bar.update(task, description=f"{scenario.name:22}")
+            account = kept(scenario, folder) or played(scenario, folder)
+            accounts.append(account)
+            bar.advance(task)
+            if not quiet:
+                style = "green" if account.is_fine else "bold red"
+                bar.console.print(line_of(account), style=style, markup=False, soft_wrap=True)
+    return accounts
 
 
-def run(
-    scenarios: Iterable[Scenario], kept: Kept, begin: Callable[[str], None] = lambda _: None
-) -> Iterator[Account]:
-    """Play what was not played yet; yield the account of every scenario in order. Raises CaptureError."""
-    for scenario in scenarios:
-        begin(scenario.name)
-        yield kept.account(scenario) or kept.play(scenario)
+def kept(scenario: Scenario, folder: Path) -> Account | None:
+    """Return the account of a scenario that was played here, None if it was not. Raises OtherRehearsal."""
+    place = folder / scenario.name
+    if any(path != place for path in folder.glob(f"{scenario.number:03d}-*")):
+        raise OtherRehearsal(folder)
+    if not (place / ROW).exists():
+        return None
+    facts = json.loads((place / "scenario.json").read_text())
+    if any(facts.get(key) != value for key, value in scenario.facts.items()):
+        raise OtherRehearsal(folder)
+    return Account(**json.loads((place / ROW).read_text()))
+
+
+def played(scenario: Scenario, folder: Path) -> Account:
+    """Play a scenario and account for it."""
+    return accounted(folder / scenario.name, lambda place: play(scenario, place))
+
+
+def accounted(place: Path, play: Callable[[Path], object]) -> Account:
+    """Play in an empty folder and keep the account there; without one, what was not played is played again."""
+    shutil.rmtree(place, ignore_errors=True)
+    start_s = time.monotonic()
+    try:
+        play(place)
+        account = settle(place)
+    except (CaptureError, StorageError, OSError, subprocess.TimeoutExpired) as error:
+        return Account(place.name, unexplained=1, notes=str(error))
+    account.seconds = round(time.monotonic() - start_s, 1)
+    (place / ROW).write_text(json.dumps(account.row(), indent=1))
+    return account

@@ -20,42 +20,22 @@ CHUNK_S = 1.0
 
 RESTART = ("restart", "reconnect")
 QUEUE_LOSS = ("queue_loss", "declared_loss")
-QUEUE_HELD = ("backpressure", *QUEUE_LOSS)
 NETWORK = ("network", "reconnect")
-NO_SPACE = ("no_space", "declared_loss")
-
+COSTS_NOTHING = (
+    "stop_supervisor", "kill_drainer", "stop_drainer", "kill_mover", "slow_disk", "nas_gone", "nas_full",
+    "step_clock", "slow_drip", "camera_dies", "drainer_bug", "folder_moved", "store_swapped", "hostile_headset",
+    "hostile_camera", "hostile_remote", "hostile_control",
+)  # fmt: skip
 CAUSES: dict[str, tuple[str, ...]] = {
-    "kill_producer": RESTART,
-    "stop_producer": RESTART,
-    "kill_supervisor": RESTART,
-    "stop_supervisor": (),
-    "kill_drainer": (),
-    "stop_drainer": (),
+    **dict.fromkeys(COSTS_NOTHING, ()),
+    **dict.fromkeys(("kill_producer", "stop_producer", "kill_supervisor"), RESTART),
+    **dict.fromkeys(("cut_socket", "cut_packet", "dead_port", "headset_dies"), NETWORK),
     "kill_queue": QUEUE_LOSS,
-    "stop_queue": QUEUE_HELD,
-    "kill_mover": (),
-    "cut_socket": NETWORK,
-    "cut_packet": NETWORK,
+    "stop_queue": ("backpressure", *QUEUE_LOSS),
     "suspend": ("suspend", "reconnect"),
-    "disk_full": NO_SPACE,
-    "slow_disk": (),
-    "nas_gone": (),
-    "nas_full": (),
-    "step_clock": (),
-    "slow_drip": (),
-    "dead_port": NETWORK,
-    "headset_dies": NETWORK,
-    "camera_dies": (),
-    "drainer_bug": (),
-    "folder_moved": (),
-    "store_swapped": (),
-    "hostile_headset": (),
-    "hostile_camera": (),
-    "hostile_remote": (),
-    "hostile_control": (),
+    "disk_full": ("no_space", "declared_loss"),
 }
 """Fault -> the causes in the ledger that may explain a packet which it costs."""
-
 
 LONG_STOPS = ("producer", "drainer", "queue", "supervisor", "all")
 """Who is stopped for up to a minute, in turn."""
@@ -135,8 +115,8 @@ PLAYED = KINDS | {KILL_MANY.name: KILL_MANY}
 STREAMS = ("pv", "depth_ahat", "gyroscope", "accelerometer", "microphone", "spatial_input")
 """Streams whose socket may be cut."""
 
-WHOLE = ("app_restart", "die", "gopro_battery_dead")
-"""Faults of a whole device, not of one of its streams."""
+WHOLE = {"app_restart": ":", "die": ":", "gopro_battery_dead": ""}
+"""Faults of a whole device, not of one of its streams, and what stands in place of the stream."""
 
 ENDLESS_S = 120.0
 """A world that outlasts every recorder."""
@@ -170,8 +150,7 @@ class Scenario:
         fault = self.kind.in_simulator
         if not fault:
             return []
-        stream = "" if fault in WHOLE else f":{self.target}"
-        stream = ":" if fault in ("app_restart", "die") else stream
+        stream = WHOLE.get(fault, f":{self.target}")
         length = f"+{self.lasts_s:.2f}" if self.lasts_s else ""
         return ["--fault", f"{fault}{stream}@{self.at_s + WORLD_START_S:.2f}{length}"]
 

@@ -6,7 +6,6 @@ What covers the session is worked out from the stamps that were sent and are her
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,16 +22,6 @@ LATE_S = 1.0
 TICKS_PER_S = 10_000_000
 
 Ticks = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class TrueLoss:
-    """What the virtual kitchen knows of a recording: packets or films that are gone, and the least covered stream."""
-
-    lost: int
-    least_coverage: float
-    is_untouched: bool = False
-    "No fault was done and nothing came late: nothing but PASS is right."
 
 
 def coverage(stamps: Ticks, start_ticks: int, stop_ticks: int, step_s: float) -> float:
@@ -80,15 +69,19 @@ def taken_for_an_end(name: str, ended: str, faults: Iterable[Mapping[str, Any]])
     return f"{name}: ended by its device, though {dead[0]}" if dead and ended == "ended_by_device" else ""
 
 
-def wrong_verdict(status: str, truth: TrueLoss) -> str:
-    """Return what is wrong with a verdict, "" where it is right."""
-    whole = not truth.lost and truth.least_coverage >= LEAST_FOR_PASS
+def wrong_verdict(status: str, lost: int, covered: float, *, is_untouched: bool = False) -> str:
+    """Return what is wrong with a verdict, "" where it is right.
+
+    Packets or films are `lost`, the stream that covers least covers `covered`; `is_untouched`: no fault was done and
+    nothing came late.
+    """
+    whole = not lost and covered >= LEAST_FOR_PASS
     if status not in (PASS, WARN, FAIL):
         return status
     if status == PASS and not whole:
-        return f"PASS, though {truth.lost} are lost and {truth.least_coverage:.2f} is covered"
-    if status == FAIL and truth.least_coverage >= LEAST_FOR_WARN + DOUBT:
-        return f"FAIL, though every loss has a name and {truth.least_coverage:.2f} is covered"
-    if status != PASS and whole and truth.is_untouched:
+        return f"PASS, though {lost} are lost and {covered:.2f} is covered"
+    if status == FAIL and covered >= LEAST_FOR_WARN + DOUBT:
+        return f"FAIL, though every loss has a name and {covered:.2f} is covered"
+    if status != PASS and whole and is_untouched:
         return f"{status}, though nothing was done and nothing is lost"
     return ""

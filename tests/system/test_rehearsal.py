@@ -16,7 +16,7 @@ import pytest
 from processes import COMMAND, kitchensync
 from second_checker import check, share_covered, verified, wrong_status
 
-from capture.rehearsal.run import Kept
+from capture.rehearsal.run import played
 from capture.rehearsal.scenarios import draw
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(580)]
@@ -87,7 +87,7 @@ def test_a_drainer_that_lies_is_caught_by_both_checkers(tmp_path, monkeypatch, l
     (tmp_path / "sitecustomize.py").write_text(body)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     scenario = next(one for one in draw(12, 3, can_mount=False) if one.kind.name == "kill_drainer")
-    account = Kept(tmp_path / "kept").play(scenario)
+    account = played(scenario, tmp_path / "kept")
     assert account.unexplained or account.duplicates
     folder = tmp_path / "kept" / scenario.name
     assert check(folder, verified(folder))[3] != []

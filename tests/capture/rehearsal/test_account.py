@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.rehearsal.account import SLACK_NS, Account, _settle_stream, excess_of, met_by
+from capture.rehearsal.account import SLACK_NS, Account, excess_of, met_by, settle_stream
 from storage.chunks.chunk import INDEX
 
 MS = 1_000_000
@@ -62,6 +62,6 @@ def test_a_slow_restart_is_no_loss_and_one_that_hangs_is(after_ms: int, slow: in
     account = Account("001-kill_queue")
     facts = {"gaps": [gap], "duplicates": 0, "ended": None}
     sent = Counter(index["device_ticks"].tolist())
-    assert _settle_stream(account, "pv", index, sent, facts, faults) == 0
+    assert settle_stream(account, "pv", index, sent, facts, faults) == 0
     assert (account.slow_restarts, account.unexplained, account.wrong_causes) == (slow, unexplained, 0)
     assert ("longer than the faults" in account.notes) == bool(slow or unexplained)

@@ -11,8 +11,8 @@ import pytest
 
 from capture.rehearsal import hostile
 from capture.rehearsal.account import Account, settle
+from capture.rehearsal.play import play
 from capture.rehearsal.scenarios import KINDS, Scenario
-from capture.rehearsal.stage import play
 from capture.session.control import ControlServer, ask
 from virtual_kitchen.faults import CUTS, parse_faults
 from virtual_kitchen.headset import hostile as headset_hostile
@@ -62,7 +62,6 @@ def test_what_does_not_hold_is_said(tmp_path: Path, facts: dict[str, Any], wrong
 @pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.slow
 def test_a_recording_beside_a_hostile_headset_loses_nothing(tmp_path: Path) -> None:
     scenario = Scenario(0, KINDS["hostile_headset"], 7, 0.5, 0.0, "")
     play(scenario, tmp_path / "played")
@@ -76,10 +75,9 @@ def test_a_recording_beside_a_hostile_headset_loses_nothing(tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-@pytest.mark.slow
 def test_every_answer_of_a_hostile_headset_comes_to_an_end(tmp_path: Path) -> None:
     """On 3809 and for constants; one that sends a byte now and then would hold its client for an hour."""
-    seen = hostile.attack_clients("headset", tmp_path, {})
+    seen = hostile.attack_clients("headset", tmp_path)
     (tmp_path / hostile.SEEN).write_text(json.dumps(seen))
     assert seen.keys() == {*headset_hostile.ANSWERS, "all of them"}
     assert list(hostile.wrong_in(tmp_path)) == []

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from capture.rehearsal.account import Account
-from capture.rehearsal.run import ROW, Kept, OtherRehearsal
+from capture.rehearsal.run import ROW, OtherRehearsal, kept
 from capture.rehearsal.scenario_table import answer_of, line_of, table_of
 from capture.rehearsal.scenarios import CAUSES, KINDS, LONG_STOPS, draw
 from virtual_kitchen.faults import parse_faults
@@ -70,14 +70,14 @@ def played(folder, scenario) -> Account:
 def test_a_scenario_that_was_accounted_for_is_taken_from_its_folder(tmp_path):
     first, second = draw(2, 1, can_mount=False)
     account = played(tmp_path, first)
-    assert Kept(tmp_path).account(first) == account
-    assert Kept(tmp_path).account(second) is None
+    assert kept(first, tmp_path) == account
+    assert kept(second, tmp_path) is None
 
 
 def test_a_folder_of_another_seed_is_refused(tmp_path):
     played(tmp_path, draw(1, 1, can_mount=False)[0])
     with pytest.raises(OtherRehearsal, match="another seed"):
-        Kept(tmp_path).account(draw(1, 2, can_mount=False)[0])
+        kept(draw(1, 2, can_mount=False)[0], tmp_path)
 
 
 def test_the_table_sums_what_the_object_holds():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from capture.rehearsal import account as accounts
 from capture.rehearsal.account import Account, settle
 from capture.rehearsal.scenarios import REFUSED
-from capture.rehearsal.verdicts import TrueLoss, coverage, longest_step_s, session_end_ns, wrong_verdict
+from capture.rehearsal.verdicts import coverage, longest_step_s, session_end_ns, wrong_verdict
 from storage.chunks.chunk import INDEX
 
 S = 10_000_000
@@ -36,7 +36,7 @@ S = 10_000_000
     ],
 )
 def test_a_verdict_is_held_against_the_truth(status, lost, covered, untouched, is_right):
-    assert bool(wrong_verdict(status, TrueLoss(lost, covered, is_untouched=untouched))) is not is_right
+    assert bool(wrong_verdict(status, lost, covered, is_untouched=untouched)) is not is_right
 
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=40), st.integers(0, 40), st.integers(60, 120))
