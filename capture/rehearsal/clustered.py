@@ -60,7 +60,7 @@ def _clustered_server(folder: Path, *, whole: bool) -> Iterator[tuple[str, redis
 def _free_port() -> int:
     """Return a port that is free and whose cluster bus, 10,000 above, is free too."""
     while True:
-        with socket.socket() as probe, socket.socket() as bus, contextlib.suppress(OSError):
+        with socket.socket() as probe, socket.socket() as bus, contextlib.suppress(OSError, OverflowError):
             probe.bind((ADDRESS, 0))
             port = int(probe.getsockname()[1])
             bus.bind((ADDRESS, port + 10000))
