@@ -18,7 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fault_runs import Run, hosts, play
+from fault_runs import Run, play
 from verdict_page import page
 
 from storage.verify.thresholds import COVERAGE_WARN, LATE_WARN_S
@@ -113,12 +113,11 @@ def shows_loss(row: dict[str, Any]) -> bool:
 def run_all(runs: list[Run], keep: Path, part: tuple[int, int], most: int) -> list[dict[str, Any]]:
     """Play what no earlier run played, at most so many; `part` (i, n) takes every n-th of them."""
     keep.mkdir(parents=True, exist_ok=True)
-    addresses = hosts(part[0])
     for number, run in enumerate(runs):
         file = keep / f"{run.name}.json"
         if most > 0 and number % part[1] == part[0] and not file.exists():
             most -= 1
-            row = play(run, keep / f"{run.name}.run", next(addresses), SEED)
+            row = play(run, keep / f"{run.name}.run", SEED)
             file.with_suffix(".part").write_text(json.dumps(row, indent=1), encoding="utf-8")
             file.with_suffix(".part").replace(file)
             print(

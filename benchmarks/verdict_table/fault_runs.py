@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-COMMAND = str(Path(sys.executable).with_name("kitchensync"))
+from capture.rehearsal import processes
+from capture.rehearsal.processes import KITCHENSYNC
+from capture.rehearsal.stage import ServedKitchen, simulator
+
 ADAPTIVE = {"depth_ahat": 0.5}
 NOMINAL_HZ = {
     "pv": 30.0, "depth_ahat": 45.0, "gyroscope": 21.0, "accelerometer": 11.8,
@@ -37,34 +38,19 @@ class Run:
     link: str = "wifi"
 
 
-def play(run: Run, folder: Path, host: str, seed: int) -> dict[str, Any]:
+def play(run: Run, folder: Path, seed: int) -> dict[str, Any]:
     """Record, report, and return verdict and card beside the truth; the recording itself is removed."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder.parent / "rings").mkdir(exist_ok=True)
-    with _kitchen(run, folder / "sim", host, seed) as url, _burning(run.burners):
-        said = _record(run, folder, host, url)
+    rings = folder.parent / "rings"  # else the kitchen itself needs a processor
+    for place in (folder, rings):
+        place.mkdir(parents=True, exist_ok=True)
+    options = ["--ring-store", str(rings), *(f"--fault={fault}" for fault in run.faults)]
+    with simulator(folder, seed, run.seconds + 40, options) as kitchen, _burning(run.burners):
+        said = _record(run, folder, kitchen)
     truth = _truth(folder / "sim", run.seconds)
     card = _card(folder / "data" / "take") if said.get("streams") else ""
     shutil.rmtree(folder, ignore_errors=True)
     return {"name": run.name, "faults": list(run.faults), "card": card, **said, "truth": truth}
-
-
-@contextmanager
-def _kitchen(run: Run, out: Path, host: str, seed: int) -> Iterator[str]:
-    command = [COMMAND, "simulate", "--seed", str(seed), "--seconds", str(run.seconds + 40)]
-    command += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--out", str(out)]
-    command += ["--ring-store", str(out.parents[1] / "rings")]  # else the kitchen itself needs a processor
-    for fault in run.faults:
-        command += ["--fault", fault]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert process.stdout is not None
-        line = next(line for line in process.stdout if line.startswith("ready gopro="))
-        yield f"http://{host}:{int(line[12:])}"
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(60)
 
 
 @contextmanager
@@ -79,12 +65,12 @@ def _burning(count: int) -> Iterator[None]:
             burner.wait()
 
 
-def _record(run: Run, folder: Path, host: str, url: str) -> dict[str, Any]:
-    command = [COMMAND, "record", "take", "--data", str(folder / "data"), "--hololens", host, "--gopro", url]
-    command += ["--seconds", str(run.seconds), "--start-timeout", "12", "--json"]
+def _record(run: Run, folder: Path, kitchen: ServedKitchen) -> dict[str, Any]:
+    command = [KITCHENSYNC, "record", "take", "--data", str(folder / "data"), "--hololens", kitchen.host]
+    command += ["--gopro", kitchen.gopro, "--seconds", str(run.seconds), "--start-timeout", "12", "--json"]
     command += ["--link", run.link]
     command += ["--streams", run.streams] if run.streams else []
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    done = processes.run(command, folder, "record", environment=kitchen.environment, limit_s=LIMIT_S)
     answer = (
         json.loads(done.stdout) if done.stdout.strip() else {"status": "none", "reason": done.stderr[-300:]}
     )
@@ -103,7 +89,7 @@ def _record(run: Run, folder: Path, host: str, url: str) -> dict[str, Any]:
 
 def _card(recording: Path) -> str:
     """The colour of the first card of the report: what is said of the data."""
-    subprocess.run([COMMAND, "report", str(recording)], capture_output=True, timeout=LIMIT_S, check=False)
+    subprocess.run([KITCHENSYNC, "report", str(recording)], capture_output=True, timeout=LIMIT_S, check=False)
     page = recording / "sync" / "report.html"
     found = CARD.search(page.read_text(encoding="utf-8")) if page.exists() else None
     return found[1] if found else "none"
@@ -144,11 +130,3 @@ def _covered(ticks: list[int], name: str, start: int, end: int) -> float:
         if after - before > limit:
             lacking += max(min(after, end) - max(before, start), 0)
     return 1 - lacking / (end - start)
-
-
-def hosts(first: int) -> Iterator[str]:
-    """Loopback addresses of this process, one a recording."""
-    number = (os.getpid() * 7 + first) % 60000
-    while True:
-        number = (number + 1) % 60000
-        yield f"127.{70 + number // 250 % 100}.{number % 250 + 1}.{first % 200 + 1}"

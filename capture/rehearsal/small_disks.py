@@ -16,7 +16,7 @@ FILLER = "filler"
 
 
 def can_mount() -> bool:
-    """Tell whether this user may mount a small disk in a namespace of its own."""
+    """Return whether this user may mount a small disk in a namespace of its own."""
     command = [*_namespace(), "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tempfile.gettempdir()]
     try:
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
