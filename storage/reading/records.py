@@ -28,7 +28,10 @@ class Records:
     device_ticks: npt.NDArray[np.int64]
 
     def has(self, bit: int) -> npt.NDArray[np.bool_]:
-        """Report where a part is valid, (n,): bits are constants of the stream's module. Others hold old values."""
+        """Return where a part is valid, (n,): bits are constants of the stream's module. Others hold old values.
+
+        Only for streams whose records have the field `valid`: spatial input and the eye tracker.
+        """
         found: npt.NDArray[np.bool_] = (self.values["valid"] & bit) != 0
         return found
 

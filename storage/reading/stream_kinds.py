@@ -46,7 +46,7 @@ WORDS = {
     "samples": "a motion sensor",
     "frames": "a camera",
     "depth": "depth",
-    "records": "head, hands or eyes",
+    "records": "records of a fixed layout",
     "sound": "sound",
     "imu": "a motion sensor",
     "pictures": "a film",
