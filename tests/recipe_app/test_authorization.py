@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from everybody import WHO, clients
+from numbered_recording import write_numbered
 
 from recipe_app.cooking.collaborators import collaborators
 from recipe_app.store import tables
@@ -56,7 +57,10 @@ PUBLIC = {
 @pytest.mark.slow
 def test_every_route_lets_in_whom_it_names_and_nobody_else(kitchen: Any) -> None:
     recording = kitchen.choose()["recording"]
-    kitchen.agree(recording, "release_raw")
+    kitchen.agree(recording, "release_raw", "annotate")
+    write_numbered(kitchen.data, "clip1")
+    kitchen.tools.records.give_folder(recording, "clip1", actor="")
+    kitchen.tools.intake.file()
     people = clients(kitchen)
     for route in ROUTES:
         if route.path.endswith("/sign-out"):

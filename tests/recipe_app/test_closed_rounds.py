@@ -1,4 +1,4 @@
-"""One rule for every kind of review: answers that are shown to all change no more, and no judge rules."""
+"""Rules for every kind of review: answers shown to all change no more, no judge rules, nothing without consent."""
 
 from __future__ import annotations
 
@@ -79,3 +79,38 @@ def test_what_everybody_sees_changes_no_more_and_no_judge_rules(kitchen: Any, re
         assert (status, "a judge does not rule" in why) == (409, True), (where, why)
     told = [who.get(f"{base}/errors").json()["rules"] for who in (people[0], newcomer)]
     assert told == [False, True], "the page offers a ruling to nobody who judged"
+
+
+@pytest.mark.parametrize(
+    ("missing", "status", "why"),
+    [("consent", 409, "`annotate`"), ("folder", 404, "it has no folder of recorded data")],
+)
+def test_nothing_is_shown_or_kept_of_what_may_not_be_used(
+    kitchen: Any, recording: str, missing: str, status: int, why: str
+) -> None:
+    one = kitchen.desk("researcher")
+    if missing == "consent":
+        with edit_manifest(kitchen.data / "take1") as manifest:
+            manifest["consent_scopes"] = []
+    else:
+        recording = str(kitchen.choose()["recording"])
+    before = kitchen.tools.records.ops(recording)
+    page = f"/desk/recordings/{recording}"
+    shown = ["marks", "ruling", "round", "marks/of/somebody", *(kind for _, kind, *_ in KINDS)]
+    pages = ["steps", "round", "ruling", *(kind for _, kind, *_ in KINDS[1:])]
+    answers = [one.get(f"/api/v1{page}/{where}") for where in shown] + [
+        one.get(f"{page}/{where}") for where in pages
+    ]
+    op_id = kitchen.operation(recording, "note", {})["op_id"]
+    posted = {
+        where: body if "ruling/submit" in where else {"op_id": op_id, **body}
+        for where, body in RULINGS.items()
+    }
+    posted["evidence/rule"] = RULINGS["evidence/rule"]
+    for _, kind, asking, body in KINDS:
+        posted |= {kind: {"op_id": op_id, **body}, f"{kind}/submit": {}, f"{kind}/accept": {}}
+        posted[asking] = {"people": []}
+    answers += [one.post(f"/api/v1{page}/{where}", json=body) for where, body in posted.items()]
+    given = [(str(answer.request.url), answer.status_code, why in answer.text) for answer in answers]
+    assert [answer for answer in given if answer[1:] != (status, True)] == []
+    assert kitchen.tools.records.ops(recording) == before

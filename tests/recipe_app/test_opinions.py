@@ -15,7 +15,6 @@ from screens import serious
 
 from recipe_app.review.opinions import OPINIONS, figures, spearman
 from recipe_app.store.app_records import new_id
-from storage.manifest import edit_manifest
 
 SCORES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=12)
 
@@ -204,19 +203,3 @@ def rate_by_keyboard(desk: Any, recording: str) -> None:
     page.keyboard.press("Enter")
     page.get_by_text("Submitted.").wait_for()
     assert desk.problems == []
-
-
-@pytest.mark.slow
-def test_without_consent_nothing_is_submitted_ruled_or_kept(kitchen: Any) -> None:
-    recording, folder, _ = cook_on_film(kitchen)
-    researcher = kitchen.desk("researcher")
-    with edit_manifest(folder) as manifest:
-        manifest["consent_scopes"] = []
-    about = f"/api/v1/desk/recordings/{recording}"
-    ruling = {"op_id": new_id(2), "verdict": {"item": "1", "valid": True}}
-    ends = {
-        f"{kind}/{end}": {} for kind in ("opinions/decisions", "questions") for end in ("submit", "accept")
-    }
-    for end, body in (ends | {"questions/rule": ruling}).items():
-        refused = researcher.post(f"{about}/{end}", json=body)
-        assert (refused.status_code, "`annotate`" in refused.json()["error"]) == (409, True), end

@@ -58,7 +58,6 @@ def _items(work: ReviewWork) -> list[Item]:
 
 
 def _told(work: ReviewWork, items: list[Item]) -> dict[str, Any]:
-    work.folder()
     marks, answers = _of_person(work, work.actor, items)
     return {
         "questions": [{key: value for key, value in item.items() if key != "checks"} for item in items],
@@ -116,7 +115,7 @@ def ask_evidence(work: Begun, body: EvidenceToAsk) -> dict[str, Any]:
     """Ask about objects in the film, once, so that everybody marks the same questions."""
     if items := _items(work):
         return {"questions": len(items)}
-    with OwnRecording.open(work.folder(), purpose=Purpose.ANNOTATE) as own:
+    with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         own.check_filmed()
         own.check_placed()
         name, length_s = own.recording.path.name, own.film_s
@@ -140,7 +139,6 @@ def ask_evidence(work: Begun, body: EvidenceToAsk) -> dict[str, Any]:
 
 def mark_evidence(work: Begun, body: EvidenceEdits) -> dict[str, Any]:
     """Keep what one action changed."""
-    work.folder()
     items, people = _items(work), work.here.people
     work.here.require_open(work.actor)
     if work.actor not in people and len(people) >= EVIDENCE.least:

@@ -94,7 +94,7 @@ def round_page(request: Request, work: Begun) -> Response:
     names, may = {row["id"]: row for row in people}, who_may(work.tools, Access.ANNOTATE)
     try:
         told = review(work)
-    except (NotFound, NotNow):
+    except NotNow:
         told = _people(work)  # its film is not made yet
     for one in told["people"]:
         one["name"] = names[one["person"]]["pseudonym"] if one["person"] in names else one["person"]
@@ -238,12 +238,12 @@ def _version(work: ReviewWork, marks: list[Mark], annotation: int) -> int:
     facts = work.facts()
     require_finished(marks, facts["frames"])
     labels = {step["node"]: step["label"] for step in facts["steps"]}
-    return keep_marks(work.folder(), facts, annotation, work.by, regions_of(marks, labels), marks)
+    return keep_marks(work.folder, facts, annotation, work.by, regions_of(marks, labels), marks)
 
 
 def _accept(work: ReviewWork, annotation: int) -> dict[str, Any]:
     films = frozenset([work.facts()["sha256"]])
-    with OwnRecording.open(work.folder(), purpose=Purpose.ANNOTATE) as own:
+    with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         made = accept(own, annotation, films)
     work.keep(ACCEPTED, {"version": made["version"]})
     return {"version": made["version"], "steps": len(made["steps"])}

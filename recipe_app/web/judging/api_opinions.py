@@ -51,8 +51,6 @@ def _form(work: ReviewWork) -> AnswerForm:
 
 
 def _items(work: ReviewWork) -> Items:
-    """Return what was asked. Raises as `work.folder` does, for everything that shows or keeps some of it."""
-    work.folder()
     return {item["item"]: item for item in work.asked(ASKED, work.review.what)["items"]}
 
 
@@ -81,7 +79,7 @@ def ask_opinions(work: Begun, body: OpinionsToAsk) -> dict[str, Any]:
     """Ask about every step whose success a picture can show, or the questions given; once, the same of everybody."""
     if items := _items(work):
         return {"items": len(items)}
-    with OwnRecording.open(work.folder(), purpose=Purpose.ANNOTATE) as own:
+    with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         own.check_filmed()
         own.check_placed()
         numbering = Numbering()

@@ -52,8 +52,6 @@ class QuestionsToAsk(Strict):
 
 
 def _items(work: ReviewWork) -> Items:
-    """Return what was asked. Raises as `work.folder` does, for everything that shows or keeps some of it."""
-    work.folder()
     return {item["item"]: item for item in work.asked(ASKED)["items"]}
 
 
@@ -102,7 +100,7 @@ def ask_questions(work: Begun, body: QuestionsToAsk) -> dict[str, Any]:
     """Ask what can be asked about the film, or what a model wrote; asked once, so that everybody judges the same."""
     if items := _items(work):
         return {"questions": len(items)}
-    with OwnRecording.open(work.folder(), purpose=Purpose.ANNOTATE) as own:
+    with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         own.check_filmed()
         own.check_placed()
         asked = questions_of(own, body.questions) | {"form": body.form}

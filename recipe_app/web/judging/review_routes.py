@@ -59,7 +59,7 @@ class Judged(Strict):
 
 @dataclass(frozen=True, slots=True)
 class ReviewWork:
-    """What somebody asks about one subject of the log that people review."""
+    """What somebody asks about one subject that people review; `folder` is that of a recording."""
 
     tools: Collaborators
     visitor: Visitor
@@ -67,6 +67,7 @@ class ReviewWork:
     review: Review
     ops: Ops
     here: Round
+    folder: Path = Path()
 
     @property
     def actor(self) -> str:
@@ -78,12 +79,8 @@ class ReviewWork:
         """Who asks, as versions name their author."""
         return self.visitor.person["pseudonym"] if self.visitor.person else ""
 
-    def folder(self) -> Path:
-        """Return the recording's folder. Raises NotFound, Withdrawn, NotPermitted."""
-        return film_folder(self.tools, self.subject)
-
     def facts(self) -> dict[str, Any]:
-        """Return what is known of the recording's small film. Raises NotNow, what `folder` raises."""
+        """Return what is known of the recording's small film. Raises NotNow, Withdrawn, NotPermitted."""
         return film_facts(self.tools, self.subject)
 
     def mine(self, answers: Callable[[Ops, str, str], T]) -> T:
@@ -105,9 +102,9 @@ class ReviewWork:
 
 
 def work_on(tools: Collaborators, visitor: Visitor, recording: str, review: Review) -> ReviewWork:
-    """Load the log of a recording and its round. Raises NotFound."""
-    ops = tools.records.begun(recording)
-    return ReviewWork(tools, visitor, recording, review, ops, round_of(ops, review))
+    """Load the log, round and folder of a recording to review. Raises NotFound, Withdrawn, NotPermitted."""
+    ops, folder = tools.records.begun(recording), film_folder(tools, recording)
+    return ReviewWork(tools, visitor, recording, review, ops, round_of(ops, review), folder)
 
 
 def on_recording(review: Review) -> Any:
@@ -202,7 +199,7 @@ def routes(
             work.facts()
         work.here.require_complete()
         content = {"author": work.by, "kept_utc_ns": time.time_ns(), **accepted(work, asked)}
-        return {"version": add_judged(work.folder(), work.review.what, content), counted: len(asked)}
+        return {"version": add_judged(work.folder, work.review.what, content), counted: len(asked)}
 
     path = f"/api/v1/desk/recordings/{{recording}}/{of}"
     posts = {"": judge, "/ask": ask, "/submit": submit, "/assign": assign, "/rule": rule, "/accept": accept}
