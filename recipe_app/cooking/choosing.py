@@ -16,6 +16,7 @@ from dataset.errors import NotNow
 from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Recipe
 from recipe_app.study.error_scripts import SEEDS, hints_of, proposed, protected, wrong_order
+from recipe_app.study.wanted import DISORDERED
 from task_graphs.errors import NoSuchScript
 from task_graphs.mistakes.hints import Hint
 from task_graphs.mistakes.scripts import GENERATOR, Script
@@ -67,7 +68,7 @@ def frozen(
         "planned": [],
         "script": None,
     }
-    if strategy == "disordered":
+    if strategy == DISORDERED:
         script = _script(graph, seed, missing, flips)
         return body | {
             "order": list(script.order),

@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from recipe_app.study.error_scripts import DISORDERED, hash_of_order
-from recipe_app.study.wanted import CookedSession
+from recipe_app.study.error_scripts import hash_of_order
+from recipe_app.study.wanted import DISORDERED, CookedSession
 from storage.catalogue.kept_lines import catalogue_of
 from storage.life import Life
 from storage.verify import FAIL, PASS, WARN

@@ -9,7 +9,8 @@ from pathlib import Path
 from dataset.operations.reduce import State, reduce_log
 from dataset.source.own_recording import filed_operations
 from recipe_app.study.already_cooked import CookedRecording
-from recipe_app.study.error_scripts import PLANNED, hash_of_errors
+from recipe_app.study.error_scripts import hash_of_errors
+from recipe_app.study.wanted import PLANNED
 from storage.annotation_folder import accepted_steps
 from storage.errors import BadAnnotations, BadEventLog, pass_on_trouble
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from dataset.operations.operation_kinds import MOST_LETTERS
+from recipe_app.study.wanted import DISORDERED, PLANNED
 from task_graphs.errors import NoSuchScript, TooManyOrders
 from task_graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
 from task_graphs.mistakes.induced import INDUCIBLE, in_turn
@@ -19,7 +20,6 @@ from task_graphs.mistakes.scripts import Script, Wish, draw_script
 from task_graphs.model import Graph
 from task_graphs.text.safety import must_stay
 
-DISORDERED, PLANNED = "disordered", "induced"
 PROPOSED = 4
 """Errors that are proposed together for a session with planned errors."""
 SEEDS = 2**32

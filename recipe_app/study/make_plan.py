@@ -10,11 +10,11 @@ from math import ceil
 from typing import Any
 
 from recipe_app.study.already_cooked import CookedRecording
-from recipe_app.study.error_scripts import DISORDERED, PLANNED, script_of
+from recipe_app.study.error_scripts import script_of
 from recipe_app.study.plan_file import CATEGORIES, PlanEntry, entries_of, rarest, unmet
-from recipe_app.study.solve import LIMIT_S, NORMAL, plan_study
+from recipe_app.study.solve import LIMIT_S, plan_study
 from recipe_app.study.study_progress import not_recorded
-from recipe_app.study.wanted import OrdersLeft, Study
+from recipe_app.study.wanted import DISORDERED, NORMAL, PLANNED, OrdersLeft, Study
 from task_graphs.errors import TooManyStates
 from task_graphs.model import Graph
 from task_graphs.order.orders import Order, count_orders, is_valid_order

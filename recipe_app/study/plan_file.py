@@ -13,11 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from recipe_app.study.error_scripts import PLANNED, draw_apart
+from recipe_app.study.error_scripts import draw_apart
 from recipe_app.study.explain import why_missing, why_session
-from recipe_app.study.solve import NORMAL, StudyPlan
+from recipe_app.study.solve import StudyPlan
 from recipe_app.study.study_file import BadStudy
-from recipe_app.study.wanted import CookedSession, Study
+from recipe_app.study.wanted import NORMAL, PLANNED, CookedSession, Study
 from task_graphs.formats.graph_files import read_graph
 from task_graphs.model import Graph
 from task_graphs.order.diverse import draw_diverse

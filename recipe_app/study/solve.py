@@ -9,10 +9,9 @@ from datetime import timedelta
 
 from recipe_app.study.program import IntegerProgram, Key
 from recipe_app.study.time_slots import TimeSlot, slots_of
-from recipe_app.study.wanted import Cook, CookedSession, Study, StudyGoal, StudyKitchen
+from recipe_app.study.wanted import NORMAL, Cook, CookedSession, Study, StudyGoal, StudyKitchen
 
 LIMIT_S = 8.0
-NORMAL = "normal"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from zoneinfo import ZoneInfo
 
 Strategy = Literal["normal", "impromptu", "disordered", "induced"]
 Display = Literal["steps", "paragraph", "hidden"]
+NORMAL: Strategy = "normal"
+DISORDERED: Strategy = "disordered"
+PLANNED: Strategy = "induced"
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 DISPLAYS: tuple[Display, ...] = get_args(Display)
 
@@ -129,7 +132,7 @@ class Study:
 
     def is_possible(self, goal: StudyGoal) -> bool:
         """Return whether there is an error script where a goal needs one."""
-        return goal.strategy != "disordered" or goal.recipe not in self.without_wrong_order
+        return goal.strategy != DISORDERED or goal.recipe not in self.without_wrong_order
 
     def may(self, goal: StudyGoal, cook: Cook) -> bool:
         """Return whether a person may serve a goal."""

@@ -50,7 +50,7 @@ def worst_ms(pair, truth, first_frame: int) -> float:
     return float(np.abs(ticks - truth(times + first_frame * PERIOD_S))[inside].max()) / 1e4
 
 
-def test_every_chapter_has_the_map_of_the_take(made, take):
+def test_every_chapter_has_the_map_of_the_clip(made, take):
     answer = synchronize(take)
     assert answer["status"] == "aligned"
     names = [f"GX0{k}0001.MP4".replace("GX", "GH") for k in (1, 2, 3)]
@@ -99,7 +99,7 @@ def test_an_instant_names_the_picture_that_the_camera_s_stream_gives(made, take,
             assert rows[k] == here.rows["gopro"]
 
 
-def test_behind_a_damaged_chapter_no_picture_has_a_number_of_the_take(made, take):
+def test_behind_a_damaged_chapter_no_picture_has_a_number_of_the_clip(made, take):
     synchronize(take)
     numbers = pq.read_table(take / "sync" / "index.parquet").to_pydict()["gopro_file"]
     (take / "gopro" / "GH010001.MP4").write_bytes(b"no film")
@@ -142,7 +142,7 @@ def test_behind_a_lost_chapter_no_picture_has_a_number_or_a_time_of_the_clip(tak
             recording.camera("gopro/video")
 
 
-def test_without_its_first_chapter_a_take_is_placed_by_what_it_counted(made, take):
+def test_without_its_first_chapter_a_clip_is_placed_by_what_it_counted(made, take):
     (take / "gopro" / "GH010001.MP4").unlink()
     answer = synchronize(take)
     assert [pair["status"] for pair in answer["pairs"]] == ["aligned", "aligned"]

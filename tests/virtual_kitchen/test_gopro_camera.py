@@ -146,7 +146,7 @@ def test_opening_sequence_of_the_vendor_library(serve: Serve) -> None:
     assert client.request("/gopro/media/last_captured")[0] == 204
 
 
-def test_a_take_from_shutter_to_download(serve: Serve) -> None:
+def test_a_clip_from_shutter_to_download(serve: Serve) -> None:
     gopro, client = serve()
     client.json("/gopro/camera/shutter/start")
     assert client.json("/gopro/camera/state")["status"]["10"] == 0
@@ -276,7 +276,7 @@ def test_the_clock_is_set_to_the_second_and_carries_its_zone(serve: Serve) -> No
     assert 1767575051 <= created_1904 - 2082844800 <= 1767575051 + 1  # 2026-01-05 01:04:11 UTC
 
 
-def test_several_takes_get_their_own_names_and_times(serve: Serve) -> None:
+def test_several_clips_get_their_own_names_and_times(serve: Serve) -> None:
     gopro, client = serve()
     client.record(0.05)
     client.record(0.05)
@@ -306,7 +306,7 @@ def test_a_stop_before_the_first_frame_still_gives_a_whole_file(serve: Serve, tm
         assert len(list(container.decode(video=0))) == 1
 
 
-def test_frames_of_a_live_take_fill_the_time_from_start_to_stop(serve: Serve, tmp_path: Path) -> None:
+def test_frames_of_a_live_clip_fill_the_time_from_start_to_stop(serve: Serve, tmp_path: Path) -> None:
     gopro, client = serve()
     client.open_shutter()
     client.clock.move(0.5)
@@ -335,7 +335,7 @@ def test_a_busy_port_and_an_unknown_model_are_named(serve: Serve, tmp_path: Path
         VirtualGoPro(kitchen, "127.0.0.1", 0, "hero3", None)
 
 
-def test_stopping_in_the_middle_of_a_take_leaves_no_thread(serve: Serve) -> None:
+def test_stopping_in_the_middle_of_a_clip_leaves_no_thread(serve: Serve) -> None:
     gopro, client = serve()
     client.json("/gopro/camera/shutter/start")
     with socket.create_connection(("127.0.0.1", client.port)) as waiting:

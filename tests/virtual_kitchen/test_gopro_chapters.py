@@ -52,7 +52,7 @@ def timecode(path: Path) -> int:
     return int.from_bytes(data[offset : offset + 4], "big")
 
 
-def test_a_long_take_is_several_files_of_one_recording(tmp_path: Path) -> None:
+def test_a_long_clip_is_several_files_of_one_recording(tmp_path: Path) -> None:
     clock = MovedClock()
     with virtual_camera(tmp_path, chapter_s=1.0, clock=clock) as (gopro, url):
         ask(url, "/gopro/camera/shutter/start")

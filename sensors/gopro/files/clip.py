@@ -152,7 +152,7 @@ class ClipPictures:
     """Random access to the pictures of all chapters."""
 
     def __init__(self, clip: Clip) -> None:
-        self._take = clip
+        self._clip = clip
         self._stack = ExitStack()
         self._open: dict[int, PictureReader] = {}
 
@@ -167,16 +167,16 @@ class ClipPictures:
 
     def at(self, time_s: float, width: int | None = None) -> Picture:
         """Decode the picture shown at a media time of the recording."""
-        return self.number(index_at(self._take.frame_times_s, time_s), width)
+        return self.number(index_at(self._clip.frame_times_s, time_s), width)
 
     def number(self, frame: int, width: int | None = None) -> Picture:
         """Decode a picture by its number in the recording; `pts` stays that of its chapter."""
-        place = self._take.locate(frame)
+        place = self._clip.locate(frame)
         if place.chapter not in self._open:
-            reader = self._take.chapters[place.chapter].pictures()
+            reader = self._clip.chapters[place.chapter].pictures()
             self._open[place.chapter] = self._stack.enter_context(reader)
         picture = self._open[place.chapter].number(place.frame, width)
-        return picture._replace(number=frame, time_s=float(self._take.frame_times_s[frame]))
+        return picture._replace(number=frame, time_s=float(self._clip.frame_times_s[frame]))
 
 
 def open_clip(*paths: Path | str) -> Clip:

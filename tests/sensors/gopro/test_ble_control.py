@@ -35,7 +35,7 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
         yield gopro, camera
 
 
-def test_a_take_over_bluetooth(both: Both, tmp_path: Path) -> None:
+def test_a_clip_over_bluetooth(both: Both, tmp_path: Path) -> None:
     gopro, camera = both
     info = camera.info()
     assert (info.model_name, info.serial) == ("HERO11 Black", gopro.camera.serial)

@@ -39,7 +39,7 @@ def camera(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
             yield gopro, made
 
 
-def test_a_whole_take(camera: tuple[Any, SdkCamera], tmp_path: Path) -> None:
+def test_a_whole_clip(camera: tuple[Any, SdkCamera], tmp_path: Path) -> None:
     gopro, sdk = camera
     before = set(threading.enumerate())
 
