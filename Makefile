@@ -69,7 +69,7 @@ check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to d
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python docs/requirements.py build
-	@$(BIN)/deptry --no-ansi $(FOLDERS) $(FOLDERS:%=-kf %) -rf build/requirements.txt -rfd build/requirements-dev.txt $(BY_NAME)
+	@$(BIN)/deptry --no-ansi $(FOLDERS) -kf kitchensync -rf build/requirements.txt -rfd build/requirements-dev.txt $(BY_NAME)
 	@$(BIN)/python docs/generate.py --check
 
 format: $(VENV)/.dev  ## put the code into shape

@@ -27,10 +27,10 @@ STREAMS = (
 )
 LINKS = {"encoded": "wifi", "raw-depth": "wired"}
 KINDS = {
-    "capture.produce.producer": "producer",
-    "capture.drain.drainer": "drainer",
+    "kitchensync.capture.produce.producer": "producer",
+    "kitchensync.capture.drain.drainer": "drainer",
     "valkey": "queue server",
-    "storage.move.mover": "mover",
+    "kitchensync.storage.move.mover": "mover",
 }
 COMMAND = str(Path(sys.executable).parent / "kitchensync")
 LOOK_S = 2.0

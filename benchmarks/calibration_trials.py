@@ -22,12 +22,12 @@ from scipy.stats import norm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from calibration.estimate.board import Board, BoardSeen, Detector
-from calibration.estimate.intrinsics import LENSES, Intrinsics, estimate
-from calibration.estimate.joint_cameras import BoardPair, from_board
-from calibration.geometry.camera_models import Pinhole
-from virtual_kitchen.world import boards
-from virtual_kitchen.world.optics import Optics
+from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
+from kitchensync.calibration.estimate.intrinsics import LENSES, Intrinsics, estimate
+from kitchensync.calibration.estimate.joint_cameras import BoardPair, from_board
+from kitchensync.calibration.geometry.camera_models import Pinhole
+from kitchensync.virtual_kitchen.world import boards
+from kitchensync.virtual_kitchen.world.optics import Optics
 
 BOARD, PRINT = Board(), boards.DrawnBoard(11, 8, 0.024, 0.018)
 MIDDLE_M = (0.132, 0.096)

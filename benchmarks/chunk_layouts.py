@@ -27,11 +27,11 @@ from typing import Any
 import h5py
 import numpy as np
 
-from storage.chunks import chunk as chunk_module
-from storage.chunks.chunk import Packet, layout_image, seal
-from storage.chunks.compress import shuffled
-from storage.chunks.layout import Blob, Layout, RecordLayout, layout_of
-from storage.disk.durable import LOCAL
+from kitchensync.storage.chunks import chunk as chunk_module
+from kitchensync.storage.chunks.chunk import Packet, layout_image, seal
+from kitchensync.storage.chunks.compress import shuffled
+from kitchensync.storage.chunks.layout import Blob, Layout, RecordLayout, layout_of
+from kitchensync.storage.disk.durable import LOCAL
 
 Figures = dict[str, list[tuple[float, float]]]
 

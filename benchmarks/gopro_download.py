@@ -22,12 +22,12 @@ from pathlib import Path
 
 def serve(path: Path, pipe: Connection) -> None:
     """Serve one file from the card of a virtual camera; `cut N` on the pipe arms N resets."""
-    from virtual_kitchen.gopro.card import CardFile
-    from virtual_kitchen.gopro.faults import CameraFault, CameraFaults
-    from virtual_kitchen.gopro.server import VirtualGoPro
-    from virtual_kitchen.kitchen import Kitchen
-    from virtual_kitchen.truth import Truth
-    from virtual_kitchen.world.motion import simulated_motion
+    from kitchensync.virtual_kitchen.gopro.card import CardFile
+    from kitchensync.virtual_kitchen.gopro.faults import CameraFault, CameraFaults
+    from kitchensync.virtual_kitchen.gopro.server import VirtualGoPro
+    from kitchensync.virtual_kitchen.kitchen import Kitchen
+    from kitchensync.virtual_kitchen.truth import Truth
+    from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
     size = path.stat().st_size
     faults = CameraFaults([])
@@ -45,8 +45,8 @@ def serve(path: Path, pipe: Connection) -> None:
 
 def ours(url: str, source: Path, folder: Path) -> tuple[float, str]:
     """Fetch with our own code; return seconds and hash."""
-    from sensors.gopro.control.camera import MediaFile
-    from sensors.gopro.control.download import download
+    from kitchensync.sensors.gopro.control.camera import MediaFile
+    from kitchensync.sensors.gopro.control.download import download
 
     file = MediaFile("100GOPRO", source.name, source.stat().st_size, None)
     begin = time.perf_counter()

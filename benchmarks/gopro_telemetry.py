@@ -21,7 +21,7 @@ from typing import Any
 READ_OURS = """
 import json, sys, time
 begin = time.perf_counter()
-from sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.media import open_media
 opened = time.perf_counter()
 media = open_media(sys.argv[1])
 names = media.stream_names
@@ -46,7 +46,7 @@ read = next(int(line.split()[1]) for line in open("/proc/self/io") if line.start
 print(json.dumps({"seconds": took, "import_s": opened - begin, "samples": len(values), "rchar": read}))
 """
 NOTHING = 'print(next(int(line.split()[1]) for line in open("/proc/self/io") if line.startswith("rchar")))'
-IMPORTS = "import av, numpy, sensors.gopro.files.media\n" + NOTHING
+IMPORTS = "import av, numpy, kitchensync.sensors.gopro.files.media\n" + NOTHING
 
 
 def child(code: str, *arguments: str) -> Any:
@@ -61,8 +61,8 @@ def child(code: str, *arguments: str) -> Any:
 
 def films(folder: Path, minutes: float) -> list[Path]:
     """Make the long film and the sparse one."""
-    from virtual_kitchen.gopro.files.chapters import ChapterRule
-    from virtual_kitchen.gopro.files.sensors import Instruments
+    from kitchensync.virtual_kitchen.gopro.files.chapters import ChapterRule
+    from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments
 
     sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
     from camera_films import FilmPlan, synthesize

@@ -19,14 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from task_graphs.errors import RecipeError
-from task_graphs.formats.graph_files import read_annotations, read_task_graphs
-from task_graphs.mistakes.scripts import Wish, draw_script
-from task_graphs.model import Edge, Graph, Step
-from task_graphs.order.closure import relation
-from task_graphs.order.diverse import draw_diverse
-from task_graphs.order.orders import Orders, draw_orders
-from task_graphs.scoring.score import score
+from kitchensync.task_graphs.errors import RecipeError
+from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
+from kitchensync.task_graphs.mistakes.scripts import Wish, draw_script
+from kitchensync.task_graphs.model import Edge, Graph, Step
+from kitchensync.task_graphs.order.closure import relation
+from kitchensync.task_graphs.order.diverse import draw_diverse
+from kitchensync.task_graphs.order.orders import Orders, draw_orders
+from kitchensync.task_graphs.scoring.score import score
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from script_checker import complaints

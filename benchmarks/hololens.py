@@ -27,9 +27,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from sensors.hololens import wire
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.client import StreamClient
+from kitchensync.sensors.hololens import wire
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.client import StreamClient
 
 PAYLOAD_BYTES = {
     "pv": 41_552, "vlc_leftfront": 6_168, "depth_ahat": 42_016, "depth_ahat raw": 1_048_592,
@@ -216,7 +216,11 @@ def _by_kind(cpu: dict[int, tuple[str, float]]) -> Sums:
 
 
 def _processes(parent: int) -> dict[int, str]:
-    kinds = {"capture.produce.producer": "producer", "capture.drain.drainer": "drainer", "valkey": "server"}
+    kinds = {
+        "kitchensync.capture.produce.producer": "producer",
+        "kitchensync.capture.drain.drainer": "drainer",
+        "valkey": "server",
+    }
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

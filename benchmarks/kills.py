@@ -24,14 +24,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from capture.process.supervised_process import DEATHS_WINDOW_S, MAX_DEATHS
-from capture.rehearsal.account import BAD, Account
-from capture.rehearsal.breaking import PARTS, Fault, each_of, victims_of
-from capture.rehearsal.processes import KITCHENSYNC, process
-from capture.rehearsal.run import accounted
-from capture.rehearsal.scenarios import KILL_MANY, RECORDING
-from capture.rehearsal.stage import Recorder, finish, keep_facts, recorder, simulator
-from sensors.host_clock import host_ns
+from kitchensync.capture.process.supervised_process import DEATHS_WINDOW_S, MAX_DEATHS
+from kitchensync.capture.rehearsal.account import BAD, Account
+from kitchensync.capture.rehearsal.breaking import PARTS, Fault, each_of, victims_of
+from kitchensync.capture.rehearsal.processes import KITCHENSYNC, process
+from kitchensync.capture.rehearsal.run import accounted
+from kitchensync.capture.rehearsal.scenarios import KILL_MANY, RECORDING
+from kitchensync.capture.rehearsal.stage import Recorder, finish, keep_facts, recorder, simulator
+from kitchensync.sensors.host_clock import host_ns
 
 WORLD_S = 24.0
 """Length of a recording in world seconds."""

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from storage.catalogue.kept_lines import FILE, catalogue_of
-from storage.disk.self_check import checked_json
-from storage.manifest import edit_manifest
-from storage.verify import keep_verdict
+from kitchensync.storage.catalogue.kept_lines import FILE, catalogue_of
+from kitchensync.storage.disk.self_check import checked_json
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.verify import keep_verdict
 
 RECIPES = [f"recipe_{number}" for number in range(24)]
 STRATEGIES = ("normal", "impromptu", "disordered", "induced")

@@ -26,10 +26,10 @@ sys.path.insert(0, str(Path(__file__).parent / "packet_path"))
 
 from whole import COMMAND, free_host
 
-from capture.monitor.metrics import metrics_text
-from capture.monitor.monitor import RecordingMonitor
-from capture.monitor.screen import screen
-from capture.station import Station
+from kitchensync.capture.monitor.metrics import metrics_text
+from kitchensync.capture.monitor.monitor import RecordingMonitor
+from kitchensync.capture.monitor.screen import screen
+from kitchensync.capture.station import Station
 
 STREAMS = "gyroscope,accelerometer,magnetometer,spatial_input,microphone"
 MOST_S, LOOK_S = 2.0, 0.2

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from sync.recording.camera_latency import measure_file
-from virtual_kitchen.gopro.files.chapters import WallTimes
-from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import ClipFile
-from virtual_kitchen.gopro.files.sensors import Instruments, Timeline
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.sync.recording.camera_latency import measure_file
+from kitchensync.virtual_kitchen.gopro.files.chapters import WallTimes
+from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
+from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile
+from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments, Timeline
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 LARGEST_MS = 40.0
 

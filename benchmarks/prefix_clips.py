@@ -30,9 +30,9 @@ import made_data_sets  # noqa: E402
 from numbered_pictures import luma_of, number_in  # noqa: E402
 
 from kitchensync.cli import main as kitchensync  # noqa: E402
-from storage.exports.film import FilmWriter  # noqa: E402
-from task_graphs.formats.annotations import AnnotatedRecording, Entry  # noqa: E402
-from virtual_kitchen.world.frame_counter import draw_i420  # noqa: E402
+from kitchensync.storage.exports.film import FilmWriter  # noqa: E402
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry  # noqa: E402
+from kitchensync.virtual_kitchen.world.frame_counter import draw_i420  # noqa: E402
 
 FPS = Fraction(30000, 1001)
 WANTED = 10

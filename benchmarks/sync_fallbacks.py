@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import signal
 from scipy.spatial.transform import Rotation
 
-from sensors.array_types import Floats
+from kitchensync.sensors.array_types import Floats
 
 SOUND_HZ, WORLD_HZ = 12_000, 48_000
 PATH_S = 0.3e-3  # microphones ten centimetres apart hear each noise so much earlier or later
@@ -71,9 +71,9 @@ def recorded(world: Floats, rng: np.random.Generator, start_s: float, seconds: f
 
 def sound_trial(rng: np.random.Generator, *, seconds: float = 120.0, related: bool = True) -> dict[str, Any]:
     """Align two recordings of one kitchen (or of two); status, largest error and claimed bound, ms."""
-    from sync.align.pair_alignment import by_sound
-    from sync.align.sound import Sound, align_sounds
-    from sync.result.result import sound_errors
+    from kitchensync.sync.align.pair_alignment import by_sound
+    from kitchensync.sync.align.sound import Sound, align_sounds
+    from kitchensync.sync.result.result import sound_errors
 
     offset_s, drift = float(rng.uniform(0.0, 8.0)), float(rng.uniform(-50e-6, 50e-6))
     scene = Scene.drawn(rng, seconds + 20.0)

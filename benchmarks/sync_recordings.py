@@ -26,16 +26,16 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from camera_films import FilmPlan, synthesize
 
-from sensors import host_clock
-from sensors.hololens import inertial_samples as imu
-from sensors.hololens.streams import spatial_input
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import write_json
-from virtual_kitchen.gopro.files.chapters import ChapterRule
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.clocks import media_map
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.sensors import host_clock
+from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import write_json
+from kitchensync.virtual_kitchen.gopro.files.chapters import ChapterRule
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.clocks import media_map
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 HOST0_NS = 7_000_000_000_000
 UTC0_NS = 1_750_000_000_000_000_000

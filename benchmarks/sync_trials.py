@@ -51,7 +51,7 @@ from sync_pairs import (
 from sync_table import TITLES, Class, Outcome, Row, read_results, write_result
 
 if TYPE_CHECKING:
-    from sync.align.pair_alignment import PairAlignment
+    from kitchensync.sync.align.pair_alignment import PairAlignment
 
 __all__ = [
     "BATCH",
@@ -76,11 +76,11 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 def run(pair: Pair, *, prior: tuple[float, float] | None = None) -> Outcome:
     """Align one pair; `prior` is seconds off the truth and its sigma."""
-    from storage.timeline.stamps import repair_stamps
-    from sync.align.gyro import align_pair
-    from sync.align.headset_gyro import headset_gyro, in_blocks
-    from sync.align.pair_alignment import Prior
-    from sync.fit.resample import make_track
+    from kitchensync.storage.timeline.stamps import repair_stamps
+    from kitchensync.sync.align.gyro import align_pair
+    from kitchensync.sync.align.headset_gyro import headset_gyro, in_blocks
+    from kitchensync.sync.align.pair_alignment import Prior
+    from kitchensync.sync.fit.resample import make_track
 
     began = time.perf_counter()
     repair = repair_stamps(pair.vinyl_ns, pair.soc_ticks)
@@ -201,9 +201,9 @@ def by_head_pose(setting: Setting, *, related: bool = True) -> Callable[[np.rand
     """Trials of the camera's gyroscope against the rates of the head pose."""
 
     def judge(rng: np.random.Generator) -> Outcome:
-        from sync.align.gyro import align_pair
-        from sync.align.headset_gyro import head_pose_gyro
-        from sync.fit.resample import make_track
+        from kitchensync.sync.align.gyro import align_pair
+        from kitchensync.sync.align.headset_gyro import head_pose_gyro
+        from kitchensync.sync.fit.resample import make_track
 
         around = setting.offset_s + MARGIN_S
         motion = simulated_motion(rng, setting.seconds, before_s=around)

@@ -24,9 +24,9 @@ from typing import Any
 
 import httpx
 
-from recipe_app.store import oplog
-from recipe_app.store.database import open_database
-from virtual_kitchen.tablet import Desk, Keys, Tablet
+from kitchensync.recipe_app.store import oplog
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.virtual_kitchen.tablet import Desk, Keys, Tablet
 
 KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
 

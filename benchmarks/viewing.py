@@ -23,11 +23,11 @@ import furnished as room  # noqa: E402
 from clouds import pose_of, recording_of, watched  # noqa: E402
 from small_recordings import write_manifest  # noqa: E402
 
-from sensors.hololens import imu  # noqa: E402
-from sensors.hololens.streams import pv  # noqa: E402
-from storage.chunks.chunk import Packet, seal  # noqa: E402
-from virtual_kitchen.headset.client_configuration import AskedEncoding  # noqa: E402
-from virtual_kitchen.headset.video_encoder import PictureGroup, RateControl  # noqa: E402
+from kitchensync.sensors.hololens import imu  # noqa: E402
+from kitchensync.sensors.hololens.streams import pv  # noqa: E402
+from kitchensync.storage.chunks.chunk import Packet, seal  # noqa: E402
+from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding  # noqa: E402
+from kitchensync.virtual_kitchen.headset.video_encoder import PictureGroup, RateControl  # noqa: E402
 
 WIDTH, HEIGHT, HZ, GROUP = 1280, 720, 30, 30
 GYRO_HZ, BURST = 1000, 100

@@ -8,20 +8,25 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from calibration.errors import NotAligned, Refused
-from calibration.geometry.camera_models import Pinhole
-from calibration.geometry.look_up_table import LookUpTable
-from calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
-from sensors.array_types import Floats
-from sensors.gopro.files.media import open_media
-from sensors.gopro.files.telemetry import TO_IMAGE_AXES
-from sensors.hololens.catalogue import GYROSCOPE, is_front_camera
-from storage.errors import StorageError
-from storage.reading.alignments import FilmClock, film_clocks
-from storage.reading.device_constants import ConstantTable
-from storage.reading.headset_pictures import Frame
-from storage.recording import Recording
-from storage.timeline.si_units import RAD_PER_S
+from kitchensync.calibration.errors import NotAligned, Refused
+from kitchensync.calibration.geometry.camera_models import Pinhole
+from kitchensync.calibration.geometry.look_up_table import LookUpTable
+from kitchensync.calibration.geometry.reference_frames import (
+    OPENCV_FROM_PV_AXES,
+    Transform,
+    inverse,
+    rig_from_sensor,
+)
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.telemetry import TO_IMAGE_AXES
+from kitchensync.sensors.hololens.catalogue import GYROSCOPE, is_front_camera
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.reading.alignments import FilmClock, film_clocks
+from kitchensync.storage.reading.device_constants import ConstantTable
+from kitchensync.storage.reading.headset_pictures import Frame
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.timeline.si_units import RAD_PER_S
 
 GRID_HZ = 200.0
 TICKS_PER_S = 1e7

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from calibration.errors import BadResult, Refused
-from calibration.estimate.intrinsics import Intrinsics
-from calibration.geometry.camera_models import Fisheye, Pinhole, lens_of
-from storage.manifest import write_json
+from kitchensync.calibration.errors import BadResult, Refused
+from kitchensync.calibration.estimate.intrinsics import Intrinsics
+from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole, lens_of
+from kitchensync.storage.manifest import write_json
 
 SCHEMA = "calibration-result/1"
 FOLDER = "calibrations"

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from capture.errors import BadPlan
-from capture.lock import is_held
-from sensors.untrusted_json import BadJson, load_json
-from storage.disk.durable import PRIVATE, write_whole
-from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
+from kitchensync.capture.errors import BadPlan
+from kitchensync.capture.lock import is_held
+from kitchensync.sensors.untrusted_json import BadJson, load_json
+from kitchensync.storage.disk.durable import PRIVATE, write_whole
+from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 
 RUNNING = "running"
 """In the runtime folder: a lock that the recorder holds for as long as it lives."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from capture.plan import HeadsetPlan, SensorPlan
+from kitchensync.capture.plan import HeadsetPlan, SensorPlan
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-from capture.doctor.checks import BAD, Report, examine_computer
-from capture.doctor.devices import examine_devices
-from capture.errors import CaptureError
-from capture.monitor.live_findings import findings_in, health_of
-from capture.monitor.monitor import RecordingMonitor
-from capture.monitor.rules import ALARM
-from capture.plan import is_running, runtime_folder
-from capture.rig.rig_file import order_of, read_rig
-from capture.session.control import ask, wait_for_ledger
-from sensors.errors import SensorError
-from sensors.host_clock import host_ns
-from storage.errors import StorageError
-from storage.manifest import edit_manifest, read_manifest
-from storage.names import MANIFEST, check_recording_id
+from kitchensync.capture.doctor.checks import BAD, Report, examine_computer
+from kitchensync.capture.doctor.devices import examine_devices
+from kitchensync.capture.errors import CaptureError
+from kitchensync.capture.monitor.live_findings import findings_in, health_of
+from kitchensync.capture.monitor.monitor import RecordingMonitor
+from kitchensync.capture.monitor.rules import ALARM
+from kitchensync.capture.plan import is_running, runtime_folder
+from kitchensync.capture.rig.rig_file import order_of, read_rig
+from kitchensync.capture.session.control import ask, wait_for_ledger
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.names import MANIFEST, check_recording_id
 
 START_MARGIN_S = 30.0
 STOP_LIMIT_S = 75.0

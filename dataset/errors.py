@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from task_graphs.errors import RecipeError
+from kitchensync.task_graphs.errors import RecipeError
 
 
 class BadOperation(RecipeError):

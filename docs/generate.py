@@ -14,13 +14,13 @@ from pathlib import Path
 import click
 
 import kitchensync as api
-from capture.monitor.rules import RULES
-from capture.rig.rig_file import RigFile
+from kitchensync.capture.monitor.rules import RULES
+from kitchensync.capture.rig.rig_file import RigFile
 from kitchensync.cli import main as kitchensync
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.profile import Profile
-from storage.chunks.layout import layout_of
-from storage.lab import Lab
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.storage.chunks.layout import layout_of
+from kitchensync.storage.lab import Lab
 
 DOCS = Path(__file__).resolve().parent
 

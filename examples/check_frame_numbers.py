@@ -18,8 +18,8 @@ from typing import Any
 import av
 import numpy as np
 
-from virtual_kitchen.world.clocks import headset_clock
-from virtual_kitchen.world.frame_counter import number_in
+from kitchensync.virtual_kitchen.world.clocks import headset_clock
+from kitchensync.virtual_kitchen.world.frame_counter import number_in
 
 GOPRO, SYNC = Path("captain_cook_4d/gopro"), Path("captain_cook_4d/hololens/sync")
 FRAME_S = 1001 / 30000

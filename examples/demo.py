@@ -130,7 +130,7 @@ def record(folder: Path, seconds: float, seed: int, replay: str | None) -> None:
         running(app, stdout=subprocess.PIPE) as server,
     ):
         camera = f"http://{host}:{ready_port(simulator)}"
-        tablet = [sys.executable, "-P", "-m", "virtual_kitchen.tablet", "--recording", RECORDING]
+        tablet = [sys.executable, "-P", "-m", "kitchensync.virtual_kitchen.tablet", "--recording", RECORDING]
         tablet += ["--seconds", f"{max(seconds - 8, 4):g}", "--seed", str(seed)]
         url, invite = wait_for_app(server)
         tablet += ["--url", url, "--out", str(sim / "tablet.json")]

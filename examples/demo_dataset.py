@@ -38,7 +38,7 @@ from demo import (
     wait_for_manifest,
 )
 
-from virtual_kitchen.tablet import Desk, TabletTruth, operation_id, participate
+from kitchensync.virtual_kitchen.tablet import Desk, TabletTruth, operation_id, participate
 
 
 @dataclass(frozen=True)

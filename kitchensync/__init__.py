@@ -5,8 +5,9 @@
     recording = ks.open("data/take-1")
     motion = recording["hololens/gyroscope"].samples()
 
-The functions answer what the commands of the same name print with `--json`, and raise where those refuse: errors of
-`storage.errors`, `sync.errors`, one line each. All of it is imported when it is called.
+`verify`, `synchronize`, `align` and `list_recordings` answer what `kitchensync verify|sync|align|list` print with
+`--json`, and raise where those refuse: errors of `kitchensync.storage.errors`, `kitchensync.sync.errors`, one line
+each. All of it is imported when it is called.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from storage.recording import Recording
+    from kitchensync.storage.recording import Recording
 
-__all__ = ["align", "list_recordings", "open", "sync", "verify"]
+__all__ = ["align", "list_recordings", "open", "synchronize", "verify"]
 
 
 def open(path: str | os.PathLike[str]) -> Recording:
@@ -27,7 +28,7 @@ def open(path: str | os.PathLike[str]) -> Recording:
     Streams are `recording["hololens/pv"]` and the like; files that were freed are read in a copy. Raises
     NotARecording where there is none, Withdrawn where its consent was taken back.
     """
-    from storage.recording import open_recording
+    from kitchensync.storage.recording import open_recording
 
     return open_recording(Path(path))
 
@@ -47,13 +48,15 @@ def verify(path: str | os.PathLike[str], *, deep: bool = False) -> dict[str, Any
     Its `status` is PASS, WARN or FAIL with `reasons`; `deep` decodes pictures and sound too. What is wrong inside the
     recording is in the answer. Raises NotARecording where there is none.
     """
-    from storage.verify import verify
+    from kitchensync.storage.verify import verify
 
     (recording,) = _recordings(Path(path), one=True)
     return verify(recording, deep=deep)
 
 
-def sync(path: str | os.PathLike[str], *, master: str | None = None, again: bool = False) -> dict[str, Any]:
+def synchronize(
+    path: str | os.PathLike[str], *, master: str | None = None, again: bool = False
+) -> dict[str, Any]:
     """Align the clocks of a recording, or of all in a folder, and index their frames; return the object `sync/1`.
 
     Each of its `recordings` has a `status` (`aligned`, `check`, `not_aligned`, `nothing_to_align`, `not_done`) and
@@ -61,8 +64,8 @@ def sync(path: str | os.PathLike[str], *, master: str | None = None, again: bool
     stream whose frames are indexed (None: pv). Without `again` finished ones of a folder are not computed anew.
     Raises NotARecording where there is none, UnknownMaster.
     """
-    from sync.answers import plain
-    from sync.batch.batch import synchronize_all
+    from kitchensync.sync.answers import plain
+    from kitchensync.sync.batch.batch import synchronize_all
 
     _recordings(Path(path))
     answer: dict[str, Any] = plain(synchronize_all([Path(path)], master=master, workers=1, again=again))
@@ -83,7 +86,7 @@ def align(
     seconds and `rad_per_s` (m, 3). Media time 0 is expected at device tick `epoch_ticks + 1e7 prior_s`, give or take
     `prior_half_width_s` seconds; None takes the first sample, and the whole overlap. Raises BadArrays.
     """
-    from sync.result.arrays import align_files
+    from kitchensync.sync.result.arrays import align_files
 
     return align_files(
         Path(hololens),
@@ -95,9 +98,9 @@ def align(
 
 
 def _recordings(path: Path, *, one: bool = False) -> list[Path]:
-    from storage.errors import NotARecording
-    from storage.names import recordings_in
-    from storage.shell.given_path import check_recordings
+    from kitchensync.storage.errors import NotARecording
+    from kitchensync.storage.names import recordings_in
+    from kitchensync.storage.shell.given_path import check_recordings
 
     check_recordings(path)
     found = recordings_in(path)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kitchensync.shell import Shell
-from storage.shell.lazy_group import Table
+from kitchensync.storage.shell.lazy_group import Table
 
 COMMANDS: Table = {
     "record": ("capture.commands.record:record", "Record headsets and cameras until told to stop."),
@@ -19,7 +19,7 @@ COMMANDS: Table = {
     ),
     "top": ("capture.commands.top:top", "Show the state of running recordings."),
     "card": (
-        "kitchensync.cards.card_command:card",
+        "cards.card_command:card",
         "Show whether a recording is usable before the participant leaves.",
     ),
     "recover": ("capture.commands.record:recover", "Finish recordings whose recorder crashed."),
@@ -32,7 +32,7 @@ COMMANDS: Table = {
     "list": ("storage.commands.look:list_recordings", "List the recordings below a folder, recursively."),
     "info": ("storage.commands.look:info", "Show what a recording contains."),
     "batch": (
-        "kitchensync.batch.command:batch",
+        "batch.command:batch",
         "Run verify, sync, archive, report or upload on many recordings.",
     ),
     "verify": ("storage.commands.storage:verify", "Recompute ledger and checksums from the files alone."),
@@ -140,29 +140,29 @@ def main(context: click.Context) -> None:
 
 def _station(data: Path, *rigs: str) -> Any:
     """Join the recipe app with whoever runs the devices: neither imports the other."""
-    from capture.station import station
+    from kitchensync.capture.station import station
 
     return station(data, *rigs)
 
 
 def _check_mounts(recording: Path) -> None:
     """Join the report with who knows about mounts: `sync` and `calibration` are siblings."""
-    from calibration.jobs.mount_check import refresh
+    from kitchensync.calibration.jobs.mount_check import refresh
 
     refresh(recording)
 
 
 def _check_place(out: Path) -> None:
     """Join the virtual kitchen, which stands apart, with the rule for outputs. Raises CannotWrite."""
-    from storage.shell.outputs import check_place
+    from kitchensync.storage.shell.outputs import check_place
 
     check_place(out)
 
 
 def _shows_people(film: Path) -> bool:
     """Join the virtual kitchen with consent: tell whether people are in a film. Raises Withdrawn, HoldsPauses."""
-    from storage.consent import Purpose, require_consent_for_file
-    from storage.redact.to_destroy import check_no_pauses_in
+    from kitchensync.storage.consent import Purpose, require_consent_for_file
+    from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 
     manifest = require_consent_for_file(film.resolve(), Purpose.LOOK)
     check_no_pauses_in(film)

@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from storage.copies.derived import noting
-from storage.errors import words_of
-from storage.shell.answer import SCHEMA, refuse, say
-from storage.shell.lazy_group import LazyGroup
+from kitchensync.storage.copies.derived import noting
+from kitchensync.storage.errors import words_of
+from kitchensync.storage.shell.answer import SCHEMA, refuse, say
+from kitchensync.storage.shell.lazy_group import LazyGroup
 
 STOPPED = "stopped by Ctrl-C; what is whole stays, run the same command again to go on"
 PRIVATE = 0o077

@@ -13,12 +13,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from storage.disk.durable import write_whole
-from storage.disk.folder_lock import locked_folder
-from storage.disk.self_check import CHECK, checked_json, is_sound
-from storage.errors import BadAnnotations
-from storage.manifest import note_change
-from storage.names import PART_SUFFIX
+from kitchensync.storage.disk.durable import write_whole
+from kitchensync.storage.disk.folder_lock import locked_folder
+from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound
+from kitchensync.storage.errors import BadAnnotations
+from kitchensync.storage.manifest import note_change
+from kitchensync.storage.names import PART_SUFFIX
 
 FOLDER = "annotations"
 ACCEPTED = "accepted.json"

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 
-from storage.copies.derived import asked
-from storage.errors import NotPermitted
-from storage.life import usable_manifest
-from storage.manifest import Manifest, edit_manifest
-from storage.names import MANIFEST
+from kitchensync.storage.copies.derived import asked
+from kitchensync.storage.errors import NotPermitted
+from kitchensync.storage.life import usable_manifest
+from kitchensync.storage.manifest import Manifest, edit_manifest
+from kitchensync.storage.names import MANIFEST
 
 NONE = "none"
 """What stands in a manifest where nobody agreed to anything."""

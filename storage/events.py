@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sensors.untrusted_json import BadJson, parse_object
-from storage.disk.durable import LOCAL
-from storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
-from storage.errors import BadEventLog
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
+from kitchensync.storage.errors import BadEventLog
 
 SCHEMA = "event/1"
 FIRST = "0" * 64

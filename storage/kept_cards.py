@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sensors.host_clock import utc_anchor
-from storage.manifest import edit_manifest, write_json
-from storage.names import MEDIA
+from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.names import MEDIA
 
 FIRST, FINAL = "first", "final"
 CARDS = Path("sync") / "card.json"

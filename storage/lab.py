@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from storage.errors import BadLabFile, NoSuchGroup
+from kitchensync.storage.errors import BadLabFile, NoSuchGroup
 
 VARIABLE = "KITCHENSYNC_LAB"
 """Environment variable with the path of the file; else it lies in the folder of the recordings, or in one above."""

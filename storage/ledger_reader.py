@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from storage.chunks.chunk import Chunk, chunk_paths
-from storage.errors import BadChunk
-from storage.ledger import Note, read_note
-from storage.names import LEDGER_STREAMS
+from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.errors import BadChunk
+from kitchensync.storage.ledger import Note, read_note
+from kitchensync.storage.names import LEDGER_STREAMS
 
 
 def read_notes(recording: Path) -> dict[str, list[Note]]:

@@ -6,11 +6,11 @@ from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 
-from storage.chunks.chunk import is_archive
-from storage.copies.copy_log import freed_to
-from storage.errors import ManifestDamaged, ManifestLost, Withdrawn
-from storage.manifest import Manifest, read_manifest
-from storage.names import chunk_range
+from kitchensync.storage.chunks.chunk import is_archive
+from kitchensync.storage.copies.copy_log import freed_to
+from kitchensync.storage.errors import ManifestDamaged, ManifestLost, Withdrawn
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.names import chunk_range
 
 NEEDED = {"recording": str, "state": str, "files": dict, "streams": dict, "devices": dict}
 """What a manifest must say, and as what, before anything can be judged by it."""

@@ -9,13 +9,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sensors.files_on_disk import open_plain
-from sensors.untrusted_json import BadJson, parse_object
-from storage.disk.durable import LOCAL, Disk, write_whole
-from storage.disk.folder_lock import locked_folder
-from storage.disk.self_check import CHECK, checked_json, is_sound
-from storage.errors import ManifestDamaged, ManifestLost, NotARecording
-from storage.names import MANIFEST, MEDIA, PART_SUFFIX, holds_recorded_files
+from kitchensync.sensors.files_on_disk import open_plain
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.storage.disk.durable import LOCAL, Disk, write_whole
+from kitchensync.storage.disk.folder_lock import locked_folder
+from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound
+from kitchensync.storage.errors import ManifestDamaged, ManifestLost, NotARecording
+from kitchensync.storage.names import MANIFEST, MEDIA, PART_SUFFIX, holds_recorded_files
 
 SCHEMA = "recording/1"
 CHECKED = (MANIFEST, MEDIA)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from storage.errors import BadName
+from kitchensync.storage.errors import BadName
 
 MANIFEST = "recording.json"
 CHUNK_SUFFIX = ".h5"

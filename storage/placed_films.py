@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from storage.reading.alignments import film_clocks
-from storage.reading.camera_clips import clip_openings, moment, read_media
-from storage.timeline.film_times import UNKNOWN, FilmTimes
+from kitchensync.storage.reading.alignments import film_clocks
+from kitchensync.storage.reading.camera_clips import clip_openings, moment, read_media
+from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.clip import Clip
-    from storage.recording import Recording
+    from kitchensync.sensors.gopro.files.clip import Clip
+    from kitchensync.storage.recording import Recording
 
 EVENT_PLACES = Path("sync") / "events.json"
 SHUTTER_LATE_NS = 3_000_000_000

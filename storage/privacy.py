@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Int64, Mask
-from storage.events import Event, events_of
-from storage.timeline.film_times import UNKNOWN
+from kitchensync.sensors.array_types import Int64, Mask
+from kitchensync.storage.events import Event, events_of
+from kitchensync.storage.timeline.film_times import UNKNOWN
 
 if TYPE_CHECKING:
-    from storage.timeline.device_clock import HostClock
+    from kitchensync.storage.timeline.device_clock import HostClock
 
 WRITERS = ("tablet", "tablet_late")
 """Logs of the tablet: while it recorded, and what arrived afterwards."""
@@ -87,7 +87,7 @@ def hidden_packets(
 ) -> Mask:
     """Return which packets may hold something of a pause, (n,).
 
-    `index` is (n,) of `storage.chunks.chunk.INDEX`, `clock` that of the device; without one arrival alone tells.
+    `index` is (n,) of `chunk.INDEX`, `clock` that of the device; without one arrival alone tells.
     `around` is how many steps of the stream a packet reaches from its stamp: 0 for pictures.
     """
     if not pauses or not len(index):

@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Mask
-from sensors.host_clock import PROBE
-from storage.chunks.stored_packets import StoredPackets
-from storage.consent import Purpose, require_consent
-from storage.copies.read_through import readable_folder
-from storage.errors import UnknownStream
-from storage.events import Event, read_events
-from storage.life import usable_manifest
-from storage.manifest import Manifest
-from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
-from storage.privacy import AROUND, Pauses, hidden_packets, pauses_of
-from storage.reading.camera_clips import in_order
-from storage.reading.instants import Instant, Instants
+from kitchensync.sensors.array_types import Mask
+from kitchensync.sensors.host_clock import PROBE
+from kitchensync.storage.chunks.stored_packets import StoredPackets
+from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.storage.copies.read_through import readable_folder
+from kitchensync.storage.errors import UnknownStream
+from kitchensync.storage.events import Event, read_events
+from kitchensync.storage.life import usable_manifest
+from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
+from kitchensync.storage.privacy import AROUND, Pauses, hidden_packets, pauses_of
+from kitchensync.storage.reading.camera_clips import in_order
+from kitchensync.storage.reading.instants import Instant, Instants
 
 if TYPE_CHECKING:
-    from sensors.hololens.headset_stream import HeadsetStream
-    from storage.reading.camera_streams import CameraStream, PlaceInClip
-    from storage.reading.device_constants import ConstantTable
-    from storage.reading.headset_pictures import DepthFrame, Frame
-    from storage.reading.inertial import Samples
-    from storage.reading.records import Records
-    from storage.timeline.device_clock import HostClock
-    from storage.timeline.session_time import SessionTime
+    from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+    from kitchensync.storage.reading.camera_streams import CameraStream, PlaceInClip
+    from kitchensync.storage.reading.device_constants import ConstantTable
+    from kitchensync.storage.reading.headset_pictures import DepthFrame, Frame
+    from kitchensync.storage.reading.inertial import Samples
+    from kitchensync.storage.reading.records import Records
+    from kitchensync.storage.timeline.device_clock import HostClock
+    from kitchensync.storage.timeline.session_time import SessionTime
 
 
 class StoredStream(StoredPackets):
@@ -54,25 +54,25 @@ class StoredStream(StoredPackets):
 
     def samples(self) -> Samples:
         """Read the samples of an inertial sensor, with stamps as sent and as repaired. Raises NotOfThisKind."""
-        from storage.reading.inertial import read_samples
+        from kitchensync.storage.reading.inertial import read_samples
 
         return read_samples(self)
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
         """Decode the pictures [start, stop) of a camera lazily, from the nearest key frame. Raises NotOfThisKind."""
-        from storage.reading.headset_pictures import read_frames
+        from kitchensync.storage.reading.headset_pictures import read_frames
 
         return read_frames(self, start, self._until(stop))
 
     def depth(self, start: int = 0, stop: int | None = None) -> Iterator[DepthFrame]:
         """Decode the depth pictures [start, stop), uint16 mm with 0 = invalid. Raises NotOfThisKind."""
-        from storage.reading.headset_pictures import read_depth
+        from kitchensync.storage.reading.headset_pictures import read_depth
 
         return read_depth(self, start, self._until(stop))
 
     def records(self) -> Records:
         """Read the packets of spatial input or the eye tracker as one array. Raises NotOfThisKind."""
-        from storage.reading.records import read_records
+        from kitchensync.storage.reading.records import read_records
 
         return read_records(self)
 
@@ -81,7 +81,7 @@ class StoredStream(StoredPackets):
 
         Raises NotOfThisKind.
         """
-        from storage.reading.records import read_sound
+        from kitchensync.storage.reading.records import read_sound
 
         return read_sound(self, start, self._until(stop))
 
@@ -91,7 +91,7 @@ class StoredStream(StoredPackets):
         A plug-in's are what its `decode` makes of them where it is installed, records as arrays anywhere, else bytes.
         Packets that do not decode are left out and named in `bad`.
         """
-        from storage.reading.decoded import read_decoded, sensor_stream
+        from kitchensync.storage.reading.decoded import read_decoded, sensor_stream
 
         return read_decoded(self, sensor_stream(self.manifest, self.name), start, self._until(stop))
 
@@ -193,13 +193,13 @@ class Recording:
 
     def sensor(self, name: str) -> HeadsetStream | None:
         """Return what a headset's stream is; None for a plug-in's."""
-        from storage.reading.decoded import headset_sensor
+        from kitchensync.storage.reading.decoded import headset_sensor
 
         return headset_sensor(self.manifest, name)
 
     def calibration(self, name: str) -> dict[str, ConstantTable]:
         """Return the constants of a stream by name, as its device gave them before it streamed. Raises BadChunk."""
-        from storage.reading.device_constants import CALIBRATION, read_calibration
+        from kitchensync.storage.reading.device_constants import CALIBRATION, read_calibration
 
         device, _, short = name.partition("/")
         return read_calibration(self.path / device / CALIBRATION / f"{short}.h5")
@@ -210,7 +210,7 @@ class Recording:
         return Instants(self.path, self.id, self.streams, self._place_in_clip)
 
     def _place_in_clip(self, file: str) -> PlaceInClip:
-        from storage.reading.camera_streams import place_in_clip
+        from kitchensync.storage.reading.camera_streams import place_in_clip
 
         path = self.readable / file
         return place_in_clip(self.gopro_files.get(path.parent.name, []), path)
@@ -228,7 +228,7 @@ class Recording:
     @property
     def camera_streams(self) -> list[str]:
         """Full names of the streams of cameras with files: `gopro/video`, `audio`, `gyroscope`, `accelerometer`."""
-        from storage.reading.stream_kinds import CAMERA_STREAMS
+        from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
 
         return [
             f"{device}/{kind}"
@@ -239,12 +239,12 @@ class Recording:
 
     def camera(self, name: str, clip: int = 0) -> CameraStream:
         """Return a stream of a camera, such as `gopro/gyroscope`, its chapters as one. Raises UnknownStream."""
-        from storage.reading.camera_streams import camera_stream
+        from kitchensync.storage.reading.camera_streams import camera_stream
 
         return camera_stream(self.gopro_files, name, clip)
 
     def clock_exchanges(self, device: str) -> npt.NDArray[np.void]:
-        """Return a headset's clock exchanges, (n,) of `sensors.host_clock.PROBE`, without unreadable ones."""
+        """Return a headset's clock exchanges, (n,) of `host_clock.PROBE`, without unreadable ones."""
         stream = self[f"{CLOCK_STREAMS}/{device}"]
         if not stream.folder.is_dir() or len(stream) == 0:
             return np.empty(0, PROBE)
@@ -253,7 +253,7 @@ class Recording:
 
     def device_clock(self, device: str) -> HostClock | None:
         """Return a headset's ticks on the capture clock by its clock exchanges; None without any."""
-        from storage.timeline.device_clock import host_clock
+        from kitchensync.storage.timeline.device_clock import host_clock
 
         found = self.clock_exchanges(device)
         return host_clock(found["host_send_ns"], found["host_receive_ns"], found["device_ticks"])
@@ -263,8 +263,8 @@ class Recording:
 
         A gyroscope's unit is the one that the rig file stated, else the one that `sync` measured.
         """
-        from sensors.hololens.profile import Profile
-        from storage.timeline.si_units import ALREADY_SI, RAD_PER_S
+        from kitchensync.sensors.hololens.profile import Profile
+        from kitchensync.storage.timeline.si_units import ALREADY_SI, RAD_PER_S
 
         sensor = self.sensor(name)
         if sensor is None:
@@ -274,7 +274,7 @@ class Recording:
         return 1.0 if sensor.details(Profile()).get("unit") in ALREADY_SI else None
 
     def _gyroscope_unit(self, device: str) -> str:
-        from storage.reading.alignments import alignment_files, read_alignment
+        from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 
         stated = str(self.manifest["devices"].get(device, {}).get("gyroscope_unit") or "auto")
         if stated != "auto":
@@ -299,7 +299,7 @@ class Recording:
     @cached_property
     def session_time(self) -> SessionTime | None:
         """Ns since the main headset's first packet, of its ticks and of host times; None without a headset."""
-        from storage.timeline.session_time import SessionTime
+        from kitchensync.storage.timeline.session_time import SessionTime
 
         if not self.main_headset:
             return None

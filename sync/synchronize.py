@@ -8,26 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from sensors.hololens.catalogue import GYROSCOPE
-from storage.copies.read_through import missing_files
-from storage.manifest import write_json
-from storage.recording import Recording, open_recording
-from storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment, ChapterPlace, Input
-from storage.timeline.alignment_evidence import ClockEvidence
-from storage.timeline.bridge import Bridge
-from storage.timeline.clock_map import ClockMap
-from sync.align.chapters import heard_moved, of_chapter, prior_moved
-from sync.align.headset_gyro import HEAD_POSE
-from sync.align.pair_alignment import PairAlignment, by_clocks, by_sound
-from sync.answers import plain
-from sync.frame_index.event_frames import write_event_frames
-from sync.frame_index.write_index import write_tables
-from sync.recording.clips_to_align import CameraClip, CameraFile
-from sync.recording.compare import Compared, compare
-from sync.recording.latency_store import stored_latency
-from sync.recording.sync_session import Headset, Session, open_session
-from sync.result.new_set import new_set
-from sync.result.result import (
+from kitchensync.sensors.hololens.catalogue import GYROSCOPE
+from kitchensync.storage.copies.read_through import missing_files
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment, ChapterPlace, Input
+from kitchensync.storage.timeline.alignment_evidence import ClockEvidence
+from kitchensync.storage.timeline.bridge import Bridge
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.align.chapters import heard_moved, of_chapter, prior_moved
+from kitchensync.sync.align.headset_gyro import HEAD_POSE
+from kitchensync.sync.align.pair_alignment import PairAlignment, by_clocks, by_sound
+from kitchensync.sync.answers import plain
+from kitchensync.sync.frame_index.event_frames import write_event_frames
+from kitchensync.sync.frame_index.write_index import write_tables
+from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile
+from kitchensync.sync.recording.compare import Compared, compare
+from kitchensync.sync.recording.latency_store import stored_latency
+from kitchensync.sync.recording.sync_session import Headset, Session, open_session
+from kitchensync.sync.result.new_set import new_set
+from kitchensync.sync.result.result import (
     bridged,
     by_verdict,
     clock_errors,
@@ -37,7 +37,7 @@ from sync.result.result import (
     sound_errors,
     with_picture_latency,
 )
-from sync.result.state import fingerprint, remember
+from kitchensync.sync.result.state import fingerprint, remember
 
 ORDER = (NOT_ALIGNED, CHECK, ALIGNED)
 NOTHING = "nothing_to_align"

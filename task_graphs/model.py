@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from task_graphs.errors import NotFound
+from kitchensync.task_graphs.errors import NotFound
 
 START = "START"
 END = "END"

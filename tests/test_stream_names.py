@@ -9,7 +9,7 @@ from types import MappingProxyType
 import pytest
 from root_folders import FOLDERS, ROOT
 
-from sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.catalogue import STREAMS
 
 WHERE_THEY_ARE = ROOT / "sensors" / "hololens" / "streams"
 ALLOWED = {

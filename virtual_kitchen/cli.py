@@ -9,7 +9,7 @@ import click
 
 def _list_faults(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from virtual_kitchen.faults import KINDS
+        from kitchensync.virtual_kitchen.faults import KINDS
 
         for line in KINDS.values():
             click.echo(line)
@@ -147,13 +147,13 @@ def simulate(
     \b
     Example: kitchensync simulate --seed 7 --seconds 60 --hololens-host 127.3.2.1 --gopro-port 0 --out sim
     """
-    from virtual_kitchen.faults import BadFault, parse_faults
+    from kitchensync.virtual_kitchen.faults import BadFault, parse_faults
 
     try:
         plan = parse_faults(fault_texts)
     except BadFault as error:
         raise click.UsageError(str(error)) from error
-    from virtual_kitchen.simulation import Options, run
+    from kitchensync.virtual_kitchen.simulation import Options, run
 
     if joined is not None:
         joined["check_place"](out)

@@ -5,9 +5,15 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.gopro.faults import KINDS as CAMERA_KINDS
-from virtual_kitchen.gopro.faults import PREFIX, BadCameraFault, CameraFault, CameraFaults, parse_camera_fault
+from kitchensync.virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.gopro.faults import KINDS as CAMERA_KINDS
+from kitchensync.virtual_kitchen.gopro.faults import (
+    PREFIX,
+    BadCameraFault,
+    CameraFault,
+    CameraFaults,
+    parse_camera_fault,
+)
 
 DEVICE = "hololens"
 REMOTE = "remote_configuration"

@@ -13,12 +13,12 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.boards import BoardShow
-from virtual_kitchen.world.clocks import CameraCrystal, TickCounter, camera_clock, headset_clock
-from virtual_kitchen.world.host_clock import ComputerClock
-from virtual_kitchen.world.motion import HeadMotion
-from virtual_kitchen.world.scene import Scene
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.boards import BoardShow
+from kitchensync.virtual_kitchen.world.clocks import CameraCrystal, TickCounter, camera_clock, headset_clock
+from kitchensync.virtual_kitchen.world.host_clock import ComputerClock
+from kitchensync.virtual_kitchen.world.motion import HeadMotion
+from kitchensync.virtual_kitchen.world.scene import Scene
 
 NS_PER_S = 1_000_000_000
 

@@ -17,22 +17,22 @@ from typing import Any
 
 import cv2
 
-from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.faults import DEVICE, Fault, FaultPlan, is_waiting
-from virtual_kitchen.gopro.files.board_roll import roll_of
-from virtual_kitchen.gopro.files.sensors import CameraMount
-from virtual_kitchen.gopro.server import VirtualGoPro
-from virtual_kitchen.headset.client_configuration import VideoFormat
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.server import VirtualHeadset
-from virtual_kitchen.headset.streams.pv_stream import eye, focal_px_of
-from virtual_kitchen.kitchen import NS_PER_S, Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world import rotations
-from virtual_kitchen.world.boards import BoardShow
-from virtual_kitchen.world.frame_counter import ABOUT
-from virtual_kitchen.world.motion import simulated_motion
-from virtual_kitchen.world.replay import Replay, read_replay
+from kitchensync.virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.faults import DEVICE, Fault, FaultPlan, is_waiting
+from kitchensync.virtual_kitchen.gopro.files.board_roll import roll_of
+from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount
+from kitchensync.virtual_kitchen.gopro.server import VirtualGoPro
+from kitchensync.virtual_kitchen.headset.client_configuration import VideoFormat
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.server import VirtualHeadset
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import eye, focal_px_of
+from kitchensync.virtual_kitchen.kitchen import NS_PER_S, Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world import rotations
+from kitchensync.virtual_kitchen.world.boards import BoardShow
+from kitchensync.virtual_kitchen.world.frame_counter import ABOUT
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.world.replay import Replay, read_replay
 
 ALONE_S = 10.0
 """So long nobody may have been connected: a busy computer takes its time between two things."""

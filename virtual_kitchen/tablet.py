@@ -317,7 +317,7 @@ def participate(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one participant from the command line; print the truth or write it to --out."""
-    parser = argparse.ArgumentParser(prog="python -m virtual_kitchen.tablet", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m kitchensync.virtual_kitchen.tablet", description=__doc__)
     parser.add_argument("--url", required=True, help="address of the app, for example http://127.0.0.1:8000")
     parser.add_argument("--recording", help="recording id; without it a standalone session")
     parser.add_argument("--recipe", help="recipe name; without it one is chosen by the seed")

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from capture.rehearsal.account import Account, settle
-from capture.rehearsal.processes import KITCHENSYNC
-from capture.rehearsal.scenarios import RECORDING
-from capture.rehearsal.stage import keep_facts, recorder, simulator
-from capture.session.control import ask
-from storage.verify import verify
+from kitchensync.capture.rehearsal.account import Account, settle
+from kitchensync.capture.rehearsal.processes import KITCHENSYNC
+from kitchensync.capture.rehearsal.scenarios import RECORDING
+from kitchensync.capture.rehearsal.stage import keep_facts, recorder, simulator
+from kitchensync.capture.session.control import ask
+from kitchensync.storage.verify import verify
 
 WORLD_S = 7200.0
 

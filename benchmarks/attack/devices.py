@@ -8,7 +8,7 @@ from pathlib import Path
 
 from registry import Aim, Seen, attack
 
-from capture.rehearsal import hostile
+from kitchensync.capture.rehearsal import hostile
 
 
 async def _met(aim: Aim, what: str, seed: int = 0) -> Seen:

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from virtual_kitchen.tablet import Desk
+from kitchensync.virtual_kitchen.tablet import Desk
 
 KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
 PASSWORD = "a pass phrase for the attack"

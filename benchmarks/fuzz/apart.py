@@ -16,12 +16,12 @@ from media import small_film, written
 from registry import OPENED, parser
 from small_recordings import seal_stream
 
-from recipe_app.exchange import adopt, dump_pictures
-from recipe_app.web.door import strings_apart
-from sensors.process_apart import Bounds, ProcessApart, Unread
-from storage.chunks.apart import ReaderApart
-from storage.errors import BadChunk
-from storage.reading.device_constants import ConstantTable, read_calibration, write_calibration
+from kitchensync.recipe_app.exchange import adopt, dump_pictures
+from kitchensync.recipe_app.web.door import strings_apart
+from kitchensync.sensors.process_apart import Bounds, ProcessApart, Unread
+from kitchensync.storage.chunks.apart import ReaderApart
+from kitchensync.storage.errors import BadChunk
+from kitchensync.storage.reading.device_constants import ConstantTable, read_calibration, write_calibration
 
 
 @functools.cache

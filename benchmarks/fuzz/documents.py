@@ -17,30 +17,30 @@ from pydantic import ValidationError
 from registry import parser
 from small_recordings import true_alignment
 
-from capture.errors import BadPlan, BadRig
-from capture.plan import HeadsetPlan, Plan, SensorPlan, load_plan
-from capture.process.health import _is_state
-from capture.rig.rig_file import read_rig, template
-from capture.session.control import ControlServer, signed
-from dataset.cards.about import BadAbout, parse_about
-from dataset.errors import BadOperation
-from dataset.operations.operation_kinds import KINDS, Misfit, Operation, checked_body
-from dataset.source.numbering import SCHEMA as NUMBERING
-from dataset.source.numbering import parse_numbering
-from recipe_app.errors import BadSetup
-from recipe_app.exchange.dumps import read_dump
-from recipe_app.store import backup
-from recipe_app.study.plan_file import read_locked
-from recipe_app.study.study_file import read_study
-from sensors.untrusted_json import BadJson, parse_json
-from storage import annotation_folder, events, lab
-from storage.copies.copy_log import COPY_LOG, read_copies
-from storage.disk.self_check import checked_json
-from storage.errors import BadAnnotations, BadEventLog, BadLabFile, NotARecording, UnreadableFile
-from storage.ledger import read_note
-from storage.manifest import SCHEMA, read_manifest
-from storage.reading.alignments import read_alignment
-from task_graphs.errors import RecipeError
+from kitchensync.capture.errors import BadPlan, BadRig
+from kitchensync.capture.plan import HeadsetPlan, Plan, SensorPlan, load_plan
+from kitchensync.capture.process.health import _is_state
+from kitchensync.capture.rig.rig_file import read_rig, template
+from kitchensync.capture.session.control import ControlServer, signed
+from kitchensync.dataset.cards.about import BadAbout, parse_about
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.dataset.operations.operation_kinds import KINDS, Misfit, Operation, checked_body
+from kitchensync.dataset.source.numbering import SCHEMA as NUMBERING
+from kitchensync.dataset.source.numbering import parse_numbering
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.exchange.dumps import read_dump
+from kitchensync.recipe_app.store import backup
+from kitchensync.recipe_app.study.plan_file import read_locked
+from kitchensync.recipe_app.study.study_file import read_study
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.storage import annotation_folder, events, lab
+from kitchensync.storage.copies.copy_log import COPY_LOG, read_copies
+from kitchensync.storage.disk.self_check import checked_json
+from kitchensync.storage.errors import BadAnnotations, BadEventLog, BadLabFile, NotARecording, UnreadableFile
+from kitchensync.storage.ledger import read_note
+from kitchensync.storage.manifest import SCHEMA, read_manifest
+from kitchensync.storage.reading.alignments import read_alignment
+from kitchensync.task_graphs.errors import RecipeError
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,13 +12,13 @@ from typing import Any
 from films import film
 from registry import parser
 
-from sensors.errors import BadGpmf, CameraError, UnreadableMedia
-from sensors.gopro.control import camera
-from sensors.gopro.control.camera import GoProHttp
-from sensors.gopro.files import boxes, gpmf
-from sensors.gopro.files.inspect import describe_payloads, inspect
-from sensors.gopro.files.media import open_media
-from sensors.gopro.files.sample_tables import read_chapter
+from kitchensync.sensors.errors import BadGpmf, CameraError, UnreadableMedia
+from kitchensync.sensors.gopro.control import camera
+from kitchensync.sensors.gopro.control.camera import GoProHttp
+from kitchensync.sensors.gopro.files import boxes, gpmf
+from kitchensync.sensors.gopro.files.inspect import describe_payloads, inspect
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.sample_tables import read_chapter
 
 
 @functools.cache

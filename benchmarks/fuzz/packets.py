@@ -13,10 +13,10 @@ from mutations import mutated
 from registry import parser
 from sampled_packets import read_all_of, sample
 
-from sensors.errors import SensorError
-from sensors.hololens import calibration, remote, wire
-from sensors.hololens import constants as c
-from sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens import calibration, remote, wire
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens.catalogue import STREAMS
 
 ROOM = 1 << 16
 """Bytes that a socket keeps for who has not read yet."""

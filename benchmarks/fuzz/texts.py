@@ -12,24 +12,24 @@ from typing import Any
 from media import written
 from registry import parser
 
-from calibration.errors import Refused
-from calibration.estimate.board import Board
-from dataset.annotation.forms.elan import parse_elan, write_elan
-from dataset.annotation.forms.label_config import parse_labels, timeline_config
-from dataset.annotation.forms.timed_marks import Marked, TimedMark, parse_via, steps_of
-from dataset.annotation.read_file import read_file
-from dataset.measures.cases import CaseReader
-from dataset.narration.spoken import parse as parse_spoken
-from dataset.promqa.assembly_steps import parse_steps
-from dataset.tables.localization import parse_split
-from task_graphs.errors import BadGraph, RecipeError
-from task_graphs.formats import annotations
-from task_graphs.formats.by_name import parse_graph, written_graph
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.formats.graph_json import format_graph_json
-from task_graphs.order.closure import relation
-from task_graphs.scoring.recorded_orders import read_recorded
-from task_graphs.text.spans import find_spans, timers
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.estimate.board import Board
+from kitchensync.dataset.annotation.forms.elan import parse_elan, write_elan
+from kitchensync.dataset.annotation.forms.label_config import parse_labels, timeline_config
+from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark, parse_via, steps_of
+from kitchensync.dataset.annotation.read_file import read_file
+from kitchensync.dataset.measures.cases import CaseReader
+from kitchensync.dataset.narration.spoken import parse as parse_spoken
+from kitchensync.dataset.promqa.assembly_steps import parse_steps
+from kitchensync.dataset.tables.localization import parse_split
+from kitchensync.task_graphs.errors import BadGraph, RecipeError
+from kitchensync.task_graphs.formats import annotations
+from kitchensync.task_graphs.formats.by_name import parse_graph, written_graph
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.formats.graph_json import format_graph_json
+from kitchensync.task_graphs.order.closure import relation
+from kitchensync.task_graphs.scoring.recorded_orders import read_recorded
+from kitchensync.task_graphs.text.spans import find_spans, timers
 
 RECIPES = sorted((Path(__file__).parents[2] / "examples" / "recipes").glob("*.json"))
 

@@ -17,13 +17,13 @@ from cases import Case
 from watch import process_cpu_ns
 from whole import free_host, simulator
 
-from capture.queue import stream_queue as queue
-from capture.queue.server import QueueServer
-from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
-from sensors.hololens import remote, wire
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.client import StreamClient
-from sensors.hololens.profile import Profile
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.sensors.hololens import remote, wire
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.client import StreamClient
+from kitchensync.sensors.hololens.profile import Profile
 
 TOGETHER = 32
 """XADDs in one send."""

@@ -11,7 +11,11 @@ LOOK_S = 0.02
 SEARCH_EVERY = 10
 """Looks between two searches for new processes, and between two readings of memory."""
 
-KINDS = {"capture.produce.producer": "producer", "capture.drain.drainer": "drainer", "valkey": "server"}
+KINDS = {
+    "kitchensync.capture.produce.producer": "producer",
+    "kitchensync.capture.drain.drainer": "drainer",
+    "valkey": "server",
+}
 SUPERVISOR = "supervisor"
 SPARE = "--spare"
 

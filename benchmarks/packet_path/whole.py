@@ -15,10 +15,10 @@ from typing import Any
 from cases import Case
 from watch import Watch
 
-from sensors.host_clock import utc_anchor
-from storage.chunks.chunk import chunk_paths
-from storage.chunks.chunk_reader import Chunk
-from storage.ledger import EndNote, of_kind, read_note
+from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.storage.chunks.chunk import chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.ledger import EndNote, of_kind, read_note
 
 COMMAND = str(Path(sys.executable).parent / "kitchensync")
 LONGEST_S = 300

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fault_runs import Run, play
 from verdict_page import page
 
-from storage.verify.thresholds import COVERAGE_WARN, LATE_WARN_S
+from kitchensync.storage.verify.thresholds import COVERAGE_WARN, LATE_WARN_S
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "faults-and-verdicts.md"
 SEED = 100

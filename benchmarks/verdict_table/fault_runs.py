@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture.rehearsal import processes
-from capture.rehearsal.processes import KITCHENSYNC
-from capture.rehearsal.stage import ServedKitchen, simulator
+from kitchensync.capture.rehearsal import processes
+from kitchensync.capture.rehearsal.processes import KITCHENSYNC
+from kitchensync.capture.rehearsal.stage import ServedKitchen, simulator
 
 ADAPTIVE = {"depth_ahat": 0.5}
 NOMINAL_HZ = {

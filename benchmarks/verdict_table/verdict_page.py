@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from storage.verify import thresholds
+from kitchensync.storage.verify import thresholds
 
 HEAD = """# Faults and verdicts
 

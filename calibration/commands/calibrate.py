@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import GivenRecording, given_path
-from storage.shell.output_options import OutputFolder, output_file
-from storage.shell.progress import Bar
+from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.storage.shell.output_options import OutputFolder, output_file
+from kitchensync.storage.shell.progress import Bar
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
 DEFAULT_BOARD = "11x8:24mm/18mm"
@@ -43,8 +43,8 @@ def board(words: str, paper: str, out: Path, force: bool) -> None:
     Example:
       kitchensync calibrate board --board 11x8:24mm/18mm --paper a4 --out board.pdf
     """
-    from calibration.estimate.board import Board
-    from calibration.jobs.board_print import print_board
+    from kitchensync.calibration.estimate.board import Board
+    from kitchensync.calibration.jobs.board_print import print_board
 
     chosen = Board.from_words(words)
     print_board(chosen, paper, out, force=force)
@@ -79,9 +79,9 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
     Example:
       kitchensync calibrate gopro GX010042.MP4 --board 11x8:24mm/18mm --data data
     """
-    from calibration.estimate.board import Board
-    from calibration.jobs.lens import calibrate_lens
-    from storage.redact.to_destroy import check_no_pauses_in
+    from kitchensync.calibration.estimate.board import Board
+    from kitchensync.calibration.jobs.lens import calibrate_lens
+    from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 
     for film in films:
         check_no_pauses_in(film)
@@ -117,8 +117,8 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
     Example:
       kitchensync calibrate rig data/board-1 --board 11x8:24mm/18mm
     """
-    from calibration.estimate.board import Board
-    from calibration.jobs.joint_lenses import calibrate_rig
+    from kitchensync.calibration.estimate.board import Board
+    from kitchensync.calibration.jobs.joint_lenses import calibrate_rig
 
     chosen = Board.from_words(words)
     with Bar(unit="s looked through", shown=not as_json) as bar:
@@ -154,8 +154,8 @@ def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json
     Example:
       kitchensync calibrate check data/take-1
     """
-    from calibration.jobs.mount_check import check_and_keep
-    from storage.names import recordings_in
+    from kitchensync.calibration.jobs.mount_check import check_and_keep
+    from kitchensync.storage.names import recordings_in
 
     found = [recording for path in recordings for recording in recordings_in(path)]
     answers = [check_and_keep(path, data) for path in found]
@@ -182,7 +182,7 @@ def imu(recording: Path, as_json: bool) -> None:
     Example:
       kitchensync calibrate imu data/on-the-table
     """
-    from calibration.jobs.mount import calibrate_imu
+    from kitchensync.calibration.jobs.mount import calibrate_imu
 
     answer, path = calibrate_imu(recording, recording.absolute().parent)
     if as_json:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from calibration.estimate.freedom import Witnesses
-from sensors.array_types import Floats
+from kitchensync.calibration.estimate.freedom import Witnesses
+from kitchensync.sensors.array_types import Floats
 
 Residuals = Callable[[Floats, Floats], Floats]
 """(shared (p,), poses (v, 4, 4)) -> pixels observed less predicted (n, 2), sorted by view; NaN = not predicted."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.errors import Refused
-from sensors.array_types import Floats
+from kitchensync.calibration.errors import Refused
+from kitchensync.sensors.array_types import Floats
 
 GRAVITY_M_PER_S2 = 9.80665
 STILL_GYROSCOPE_RAD_PER_S = 0.02

@@ -12,13 +12,19 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 
-from calibration.errors import Refused
-from calibration.estimate.adjust import Adjusted, adjust
-from calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
-from calibration.estimate.freedom import UncertaintyPart, stated
-from calibration.estimate.lens_quality import check_spread, coverage, farther_out, picture_sigma, steps_of
-from calibration.geometry.camera_models import Fisheye, Lens, Pinhole
-from sensors.array_types import Floats
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.estimate.adjust import Adjusted, adjust
+from kitchensync.calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
+from kitchensync.calibration.estimate.freedom import UncertaintyPart, stated
+from kitchensync.calibration.estimate.lens_quality import (
+    check_spread,
+    coverage,
+    farther_out,
+    picture_sigma,
+    steps_of,
+)
+from kitchensync.calibration.geometry.camera_models import Fisheye, Lens, Pinhole
+from kitchensync.sensors.array_types import Floats
 
 LENSES: dict[str, type[Pinhole] | type[Fisheye]] = {"pinhole": Pinhole, "fisheye": Fisheye}
 FEWEST_CORNERS, FEWEST_VIEWS = 12, 8

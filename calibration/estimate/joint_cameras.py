@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from calibration.errors import Refused
-from calibration.estimate.adjust import Adjusted, adjust
-from calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
-from calibration.estimate.freedom import UncertaintyPart, stated
-from calibration.estimate.intrinsics import Intrinsics, board_poses
-from calibration.estimate.lens_quality import farther_out
-from calibration.geometry.camera_models import Lens
-from sensors.array_types import Floats
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.estimate.adjust import Adjusted, adjust
+from kitchensync.calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
+from kitchensync.calibration.estimate.freedom import UncertaintyPart, stated
+from kitchensync.calibration.estimate.intrinsics import Intrinsics, board_poses
+from kitchensync.calibration.estimate.lens_quality import farther_out
+from kitchensync.calibration.geometry.camera_models import Lens
+from kitchensync.sensors.array_types import Floats
 
 FEWEST_PAIRS = 8
 ROUNDS = 4

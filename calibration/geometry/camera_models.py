@@ -16,8 +16,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.errors import BadModel
-from sensors.array_types import Floats, Mask
+from kitchensync.calibration.errors import BadModel
+from kitchensync.sensors.array_types import Floats, Mask
 
 Reals = npt.NDArray[np.floating]
 

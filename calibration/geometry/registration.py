@@ -16,10 +16,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.geometry.camera_models import Camera, inside
-from calibration.geometry.clouds import MM_PER_M, DepthCamera, moved
-from calibration.geometry.reference_frames import Transform
-from sensors.array_types import Floats, Floats32, Mask, UInt16
+from kitchensync.calibration.geometry.camera_models import Camera, inside
+from kitchensync.calibration.geometry.clouds import MM_PER_M, DepthCamera, moved
+from kitchensync.calibration.geometry.reference_frames import Transform
+from kitchensync.sensors.array_types import Floats, Floats32, Mask, UInt16
 
 _EMPTY = 65535
 _WIDEST_WINDOW = 41

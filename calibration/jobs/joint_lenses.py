@@ -12,22 +12,22 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from calibration.errors import Refused
-from calibration.estimate.board import Board, BoardSeen, Detector
-from calibration.estimate.choice import looks, way_px
-from calibration.estimate.intrinsics import Intrinsics
-from calibration.estimate.joint_cameras import BoardPair, RigPose, from_board, worst_axes
-from calibration.jobs.board_pictures import mount_picture, write_png
-from calibration.jobs.mount import mount_by_motion
-from calibration.recorded import alignments, front_lens, started_at
-from calibration.results import lens_from_words, lens_result, save
-from sensors.array_types import Floats
-from sensors.gopro.files.media import GoProMedia, open_media
-from sensors.gopro.files.picture_reader import PictureReader, index_at
-from sensors.hololens.catalogue import FRONT_CAMERA
-from storage.reading.alignments import FilmClock
-from storage.reading.headset_pictures import Frame
-from storage.recording import Recording, open_recording
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
+from kitchensync.calibration.estimate.choice import looks, way_px
+from kitchensync.calibration.estimate.intrinsics import Intrinsics
+from kitchensync.calibration.estimate.joint_cameras import BoardPair, RigPose, from_board, worst_axes
+from kitchensync.calibration.jobs.board_pictures import mount_picture, write_png
+from kitchensync.calibration.jobs.mount import mount_by_motion
+from kitchensync.calibration.recorded import alignments, front_lens, started_at
+from kitchensync.calibration.results import lens_from_words, lens_result, save
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
+from kitchensync.sensors.gopro.files.picture_reader import PictureReader, index_at
+from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA
+from kitchensync.storage.reading.alignments import FilmClock
+from kitchensync.storage.reading.headset_pictures import Frame
+from kitchensync.storage.recording import Recording, open_recording
 
 FASTEST_PX = 3.0
 "In the front camera, from frame to frame, at 1920 columns: beyond, the rolling shutters bend the board."

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from calibration.errors import Refused
-from calibration.estimate.board import Board, BoardSeen, Detector
-from calibration.estimate.choice import choose
-from calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
-from calibration.jobs.board_films import BoardFilm, grey_frames, look_through
-from calibration.jobs.board_pictures import coverage_picture, example_picture, write_png
-from calibration.results import folder_of, lens_words, save, unused
-from sensors.gopro.files.media import open_media
-from storage.copies.derived import will_write
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
+from kitchensync.calibration.estimate.choice import choose
+from kitchensync.calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
+from kitchensync.calibration.jobs.board_films import BoardFilm, grey_frames, look_through
+from kitchensync.calibration.jobs.board_pictures import coverage_picture, example_picture, write_png
+from kitchensync.calibration.results import folder_of, lens_words, save, unused
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.copies.derived import will_write
 
 Progress = Callable[[str, float], None]
 """Called with a file's name and the seconds of it that are done."""

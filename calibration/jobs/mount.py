@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from calibration.estimate.imu_at_rest import (
+from kitchensync.calibration.estimate.imu_at_rest import (
     STILL_ACCELEROMETER_M_PER_S2,
     STILL_GYROSCOPE_RAD_PER_S,
     allan,
     down,
     rest,
 )
-from calibration.estimate.motion import MountCheck, check_mount, rotation_from_motion
-from calibration.geometry.reference_frames import inverse
-from calibration.recorded import GRID_HZ, rig_from, started_at, turning
-from calibration.results import save
-from sensors.gopro.files.media import open_media
-from sensors.hololens.catalogue import FRONT_CAMERA, GYROSCOPE
-from storage.reading.alignments import FilmClock
-from storage.recording import Recording, open_recording
-from storage.timeline.si_units import RAD_PER_S
+from kitchensync.calibration.estimate.motion import MountCheck, check_mount, rotation_from_motion
+from kitchensync.calibration.geometry.reference_frames import inverse
+from kitchensync.calibration.recorded import GRID_HZ, rig_from, started_at, turning
+from kitchensync.calibration.results import save
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, GYROSCOPE
+from kitchensync.storage.reading.alignments import FilmClock
+from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.timeline.si_units import RAD_PER_S
 
 USUAL_UNIT = "deg_per_s"
 """What headsets send, where neither the rig file nor `sync` says it."""

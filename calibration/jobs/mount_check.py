@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from calibration.errors import CalibrationError, Refused
-from calibration.estimate.motion import MOVED_DEG, MOVED_SIGMAS
-from calibration.jobs.mount import mount_by_motion
-from calibration.recorded import alignments, started_at
-from calibration.results import find, folder_of
-from sensors.errors import SensorError
-from sensors.gopro.files.media import open_media
-from storage.errors import StorageError, Unusable
-from storage.manifest import write_json
-from storage.reading.alignments import FOLDER, FilmClock, alignment_files
-from storage.recording import Recording, open_recording
+from kitchensync.calibration.errors import CalibrationError, Refused
+from kitchensync.calibration.estimate.motion import MOVED_DEG, MOVED_SIGMAS
+from kitchensync.calibration.jobs.mount import mount_by_motion
+from kitchensync.calibration.recorded import alignments, started_at
+from kitchensync.calibration.results import find, folder_of
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.errors import StorageError, Unusable
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.reading.alignments import FOLDER, FilmClock, alignment_files
+from kitchensync.storage.recording import Recording, open_recording
 
 SCHEMA = "calibrate-check/1"
 KEPT = Path("sync") / "mounts.json"

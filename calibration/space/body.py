@@ -10,14 +10,14 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from calibration.geometry.reference_frames import transform_points, world_from_local
-from calibration.recorded import TICKS_PER_S
-from sensors.array_types import Floats
-from sensors.hololens.headset_stream import HeadsetStream
-from sensors.hololens.streams import eye_tracking, spatial_input
-from storage.ledger_reader import read_notes
-from storage.reading.worlds import world_frames
-from storage.recording import Recording, StoredStream
+from kitchensync.calibration.geometry.reference_frames import transform_points, world_from_local
+from kitchensync.calibration.recorded import TICKS_PER_S
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
+from kitchensync.storage.ledger_reader import read_notes
+from kitchensync.storage.reading.worlds import world_frames
+from kitchensync.storage.recording import Recording, StoredStream
 
 LONGEST_GAP_S = 0.1
 "Hands and eyes come 30 times a second; over longer gaps nobody knows."

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from calibration.geometry.clouds import moved
-from calibration.geometry.registration import colours
-from calibration.geometry.voxels import VOXEL_M, Cloud, Voxels
-from calibration.recorded import TICKS_PER_S
-from calibration.space.depth_views import DepthSource, DepthView, Rows, depth_stream
-from calibration.space.depth_walk import DepthWalk, Progress
-from calibration.space.eyes import Eye, Shot, eye_of, usable_eyes
-from storage.recording import Recording, open_recording
-from storage.shell.outputs import written
+from kitchensync.calibration.geometry.clouds import moved
+from kitchensync.calibration.geometry.registration import colours
+from kitchensync.calibration.geometry.voxels import VOXEL_M, Cloud, Voxels
+from kitchensync.calibration.recorded import TICKS_PER_S
+from kitchensync.calibration.space.depth_views import DepthSource, DepthView, Rows, depth_stream
+from kitchensync.calibration.space.depth_walk import DepthWalk, Progress
+from kitchensync.calibration.space.eyes import Eye, Shot, eye_of, usable_eyes
+from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.shell.outputs import written
 
 _VERTEX = np.dtype([("place", "<f4", (3,)), ("colour", "u1", (3,)), ("seen", "<u4")])
 _HEADER = """ply

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibration.errors import Refused
-from calibration.geometry.clouds import DepthCamera, moved
-from calibration.geometry.reference_frames import Transform, tracked, world_from_local
-from calibration.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
-from calibration.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
-from sensors.array_types import Floats32, UInt16
-from sensors.hololens.catalogue import STREAMS, headset_stream
-from sensors.hololens.headset_stream import DEPTH
-from storage.ledger_reader import read_notes
-from storage.reading.headset_pictures import DepthFrame
-from storage.reading.worlds import world_frames
-from storage.recording import Recording, StoredStream
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.geometry.clouds import DepthCamera, moved
+from kitchensync.calibration.geometry.reference_frames import Transform, tracked, world_from_local
+from kitchensync.calibration.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
+from kitchensync.calibration.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
+from kitchensync.sensors.array_types import Floats32, UInt16
+from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
+from kitchensync.sensors.hololens.headset_stream import DEPTH
+from kitchensync.storage.ledger_reader import read_notes
+from kitchensync.storage.reading.headset_pictures import DepthFrame
+from kitchensync.storage.reading.worlds import world_frames
+from kitchensync.storage.recording import Recording, StoredStream
 
 CHOICE = sorted(
     (name for name, stream in STREAMS.items() if stream.kind == DEPTH and stream.has_constants),

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibration.errors import NotAligned, Refused
-from calibration.recorded import alignments
-from sensors.array_types import Int64
-from storage.reading.alignments import FilmClock
-from storage.recording import Recording
-from storage.timeline.device_clock import constant_clock
-from storage.timeline.session_time import SessionTime
+from kitchensync.calibration.errors import NotAligned, Refused
+from kitchensync.calibration.recorded import alignments
+from kitchensync.sensors.array_types import Int64
+from kitchensync.storage.reading.alignments import FilmClock
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.timeline.device_clock import constant_clock
+from kitchensync.storage.timeline.session_time import SessionTime
 
 
 @dataclass(frozen=True)

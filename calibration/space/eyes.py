@@ -13,27 +13,27 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.errors import NotAligned, Refused
-from calibration.geometry.camera_models import Fisheye, Pinhole
-from calibration.geometry.reference_frames import (
+from kitchensync.calibration.errors import NotAligned, Refused
+from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole
+from kitchensync.calibration.geometry.reference_frames import (
     OPENCV_FROM_PV_AXES,
     Transform,
     inverse,
     opencv_camera_from_world,
 )
-from calibration.recorded import alignments, front_lens, rig_from, started_at
-from calibration.results import lens_from_words, lens_result, mount_result
-from sensors.array_types import UInt8
-from sensors.errors import SensorError
-from sensors.gopro.files.media import open_media
-from sensors.gopro.files.picture_reader import PictureReader
-from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
-from storage.exports.hidden_films import hidden_in_film
-from storage.ledger_reader import read_notes
-from storage.reading.alignments import FilmClock
-from storage.reading.worlds import world_frames
-from storage.recording import Recording
-from storage.timeline.pose_track import PoseTrack
+from kitchensync.calibration.recorded import alignments, front_lens, rig_from, started_at
+from kitchensync.calibration.results import lens_from_words, lens_result, mount_result
+from kitchensync.sensors.array_types import UInt8
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.picture_reader import PictureReader
+from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
+from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.ledger_reader import read_notes
+from kitchensync.storage.reading.alignments import FilmClock
+from kitchensync.storage.reading.worlds import world_frames
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.timeline.pose_track import PoseTrack
 
 Ticks = npt.NDArray[np.int64]
 

@@ -11,14 +11,14 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.errors import Refused
-from calibration.geometry.look_up_table import LookUpTable
-from calibration.geometry.reference_frames import Transform, inverse
-from calibration.space.depth_views import DepthSource, depth_stream
-from calibration.space.depth_walk import DepthWalk, Progress
-from sensors.array_types import Floats32, UInt16
-from storage.recording import open_recording
-from storage.shell.outputs import OutputRefused, written
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.geometry.look_up_table import LookUpTable
+from kitchensync.calibration.geometry.reference_frames import Transform, inverse
+from kitchensync.calibration.space.depth_views import DepthSource, depth_stream
+from kitchensync.calibration.space.depth_walk import DepthWalk, Progress
+from kitchensync.sensors.array_types import Floats32, UInt16
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.shell.outputs import OutputRefused, written
 
 VOXEL_M = 0.02
 TRUNCATION_VOXELS = 3.0

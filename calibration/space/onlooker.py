@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calibration.geometry.camera_models import inside
-from calibration.geometry.clouds import MM_PER_M, depth_edges, moved
-from calibration.geometry.reference_frames import inverse
-from calibration.geometry.registration import Surface, surface_of
-from calibration.geometry.visibility import PointsSeen, meets, seen_by
-from calibration.space.body import Body, Gaze, Moment
-from calibration.space.depth_views import DepthSource, DepthView, NearestDepth
-from calibration.space.eyes import Shot, View
-from sensors.array_types import Floats
-from storage.recording import Recording
+from kitchensync.calibration.geometry.camera_models import inside
+from kitchensync.calibration.geometry.clouds import MM_PER_M, depth_edges, moved
+from kitchensync.calibration.geometry.reference_frames import inverse
+from kitchensync.calibration.geometry.registration import Surface, surface_of
+from kitchensync.calibration.geometry.visibility import PointsSeen, meets, seen_by
+from kitchensync.calibration.space.body import Body, Gaze, Moment
+from kitchensync.calibration.space.depth_views import DepthSource, DepthView, NearestDepth
+from kitchensync.calibration.space.eyes import Shot, View
+from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.recording import Recording
 
 ASSUMED_GAZE_M = 1.5
 "Where a gaze is drawn that meets no depth."

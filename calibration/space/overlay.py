@@ -13,18 +13,18 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.errors import Refused
-from calibration.geometry.visibility import JointVisibility, PointsSeen
-from calibration.recorded import TICKS_PER_S
-from calibration.space.body import BONES
-from calibration.space.depth_views import DepthSource, depth_stream
-from calibration.space.eyes import Eye, eye_of
-from calibration.space.onlooker import Onlooker, Sighting
-from calibration.space.partial import Partial
-from sensors.array_types import Floats, UInt8
-from storage.exports.film import TIMESCALE, FilmWriter, units_of_ticks
-from storage.recording import Recording, open_recording
-from storage.shell.outputs import written
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.geometry.visibility import JointVisibility, PointsSeen
+from kitchensync.calibration.recorded import TICKS_PER_S
+from kitchensync.calibration.space.body import BONES
+from kitchensync.calibration.space.depth_views import DepthSource, depth_stream
+from kitchensync.calibration.space.eyes import Eye, eye_of
+from kitchensync.calibration.space.onlooker import Onlooker, Sighting
+from kitchensync.calibration.space.partial import Partial
+from kitchensync.sensors.array_types import Floats, UInt8
+from kitchensync.storage.exports.film import TIMESCALE, FilmWriter, units_of_ticks
+from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.shell.outputs import written
 
 SCHEMA = "overlay/1"
 SEGMENT_PICTURES = 600

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from storage.copies.derived import will_write
-from storage.manifest import write_json
-from storage.names import PART_SUFFIX
-from storage.shell.outputs import OutputRefused, cannot_write, check_output
+from kitchensync.storage.copies.derived import will_write
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.names import PART_SUFFIX
+from kitchensync.storage.shell.outputs import OutputRefused, cannot_write, check_output
 
 EVERY_S = 30.0
 STATE = "state.json"

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from calibration.errors import CalibrationError
-from calibration.space.depth_views import CHOICE
-from calibration.space.drawn_time import DrawnTime, drawn_time
-from calibration.space.view_parts import (
+from kitchensync.calibration.errors import CalibrationError
+from kitchensync.calibration.space.depth_views import CHOICE
+from kitchensync.calibration.space.drawn_time import DrawnTime, drawn_time
+from kitchensync.calibration.space.view_parts import (
     TIMELINE,
     Say,
     ViewOptions,
@@ -33,11 +33,11 @@ from calibration.space.view_parts import (
     log_inertial,
     log_pv,
 )
-from calibration.space.view_parts import log_camera as log_camera_file
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.headset_stream import SAMPLES
-from storage.recording import Recording, StoredStream, open_recording
-from storage.shell.outputs import written
+from kitchensync.calibration.space.view_parts import log_camera as log_camera_file
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.headset_stream import SAMPLES
+from kitchensync.storage.recording import Recording, StoredStream, open_recording
+from kitchensync.storage.shell.outputs import written
 
 APPLICATION = "kitchensync"
 Progress = Callable[[str, float], None]

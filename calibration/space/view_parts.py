@@ -10,23 +10,23 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.errors import Refused
-from calibration.geometry.camera_models import Fisheye, Pinhole
-from calibration.geometry.clouds import MM_PER_M
-from calibration.geometry.reference_frames import inverse, opencv_camera_from_world
-from calibration.recorded import started_at
-from calibration.results import lens_from_words, lens_result, mount_result
-from calibration.space.depth_views import DepthSource
-from calibration.space.drawn_time import DrawnTime
-from sensors.array_types import Floats, Int64
-from sensors.gopro.files.media import GoProMedia, open_media
-from sensors.gopro.files.picture_reader import PictureReader
-from sensors.hololens.streams import spatial_input
-from storage.exports.hidden_films import hidden_in_film
-from storage.privacy import overlaps
-from storage.reading.alignments import FilmClock
-from storage.reading.inertial import inertial_clock, packets_of_samples
-from storage.recording import Recording, StoredStream
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole
+from kitchensync.calibration.geometry.clouds import MM_PER_M
+from kitchensync.calibration.geometry.reference_frames import inverse, opencv_camera_from_world
+from kitchensync.calibration.recorded import started_at
+from kitchensync.calibration.results import lens_from_words, lens_result, mount_result
+from kitchensync.calibration.space.depth_views import DepthSource
+from kitchensync.calibration.space.drawn_time import DrawnTime
+from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
+from kitchensync.sensors.gopro.files.picture_reader import PictureReader
+from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.privacy import overlaps
+from kitchensync.storage.reading.alignments import FilmClock
+from kitchensync.storage.reading.inertial import inertial_clock, packets_of_samples
+from kitchensync.storage.recording import Recording, StoredStream
 
 Say = Callable[[str, float], None]
 

@@ -12,20 +12,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
-from capture.camera.watch import CameraHealth, CameraWatch, concerns, kept
-from capture.zone import local_zone
-from sensors.errors import CameraError, CameraLost, SensorError
-from sensors.gopro.control.open_camera import open_camera
-from sensors.gopro.control.settings import (
+from kitchensync.capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
+from kitchensync.capture.camera.watch import CameraHealth, CameraWatch, concerns, kept
+from kitchensync.capture.zone import local_zone
+from kitchensync.sensors.errors import CameraError, CameraLost, SensorError
+from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.sensors.gopro.control.settings import (
     ClockOffset,
     apply_settings,
     measure_clock,
     set_clock_now,
     wanted_options,
 )
-from sensors.gopro.files.card_names import proxy_name
-from sensors.host_clock import host_ns, utc_anchor
+from kitchensync.sensors.gopro.files.card_names import proxy_name
+from kitchensync.sensors.host_clock import host_ns, utc_anchor
 
 __all__ = ["CameraHealth", "CameraRecorder"]
 

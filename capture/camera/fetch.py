@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
-from capture.plan import is_running, runtime_folder
-from sensors.errors import CameraBusy, CameraLost, SensorError
-from sensors.gopro.control.camera import GoProHttp
-from sensors.gopro.control.open_camera import open_camera
-from storage.disk.folder_lock import locked_folder
-from storage.names import MEDIA, recordings_in
+from kitchensync.capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
+from kitchensync.capture.plan import is_running, runtime_folder
+from kitchensync.sensors.errors import CameraBusy, CameraLost, SensorError
+from kitchensync.sensors.gopro.control.camera import GoProHttp
+from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.storage.disk.folder_lock import locked_folder
+from kitchensync.storage.names import MEDIA, recordings_in
 
 Say = Callable[[str], None]
 Meter = Callable[[int, int], None]

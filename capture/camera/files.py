@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import SensorError
-from sensors.gopro.control.camera import GoProHttp, MediaFile
-from sensors.gopro.control.download import download, fetch_small
-from storage.manifest import write_json
-from storage.media_blocks import BlockChecksums
-from storage.names import MEDIA
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.control.camera import GoProHttp, MediaFile
+from kitchensync.sensors.gopro.control.download import download, fetch_small
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.media_blocks import BlockChecksums
+from kitchensync.storage.names import MEDIA
 
 NEAR_S = 30.0
 """Between the camera's own time of a file and the shutter as this computer saw it, the clocks compared."""

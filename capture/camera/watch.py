@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sensors.gopro.control.camera_types import CameraState as Answer
-from storage.reading.swaps import DEVICE_SWAP
+from kitchensync.sensors.gopro.control.camera_types import CameraState as Answer
+from kitchensync.storage.reading.swaps import DEVICE_SWAP
 
 STUCK_S = 8.0
 AWAY_S = 1.25

@@ -9,7 +9,7 @@ from typing import Literal
 
 import click
 
-from storage.shell.given_path import GivenRecording, given_path
+from kitchensync.storage.shell.given_path import GivenRecording, given_path
 
 
 @click.command()
@@ -68,13 +68,13 @@ def doctor(
       kitchensync doctor 192.168.1.20 --link wifi
       kitchensync doctor --acceptance data/acceptance-1 > acceptance.txt
     """
-    from capture.doctor.acceptance import examine_acceptance
-    from capture.doctor.checks import BAD, GOOD, examine_computer
-    from capture.doctor.devices import examine_devices
-    from capture.doctor.headset_checks import examine_headset
-    from capture.rig.rig_file import order_of
-    from sensors.hololens.catalogue import DEFAULT_SET, headset_stream
-    from sensors.hololens.profile import Profile
+    from kitchensync.capture.doctor.acceptance import examine_acceptance
+    from kitchensync.capture.doctor.checks import BAD, GOOD, examine_computer
+    from kitchensync.capture.doctor.devices import examine_devices
+    from kitchensync.capture.doctor.headset_checks import examine_headset
+    from kitchensync.capture.rig.rig_file import order_of
+    from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, headset_stream
+    from kitchensync.sensors.hololens.profile import Profile
 
     if sum(one is not None for one in (host, rig, acceptance)) > 1:
         raise click.UsageError("give one of HOST, --rig and --acceptance")

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import GivenRecording, given_path
-from storage.shell.lazy_group import LazyGroup, Table
-from storage.shell.named_url import NAMED_URL
-from storage.shell.output_options import output_file
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.storage.shell.lazy_group import LazyGroup, Table
+from kitchensync.storage.shell.named_url import NAMED_URL
+from kitchensync.storage.shell.output_options import output_file
 
 COMMANDS: Table = {
     "inspect": ("capture.commands.gopro_files:inspect_file", "Show what a camera file contains."),
@@ -61,9 +61,9 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
     Example:
       kitchensync gopro join card/GX010007.MP4 --out clip.MP4 --strip-location
     """
-    from sensors.gopro.files.clip import open_clip
-    from sensors.gopro.files.join import join
-    from storage.redact.to_destroy import check_no_pauses_in
+    from kitchensync.sensors.gopro.files.clip import open_clip
+    from kitchensync.sensors.gopro.files.join import join
+    from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 
     clip = open_clip(*files)
     for chapter in clip.chapters:
@@ -104,8 +104,8 @@ def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, 
     Example:
       kitchensync gopro fetch data --pending
     """
-    from capture.camera.fetch import fetch_pending, pending_in
-    from storage.shell.progress import ByteMeter
+    from kitchensync.capture.camera.fetch import fetch_pending, pending_in
+    from kitchensync.storage.shell.progress import ByteMeter
 
     known = dict(addresses)
     chosen = [one for one in pending_in(path) if one.is_open or (proxies and not pending)]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,7 +27,7 @@ def inspect_file(file: Path) -> Answer:
     Example:
       kitchensync gopro inspect GX010001.MP4 --json
     """
-    from sensors.gopro.files.inspect import inspect
+    from kitchensync.sensors.gopro.files.inspect import inspect
 
     return Answer(inspect(file), partial(_show, file))
 
@@ -42,7 +42,7 @@ def discover_cameras(seconds: float) -> Answer:
     Example:
       kitchensync gopro discover
     """
-    from sensors.gopro.control.open_camera import discover
+    from kitchensync.sensors.gopro.control.open_camera import discover
 
     return Answer({"cameras": [camera._asdict() for camera in discover(seconds)]}, _show_cameras)
 
@@ -75,7 +75,7 @@ def remember(name: str, address: str, username: str, certificate: Path, password
     Example:
       kitchensync gopro remember kitchen --address 192.168.1.40 --certificate cohn.crt
     """
-    from sensors.gopro.control.entry import write_credentials
+    from kitchensync.sensors.gopro.control.entry import write_credentials
 
     path = write_credentials(
         name, address=address, username=username, password=password, certificate=certificate.read_text()

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
 
 
 class Amount(click.FloatRange):
@@ -84,8 +84,8 @@ def plan_media(
     Example:
       kitchensync plan-media --minutes 20 --recordings 12
     """
-    from capture.doctor.media_plan import Supplies, media_plan
-    from capture.rig.rig_file import no_options, order_from
+    from kitchensync.capture.doctor.media_plan import Supplies, media_plan
+    from kitchensync.capture.rig.rig_file import no_options, order_from
 
     given = {"rig": rig} if rig else NO_RIG
     options = no_options() | given | {"link": link, "data": data or Path(), "start_timeout": 0.0}
@@ -99,7 +99,7 @@ def plan_media(
 
 
 def _show(plan: dict[str, Any]) -> None:
-    from storage.shell.answer import show_table, size_words
+    from kitchensync.storage.shell.answer import show_table, size_words
 
     columns = ("device", "each", "all", "batteries", "swaps", "inside one", "cards", "hours to fetch")
     rows = [

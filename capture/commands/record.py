@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import given_path
-from storage.shell.output_options import OutputFolder
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import OutputFolder
 
 
 @click.command()
@@ -69,11 +69,11 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
     Example:
       kitchensync record take-1 --data data --hololens 192.168.1.20 --seconds 60
     """
-    from capture.rig.rig_file import order_from
-    from capture.session.recording_session import record as run
-    from capture.session.stream_lines import RecordingProgress
-    from storage.commands.storage import show
-    from storage.verify import keep_verdict, verify
+    from kitchensync.capture.rig.rig_file import order_from
+    from kitchensync.capture.session.recording_session import record as run
+    from kitchensync.capture.session.stream_lines import RecordingProgress
+    from kitchensync.storage.commands.storage import show
+    from kitchensync.storage.verify import keep_verdict, verify
 
     order = order_from(recording, options)
     with RecordingProgress(order.recording, order.seconds, enabled=not as_json) as progress:
@@ -128,7 +128,7 @@ def recover(data: Path | None, rebuild: Path | None) -> None:
         _rebuild(rebuild)
         return
     assert data is not None
-    from capture.session.recover import recover_all
+    from kitchensync.capture.session.recover import recover_all
 
     found = recover_all(data)
     for path in found.paths:
@@ -142,7 +142,7 @@ def recover(data: Path | None, rebuild: Path | None) -> None:
 
 
 def _rebuild(recording: Path) -> None:
-    from capture.session.rebuild import rebuild
+    from kitchensync.capture.session.rebuild import rebuild
 
     done, has_queue = rebuild(recording)
     if done.copy is not None:

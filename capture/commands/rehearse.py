@@ -13,7 +13,7 @@ from types import FrameType
 
 import click
 
-from storage.shell.output_options import OutputFolder
+from kitchensync.storage.shell.output_options import OutputFolder
 
 
 @click.command()
@@ -41,10 +41,10 @@ def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> Non
     Example:
       kitchensync rehearse --scenarios 12 --seed 1
     """
-    from capture.rehearsal.run import run
-    from capture.rehearsal.scenario_table import answer_of, table_of
-    from capture.rehearsal.scenarios import draw
-    from capture.rehearsal.small_disks import can_mount
+    from kitchensync.capture.rehearsal.run import run
+    from kitchensync.capture.rehearsal.scenario_table import answer_of, table_of
+    from kitchensync.capture.rehearsal.scenarios import draw
+    from kitchensync.capture.rehearsal.small_disks import can_mount
 
     small_disks = can_mount()
     if not small_disks:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from storage.shell.given_path import given_path
-from storage.shell.output_options import output_file
-from storage.shell.outputs import write_output
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import output_file
+from kitchensync.storage.shell.outputs import write_output
 
 
 @click.group()
@@ -35,7 +35,7 @@ def init(path: Path, force: bool, hololens: str, gopro: str) -> None:
     Example:
       kitchensync rig init rig.toml --hololens 192.168.1.20
     """
-    from capture.rig.rig_file import template
+    from kitchensync.capture.rig.rig_file import template
 
     write_output(path, template(hololens, gopro).encode(), force=force)
     click.echo(f"wrote {path}; change what differs, then: kitchensync rig check {path}")
@@ -51,9 +51,9 @@ def check(path: Path, as_json: bool) -> None:
     Example:
       kitchensync rig check rig.toml
     """
-    from capture.rig.rig_file import order_of
-    from sensors.hololens.catalogue import headset_stream
-    from sensors.hololens.profile import Profile
+    from kitchensync.capture.rig.rig_file import order_of
+    from kitchensync.sensors.hololens.catalogue import headset_stream
+    from kitchensync.sensors.hololens.profile import Profile
 
     order = order_of(path)
     streams = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.answer import Answer, answers
 
 IN_WORDS = {
     "mark": "the mark is kept",
@@ -35,9 +35,9 @@ def stop(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
     """
     from pathlib import Path
 
-    from capture.errors import NotRunning
-    from capture.session.control import ask, find, wait_for_ledger
-    from capture.station import keep_reason
+    from kitchensync.capture.errors import NotRunning
+    from kitchensync.capture.session.control import ask, find, wait_for_ledger
+    from kitchensync.capture.station import keep_reason
 
     name, endpoint = find(recording)
     told = ask(endpoint, "abort" if abort is not None else "stop")
@@ -76,8 +76,8 @@ def mark(recording: str | None, text: str, kind: str | None) -> Answer:
     Example:
       kitchensync mark take-1 --text "the pan burns"
     """
-    from capture.errors import NotRunning
-    from capture.session.control import LONGEST_TEXT, ask, find
+    from kitchensync.capture.errors import NotRunning
+    from kitchensync.capture.session.control import LONGEST_TEXT, ask, find
 
     if len(text) > LONGEST_TEXT:
         raise click.UsageError(f"--text has {len(text)} characters, at most {LONGEST_TEXT} are kept")

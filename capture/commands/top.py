@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.answer import Answer, answers
 
 if TYPE_CHECKING:
-    from capture.monitor.monitor import RecordingMonitor
+    from kitchensync.capture.monitor.monitor import RecordingMonitor
 
 LOOK_S = 0.5
 ONCE_MS = 3000
@@ -39,8 +39,8 @@ def top(recording: str | None, once: bool, metrics_port: int | None) -> Answer:
     Example:
       kitchensync top
     """
-    from capture.errors import NotRunning
-    from capture.monitor.monitor import RecordingMonitor
+    from kitchensync.capture.errors import NotRunning
+    from kitchensync.capture.monitor.monitor import RecordingMonitor
 
     monitor = RecordingMonitor()
     found = monitor.look(recording, wait_ms=ONCE_MS)
@@ -56,7 +56,7 @@ def top(recording: str | None, once: bool, metrics_port: int | None) -> Answer:
 def _show_once(said: dict[str, Any]) -> None:
     from rich.console import Console
 
-    from capture.monitor.screen import screen
+    from kitchensync.capture.monitor.screen import screen
 
     Console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(said["recordings"]))
 
@@ -64,8 +64,8 @@ def _show_once(said: dict[str, Any]) -> None:
 def _follow(monitor: RecordingMonitor, recording: str | None, metrics_port: int | None) -> None:
     from rich.live import Live
 
-    from capture.monitor.screen import screen
-    from storage.shell.end_signals import ending_at_signals
+    from kitchensync.capture.monitor.screen import screen
+    from kitchensync.storage.shell.end_signals import ending_at_signals
 
     ending, newest = threading.Event(), monitor.look(recording)
     with (
@@ -81,7 +81,7 @@ def _follow(monitor: RecordingMonitor, recording: str | None, metrics_port: int 
 @contextlib.contextmanager
 def _metrics(port: int | None, newest: Callable[[], list[dict[str, Any]]]) -> Iterator[None]:
     """Answer /metrics while the block runs, if a port was named."""
-    from capture.monitor.metrics import LOOPBACK, MetricsServer, metrics_text
+    from kitchensync.capture.monitor.metrics import LOOPBACK, MetricsServer, metrics_text
 
     if port is None:
         yield

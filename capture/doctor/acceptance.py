@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from capture.doctor.checks import BAD, GOOD, LOOK, Report
-from storage.manifest import read_manifest
-from storage.reading.alignments import alignment_files, read_alignment
-from storage.reading.camera_clips import read_media
-from storage.reading.swaps import DEVICE_SWAP
-from storage.timeline.alignment import Alignment
-from storage.verify import thresholds as limits
-from storage.verify import verify
+from kitchensync.capture.doctor.checks import BAD, GOOD, LOOK, Report
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.reading.alignments import alignment_files, read_alignment
+from kitchensync.storage.reading.camera_clips import read_media
+from kitchensync.storage.reading.swaps import DEVICE_SWAP
+from kitchensync.storage.timeline.alignment import Alignment
+from kitchensync.storage.verify import thresholds as limits
+from kitchensync.storage.verify import verify
 
 LEAST_MINUTES = 20
 MOST_BACK_S = 30.0

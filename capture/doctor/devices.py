@@ -5,13 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from capture.doctor.checks import BAD, GOOD, LOOK, Report, examine_computer
-from capture.doctor.headset_checks import examine_headset
-from capture.monitor.rules import LOW_BATTERY_PERCENT
-from capture.record_options import RecordingRequest
-from sensors.errors import SensorError
-from sensors.gopro.control.open_camera import open_camera
-from sensors.hololens.profile import Profile
+from kitchensync.capture.doctor.checks import BAD, GOOD, LOOK, Report, examine_computer
+from kitchensync.capture.doctor.headset_checks import examine_headset
+from kitchensync.capture.monitor.rules import LOW_BATTERY_PERCENT
+from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.sensors.hololens.profile import Profile
 
 ENOUGH_BATTERY_PERCENT = 60
 """A camera lasts about an hour and a half; less than this is not enough for a session."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
-from capture.doctor.checks import BAD, GOOD, LOOK, Report
-from sensors.errors import SensorError, UnsupportedServer
-from sensors.hololens.catalogue import STREAMS, forbidden_together, headset_stream
-from sensors.hololens.client import StreamClient
-from sensors.hololens.profile import Profile
-from sensors.hololens.remote import RemoteControl, require_version
+from kitchensync.capture.doctor.checks import BAD, GOOD, LOOK, Report
+from kitchensync.sensors.errors import SensorError, UnsupportedServer
+from kitchensync.sensors.hololens.catalogue import STREAMS, forbidden_together, headset_stream
+from kitchensync.sensors.hololens.client import StreamClient
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.hololens.remote import RemoteControl, require_version
 
 CONNECT_S = 3.0
 FIRST_PACKET_S = 6.0

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any
 
-from capture.record_options import RecordingRequest
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.profile import Profile
-from storage.chunks.layout import INDEX, POSE_FLOATS
+from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.storage.chunks.layout import INDEX, POSE_FLOATS
 
 POSE_BYTES = 4 * POSE_FLOATS
 

@@ -1,6 +1,6 @@
 """The drainer: takes packets out of the queue and seals them into chunk files; one process, some streams.
 
-    python -P -m capture.drain.drainer PLAN NUMBER [--end]
+    python -P -m kitchensync.capture.drain.drainer PLAN NUMBER [--end]
 
 A packet is acknowledged only when its chunk is synced under its final name. A drainer that dies is started
 again under the same name and gets back whatever it had taken and not sealed. A stream that cannot be sealed is set
@@ -22,18 +22,18 @@ from typing import TypeVar
 
 import redis
 
-from capture.drain.open_chunk import OpenChunk, open_chunk
-from capture.drain.withheld import Withheld
-from capture.plan import Plan
-from capture.process.health import HealthSender
-from capture.process.log import tell, warn
-from capture.process.outcome import NO_SPACE
-from capture.process.worker_process import run_process
-from capture.queue import stream_queue as queue
-from storage.chunks.chunk import Packet, Sealed, seal
-from storage.disk.durable import LOCAL, Disk
-from storage.manifest import read_manifest
-from storage.names import MANIFEST
+from kitchensync.capture.drain.open_chunk import OpenChunk, open_chunk
+from kitchensync.capture.drain.withheld import Withheld
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.health import HealthSender
+from kitchensync.capture.process.log import tell, warn
+from kitchensync.capture.process.outcome import NO_SPACE
+from kitchensync.capture.process.worker_process import run_process
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.storage.chunks.chunk import Packet, Sealed, seal
+from kitchensync.storage.disk.durable import LOCAL, Disk
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import MANIFEST
 
 QUEUE_BYTES = 64 << 20
 """When all drainers together hold this much back, the largest chunks are sealed first, so that a raw depth camera

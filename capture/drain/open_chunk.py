@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storage.chunks.chunk import Chunk, Packet, chunk_paths, prepare_folder
-from storage.disk.durable import LOCAL, Disk
-from storage.names import chunk_number
+from kitchensync.storage.chunks.chunk import Chunk, Packet, chunk_paths, prepare_folder
+from kitchensync.storage.disk.durable import LOCAL, Disk
+from kitchensync.storage.names import chunk_number
 
 CHUNK_BYTES = 64 << 20
 """A chunk is sealed at this size, or after `Plan.chunk_s`."""

@@ -1,6 +1,6 @@
 """What is not stored where the lab drops privacy pauses: pictures and sound that arrive while one lasts.
 
-What had been sealed before the touch arrived goes when the recording is closed (`storage.redact`).
+What had been sealed before the touch arrived goes when the recording is closed (`kitchensync.storage.redact`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from storage.chunks.chunk import Packet
-from storage.errors import BadEventLog
-from storage.manifest import edit_manifest, read_manifest
-from storage.privacy import OPERATOR, WRITERS, Pauses, overlaps, pauses_of
-from storage.redact.redactions import withhold
-from storage.redact.to_destroy import is_seen
+from kitchensync.storage.chunks.chunk import Packet
+from kitchensync.storage.errors import BadEventLog
+from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.privacy import OPERATOR, WRITERS, Pauses, overlaps, pauses_of
+from kitchensync.storage.redact.redactions import withhold
+from kitchensync.storage.redact.to_destroy import is_seen
 
 BEFORE_NS, AFTER_NS = 250_000_000, 1_000_000_000
 """What arrives so soon after a pause may have been taken in it. So soon before it a batch may reach into it, and the

@@ -7,7 +7,15 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
 
-from capture.monitor.rules import ALARM, LEAST_SILENT_S, NO_NEWS_S, PERIODS, RULES, Facts, LiveRule
+from kitchensync.capture.monitor.rules import (
+    ALARM,
+    LEAST_SILENT_S,
+    NO_NEWS_S,
+    PERIODS,
+    RULES,
+    Facts,
+    LiveRule,
+)
 
 RUNNING, PROBLEM, UNKNOWN = "recording", "problem", "unknown"
 

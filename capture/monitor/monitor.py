@@ -7,11 +7,11 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from capture.monitor.live_findings import UNKNOWN, findings_in, health_of, stream_facts
-from capture.monitor.process_use import CpuMeter
-from capture.plan import is_running, runtime_root
-from capture.session.control import ask
-from sensors.host_clock import host_ns
+from kitchensync.capture.monitor.live_findings import UNKNOWN, findings_in, health_of, stream_facts
+from kitchensync.capture.monitor.process_use import CpuMeter
+from kitchensync.capture.plan import is_running, runtime_root
+from kitchensync.capture.session.control import ask
+from kitchensync.sensors.host_clock import host_ns
 
 ASK_MS = 500
 AGAIN_NS = 400_000_000

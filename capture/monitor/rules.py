@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from capture.produce.stream_watch import RATE_LOW
-from storage.ledger import FAILED, LOST
+from kitchensync.capture.produce.stream_watch import RATE_LOW
+from kitchensync.storage.ledger import FAILED, LOST
 
 Facts = dict[str, Any]
 

@@ -6,8 +6,8 @@ import contextlib
 import struct
 from pathlib import Path
 
-from capture.process.pause import LATE_NS
-from sensors.host_clock import UtcAnchor, utc_anchor
+from kitchensync.capture.process.pause import LATE_NS
+from kitchensync.sensors.host_clock import UtcAnchor, utc_anchor
 
 NAME = "alive"
 HELD = "held"

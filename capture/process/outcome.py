@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from capture.process.log import warn
+from kitchensync.capture.process.log import warn
 
 NO_SPACE = "no_space"
 """Reason of an end, and what a drainer without room says."""

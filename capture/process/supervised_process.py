@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from capture.errors import ProcessKeepsDying
-from capture.process.worker_process import END_NOW, GO, MEMORY_KEPT, SPARE
+from kitchensync.capture.errors import ProcessKeepsDying
+from kitchensync.capture.process.worker_process import END_NOW, GO, MEMORY_KEPT, SPARE
 
 MAX_DEATHS = 5
 """Deaths of one process within DEATHS_WINDOW_S after which the recording is ended."""
@@ -22,7 +22,7 @@ SPARE_END_S = 2.0
 class SupervisedProcess:
     """One child process that is kept alive until its time has come.
 
-    `hold` is a handle of the recording's lock (`capture.lock`): it stays locked for as long as any child lives.
+    `hold` is a handle of the recording's lock (`capture/lock.py`): it stays locked for as long as any child lives.
     """
 
     name: str

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from capture.plan import Plan, load_plan
-from capture.process.log import RecordingLog, tell
-from storage.names import LOGS
-from storage.shell.end_signals import ask_at_signals
+from kitchensync.capture.plan import Plan, load_plan
+from kitchensync.capture.process.log import RecordingLog, tell
+from kitchensync.storage.names import LOGS
+from kitchensync.storage.shell.end_signals import ask_at_signals
 
 END_NOW = "--end"
 """A process started with this empties what there is and ends."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from capture.produce.probe_clock import Ask
-from capture.produce.stream_recorder import StreamSource
-from capture.queue.pipe import QueuePipe
-from sensors.stream import SensorStream
+from kitchensync.capture.produce.probe_clock import Ask
+from kitchensync.capture.produce.stream_recorder import StreamSource
+from kitchensync.capture.queue.pipe import QueuePipe
+from kitchensync.sensors.stream import SensorStream
 
 
 class Device:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from capture.plan import HeadsetPlan, Plan
-from capture.produce.device import Device
-from capture.produce.headset_setup import SETTLE_PACKETS, HeadsetSetup
-from capture.produce.ledger_writer import Ledger
-from capture.produce.probe_clock import ask_headset
-from capture.produce.receiver import Receiver
-from capture.produce.stream_recorder import StreamRecorder, StreamSource
-from capture.queue import stream_queue as queue
-from capture.queue.stream_entries import QueuedPacket
-from sensors.errors import SensorError, StreamRefused, StreamStopped
-from sensors.hololens import remote
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.client import StreamClient
-from sensors.hololens.headset_stream import HeadsetStream
-from sensors.hololens.profile import Profile
-from sensors.stream import SensorStream
-from storage.ledger import CameraSettingsNote
+from kitchensync.capture.plan import HeadsetPlan, Plan
+from kitchensync.capture.produce.device import Device
+from kitchensync.capture.produce.headset_setup import SETTLE_PACKETS, HeadsetSetup
+from kitchensync.capture.produce.ledger_writer import Ledger
+from kitchensync.capture.produce.probe_clock import ask_headset
+from kitchensync.capture.produce.receiver import Receiver
+from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.sensors.errors import SensorError, StreamRefused, StreamStopped
+from kitchensync.sensors.hololens import remote
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.client import StreamClient
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.stream import SensorStream
+from kitchensync.storage.ledger import CameraSettingsNote
 
 END_TRIES_S = (0.2, 0.2, *[0.4] * 6)
 """A device that ended a stream refuses every connect of nearly 3 s."""

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from capture.process.log import tell
-from capture.produce.ledger_writer import Ledger
-from sensors.errors import SensorError, StreamRefused
-from sensors.hololens import calibration, commands, remote
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.headset_stream import HeadsetStream
-from sensors.hololens.profile import Profile
-from sensors.hololens.streams import pv
-from sensors.host_clock import host_ns
-from storage.errors import StorageError
-from storage.ledger import CalibrationMissingNote, NewWorldFrameNote, OrdersMissingNote
-from storage.manifest import read_manifest
-from storage.reading.device_constants import CALIBRATION, ConstantTable, write_calibration
+from kitchensync.capture.process.log import tell
+from kitchensync.capture.produce.ledger_writer import Ledger
+from kitchensync.sensors.errors import SensorError, StreamRefused
+from kitchensync.sensors.hololens import calibration, commands, remote
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.hololens.streams import pv
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.ledger import CalibrationMissingNote, NewWorldFrameNote, OrdersMissingNote
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.reading.device_constants import CALIBRATION, ConstantTable, write_calibration
 
 DOWNLOAD_TIMEOUT_S = 6.0
 ANSWER_TRIES = 3

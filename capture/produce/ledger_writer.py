@@ -1,6 +1,6 @@
 """The ledger: what happened to a stream besides its packets, queued and stored like packets themselves.
 
-`storage.ledger` says what they are.
+`kitchensync.storage.ledger` says what they are.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import redis
 
-from capture.process.log import tell
-from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from sensors.host_clock import host_ns
-from storage.ledger import Note, written
+from kitchensync.capture.process.log import tell
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.ledger import Note, written
 
 
 class Ledger:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from capture.plan import SensorPlan
-from capture.produce.device import Device
-from capture.produce.probe_clock import PROBES_A_ROUND, Ask
-from capture.produce.stream_end import SILENT_NS
-from capture.produce.stream_recorder import StreamRecorder, StreamSource
-from capture.produce.stream_watch import QUIET_PERIODS
-from sensors.errors import PacketsEnded, SensorError
-from sensors.hololens.remote import ClockExchange
-from sensors.hololens.wire import SIGNED_HEADER
-from sensors.host_clock import host_ns
-from sensors.plugin import Sensor, SensorPacket, load_sensor
-from sensors.stream import SensorStream
-from storage.ledger import HeldNote
+from kitchensync.capture.plan import SensorPlan
+from kitchensync.capture.produce.device import Device
+from kitchensync.capture.produce.probe_clock import PROBES_A_ROUND, Ask
+from kitchensync.capture.produce.stream_end import SILENT_NS
+from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
+from kitchensync.capture.produce.stream_watch import QUIET_PERIODS
+from kitchensync.sensors.errors import PacketsEnded, SensorError
+from kitchensync.sensors.hololens.remote import ClockExchange
+from kitchensync.sensors.hololens.wire import SIGNED_HEADER
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.sensors.plugin import Sensor, SensorPacket, load_sensor
+from kitchensync.sensors.stream import SensorStream
+from kitchensync.storage.ledger import HeldNote
 
 CLOSE_LIMIT_S = 10.0
 ASK_TRIES = 3

@@ -6,10 +6,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from sensors.errors import SensorError
-from sensors.hololens.remote import ClockExchange, RemoteControl
-from sensors.host_clock import encode, host_ns
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens.remote import ClockExchange, RemoteControl
+from kitchensync.sensors.host_clock import encode, host_ns
 
 PERIOD_S = 1.0
 """From the beginning of one round to that of the next: the clock's bound is proven for one exchange a second."""

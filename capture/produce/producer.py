@@ -1,6 +1,6 @@
 """The producer of one device, of whatever kind: its recorders, its clock probe, its notes and its health.
 
-python -P -m capture.produce.producer PLAN DEVICE [--spare]
+python -P -m kitchensync.capture.produce.producer PLAN DEVICE [--spare]
 """
 
 from __future__ import annotations
@@ -12,23 +12,31 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from capture.errors import StreamsFailed
-from capture.plan import Plan, clock_stream, ledger_stream
-from capture.process.health import HealthSender
-from capture.process.heartbeat import was_held
-from capture.process.pause import Pause, PauseThread
-from capture.process.worker_process import run_process
-from capture.produce.device import Device
-from capture.produce.headset_device import HeadsetDevice
-from capture.produce.ledger_writer import Ledger
-from capture.produce.plugin_device import PluginDevice
-from capture.produce.probe_clock import ClockProbe
-from capture.produce.stream_end import Streams
-from capture.produce.stream_recorder import StreamRecorder, StreamSource
-from capture.produce.stream_watch import STREAMING, RateWatch
-from capture.queue import stream_queue as queue
-from sensors.host_clock import host_ns
-from storage.ledger import BY_DEVICE, LOST, STOPPED, SUSPEND, ConditionNote, HeldNote, QueueLossNote
+from kitchensync.capture.errors import StreamsFailed
+from kitchensync.capture.plan import Plan, clock_stream, ledger_stream
+from kitchensync.capture.process.health import HealthSender
+from kitchensync.capture.process.heartbeat import was_held
+from kitchensync.capture.process.pause import Pause, PauseThread
+from kitchensync.capture.process.worker_process import run_process
+from kitchensync.capture.produce.device import Device
+from kitchensync.capture.produce.headset_device import HeadsetDevice
+from kitchensync.capture.produce.ledger_writer import Ledger
+from kitchensync.capture.produce.plugin_device import PluginDevice
+from kitchensync.capture.produce.probe_clock import ClockProbe
+from kitchensync.capture.produce.stream_end import Streams
+from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
+from kitchensync.capture.produce.stream_watch import STREAMING, RateWatch
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.ledger import (
+    BY_DEVICE,
+    LOST,
+    STOPPED,
+    SUSPEND,
+    ConditionNote,
+    HeldNote,
+    QueueLossNote,
+)
 
 HEALTH_PERIOD_S = 0.25
 

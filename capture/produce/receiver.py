@@ -16,14 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capture.queue.pipe import PATIENCE_S, Batch, QueuePipe
-from capture.queue.stream_entries import QueuedPacket
-from sensors.errors import AbsurdSize, StreamStalled
-from sensors.hololens.client import StreamClient
-from sensors.host_clock import host_ns
+from kitchensync.capture.queue.pipe import PATIENCE_S, Batch, QueuePipe
+from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.sensors.errors import AbsurdSize, StreamStalled
+from kitchensync.sensors.hololens.client import StreamClient
+from kitchensync.sensors.host_clock import host_ns
 
 if TYPE_CHECKING:
-    from capture.produce.stream_recorder import StreamRecorder
+    from kitchensync.capture.produce.stream_recorder import StreamRecorder
 
 LINGER_S = 0.02
 """How long a packet may gather company."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote
+from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote
 
 CONNECTED = ("connected", "streaming", "silent")
 

@@ -8,17 +8,32 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from capture.produce.ledger_writer import Ledger
-from capture.produce.stream_end import DECIDE_NS, SILENT_NS, Streams, StreamState, end_of
-from capture.produce.stream_watch import StampWatch
-from capture.queue.pipe import PATIENCE_S
-from capture.queue.stream_entries import QueuedPacket
-from capture.queue.stream_queue import QueueWriter
-from sensors.errors import AbsurdSize, ConnectFailed, PvNotStarted, SensorError, StreamRefused, StreamStopped
-from sensors.hololens.wire import HEADER_BYTES
-from sensors.host_clock import host_ns
-from sensors.stream import SensorStream
-from storage.ledger import FAILED, ClosedNote, ConnectedNote, DeclaredLossNote, EndNote, Note, StampNote
+from kitchensync.capture.produce.ledger_writer import Ledger
+from kitchensync.capture.produce.stream_end import DECIDE_NS, SILENT_NS, Streams, StreamState, end_of
+from kitchensync.capture.produce.stream_watch import StampWatch
+from kitchensync.capture.queue.pipe import PATIENCE_S
+from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.capture.queue.stream_queue import QueueWriter
+from kitchensync.sensors.errors import (
+    AbsurdSize,
+    ConnectFailed,
+    PvNotStarted,
+    SensorError,
+    StreamRefused,
+    StreamStopped,
+)
+from kitchensync.sensors.hololens.wire import HEADER_BYTES
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.sensors.stream import SensorStream
+from kitchensync.storage.ledger import (
+    FAILED,
+    ClosedNote,
+    ConnectedNote,
+    DeclaredLossNote,
+    EndNote,
+    Note,
+    StampNote,
+)
 
 LOOK_S = 0.4
 """From one look whether other streams go on to the next."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import redis
 
-from capture.errors import QueueUnavailable
-from capture.queue import stream_queue as queue
-from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
-from storage.chunks.chunk import Sealed
-from storage.names import files_key, stream_key
+from kitchensync.capture.errors import QueueUnavailable
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.storage.chunks.chunk import Sealed
+from kitchensync.storage.names import files_key, stream_key
 
 STREAMS = ("try/one", "try/two")
 """Two, since a drainer reads several at once: what a cluster refuses."""

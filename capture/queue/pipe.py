@@ -11,7 +11,7 @@ from typing import Any
 
 import redis
 
-from capture.queue.stream_entries import Piece, QueuedPacket, StreamEntries
+from kitchensync.capture.queue.stream_entries import Piece, QueuedPacket, StreamEntries
 
 OUTCOME_UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
 """The command may or may not have been done: repeat it."""

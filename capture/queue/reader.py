@@ -13,8 +13,8 @@ from typing import Any
 
 import redis
 
-from storage.chunks.chunk import Packet, Sealed
-from storage.names import DRAINERS, files_key, stream_key
+from kitchensync.storage.chunks.chunk import Packet, Sealed
+from kitchensync.storage.names import DRAINERS, files_key, stream_key
 
 META = struct.Struct("<qqII")
 """host_ns, device_ticks, connection, bytes of pose at the end of the body."""

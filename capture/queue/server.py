@@ -12,9 +12,9 @@ from typing import Any
 
 import redis
 
-from capture.errors import QueueUnavailable
-from capture.process.worker_process import MEMORY_KEPT, end_with_parent
-from capture.queue import stream_queue as queue
+from kitchensync.capture.errors import QueueUnavailable
+from kitchensync.capture.process.worker_process import MEMORY_KEPT, end_with_parent
+from kitchensync.capture.queue import stream_queue as queue
 
 MEMORY_MB = 1024
 """The queue never grows beyond; before that the drainers seal, at it the producers wait."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import redis
 
-from capture.queue.reader import META
-from storage.names import stream_key
+from kitchensync.capture.queue.reader import META
+from kitchensync.storage.names import stream_key
 
 COPY_BYTES = 64 << 10
 """Up to this size a body is copied into one send; a larger one is sent by itself."""

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import redis
 
-from capture.errors import QueueUnavailable
-from capture.queue.pipe import LACKS_ROOM, OUTCOME_UNKNOWN, Batch, QueuePipe
-from capture.queue.reader import QueueReader
-from capture.queue.stream_entries import QueuedPacket, StreamEntries
-from storage.names import files_key
+from kitchensync.capture.errors import QueueUnavailable
+from kitchensync.capture.queue.pipe import LACKS_ROOM, OUTCOME_UNKNOWN, Batch, QueuePipe
+from kitchensync.capture.queue.reader import QueueReader
+from kitchensync.capture.queue.stream_entries import QueuedPacket, StreamEntries
+from kitchensync.storage.names import files_key
 
 __all__ = [
     "OUTCOME_UNKNOWN",

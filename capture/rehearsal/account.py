@@ -18,11 +18,11 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from capture.rehearsal.breaking import STRAY, Fault
-from capture.rehearsal.hostile import wrong_in
-from capture.rehearsal.scenarios import CAUSES, PLAYED, REFUSED
-from capture.rehearsal.stage import status_in
-from capture.rehearsal.verdicts import (
+from kitchensync.capture.rehearsal.breaking import STRAY, Fault
+from kitchensync.capture.rehearsal.hostile import wrong_in
+from kitchensync.capture.rehearsal.scenarios import CAUSES, PLAYED, REFUSED
+from kitchensync.capture.rehearsal.stage import status_in
+from kitchensync.capture.rehearsal.verdicts import (
     LATE_S,
     coverage,
     latest_s,
@@ -31,12 +31,12 @@ from capture.rehearsal.verdicts import (
     taken_for_an_end,
     wrong_verdict,
 )
-from sensors.hololens.catalogue import STREAMS
-from storage.copies.copy_log import COPY_LOG
-from storage.manifest import read_manifest
-from storage.names import DERIVED
-from storage.recording import open_recording
-from storage.verify import verify
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.storage.copies.copy_log import COPY_LOG
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import DERIVED
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.verify import verify
 
 SLACK_NS = 2_000_000_000
 """A gap that is longer than its faults by this and two packet periods is a slow restart: a busy computer has them."""
@@ -49,7 +49,7 @@ BAD = ("unexplained", "duplicates", "unreadable_files", "wrong_causes")
 """Counts of an account that must be 0."""
 
 Index = npt.NDArray[np.void]
-"""Of a stream's packets, `storage.chunks.chunk.INDEX`."""
+"""Of a stream's packets, `kitchensync.storage.chunks.chunk.INDEX`."""
 
 
 @dataclass

@@ -13,14 +13,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from capture.rehearsal.injected import BUG, CLOCK, DISK, put
-from capture.rehearsal.scenarios import RECORDING, STREAMS, Scenario
-from capture.rehearsal.small_disks import fill, seen_by
-from capture.rehearsal.stage import Recorder
-from sensors.host_clock import host_ns
-from storage.copies.target import MARKER
+from kitchensync.capture.rehearsal.injected import BUG, CLOCK, DISK, put
+from kitchensync.capture.rehearsal.scenarios import RECORDING, STREAMS, Scenario
+from kitchensync.capture.rehearsal.small_disks import fill, seen_by
+from kitchensync.capture.rehearsal.stage import Recorder
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.copies.target import MARKER
 
-QUEUE, MOVER = "valkey-server", "storage.move.mover_process"
+QUEUE, MOVER = "valkey-server", "kitchensync.storage.move.mover_process"
 STEP_BACK_NS = -3600 * 10**9
 SLOW_S = 0.25
 """What each write and each sync takes on the slow disk."""

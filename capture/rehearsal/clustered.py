@@ -11,10 +11,10 @@ from pathlib import Path
 
 import redis
 
-from capture.queue.server import queue_binary
-from capture.queue.stream_queue import wait_until_ready
-from capture.rehearsal.processes import process, run
-from capture.rehearsal.scenarios import REFUSED
+from kitchensync.capture.queue.server import queue_binary
+from kitchensync.capture.queue.stream_queue import wait_until_ready
+from kitchensync.capture.rehearsal.processes import process, run
+from kitchensync.capture.rehearsal.scenarios import REFUSED
 
 SLOTS = 16384
 LIMIT_S = 60.0

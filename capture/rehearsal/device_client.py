@@ -1,6 +1,6 @@
 """Ask cameras, or headsets, that mean harm; some at a time.
 
-python -P -m capture.rehearsal.device_client camera|headset FOLDER
+python -P -m kitchensync.capture.rehearsal.device_client camera|headset FOLDER
     {NAME: URL or address} as JSON on stdin; on stdout how each ended
 """
 
@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from sensors.errors import CameraError, DownloadFailed, SensorError
-from sensors.gopro.control import download as downloading
-from sensors.gopro.control.camera import GoProHttp
-from sensors.gopro.control.camera_types import MediaFile
-from sensors.hololens import calibration, remote
-from sensors.hololens import constants as c
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.profile import Profile
+from kitchensync.sensors.errors import CameraError, DownloadFailed, SensorError
+from kitchensync.sensors.gopro.control import download as downloading
+from kitchensync.sensors.gopro.control.camera import GoProHttp
+from kitchensync.sensors.gopro.control.camera_types import MediaFile
+from kitchensync.sensors.hololens import calibration, remote
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.profile import Profile
 
 LIMIT_S = 1.0
 MOST_S = 60.0

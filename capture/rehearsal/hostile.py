@@ -19,11 +19,11 @@ from typing import Any
 
 import zmq
 
-from capture.rehearsal.breaking import children_of
-from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process, run
-from capture.rehearsal.scenarios import STREAMS
-from capture.rehearsal.stage import simulator, status_in
-from capture.session.control import MOST_BYTES as MOST_CONTROL_BYTES
+from kitchensync.capture.rehearsal.breaking import children_of
+from kitchensync.capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process, run
+from kitchensync.capture.rehearsal.scenarios import STREAMS
+from kitchensync.capture.rehearsal.stage import simulator, status_in
+from kitchensync.capture.session.control import MOST_BYTES as MOST_CONTROL_BYTES
 
 SEEN = "hostile.json"
 LIMIT_S = 120.0
@@ -93,7 +93,7 @@ def attack_clients(device: str, folder: Path) -> Seen:
     python = [sys.executable, "-P", "-m"]
     place = free_host() if device == "camera" else free_host().rpartition(".")[0]
     serve = [*python, f"virtual_kitchen.{FOLDERS[device]}.hostile", place]
-    ask = [*python, "capture.rehearsal.device_client", device, str(folder)]
+    ask = [*python, "kitchensync.capture.rehearsal.device_client", device, str(folder)]
     with process(serve, folder, device) as served:
         assert served.stdout is not None
         done = run(ask, folder, f"{device}_client", given=served.stdout.readline(), limit_s=LIMIT_S)

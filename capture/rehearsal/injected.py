@@ -17,8 +17,8 @@ from typing import Any
 VARIABLE = "KITCHENSYNC_REHEARSAL"
 CLOCK, DISK, BUG = "clock_ns", "disk_s", "bug"
 """Files: the clock's step (nanoseconds), the disk's delay (seconds a call), the stream that no drainer can seal."""
-DRAINER = "capture.drain.drainer"
-LINE = "import capture.rehearsal.injected as it\nit.install()\n"
+DRAINER = "kitchensync.capture.drain.drainer"
+LINE = "import kitchensync.capture.rehearsal.injected as it\nit.install()\n"
 """The whole `sitecustomize.py`."""
 
 
@@ -66,7 +66,7 @@ def install() -> None:
 
 
 def _install_bug(bug: Path) -> None:
-    import storage.chunks.chunk as chunk
+    import kitchensync.storage.chunks.chunk as chunk
 
     right = chunk.seal
 

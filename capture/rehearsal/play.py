@@ -9,14 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture.rehearsal import hostile, injected
-from capture.rehearsal.breaking import MOVED, Breaker, Fault, give_back
-from capture.rehearsal.clustered import refused
-from capture.rehearsal.processes import KITCHENSYNC
-from capture.rehearsal.scenarios import RECORDING, Scenario
-from capture.rehearsal.small_disks import SMALL_DISK_MB, on_small_disk
-from capture.rehearsal.stage import Recorder, ServedKitchen, finish, keep_facts, recorder, simulator
-from sensors.host_clock import host_ns
+from kitchensync.capture.rehearsal import hostile, injected
+from kitchensync.capture.rehearsal.breaking import MOVED, Breaker, Fault, give_back
+from kitchensync.capture.rehearsal.clustered import refused
+from kitchensync.capture.rehearsal.processes import KITCHENSYNC
+from kitchensync.capture.rehearsal.scenarios import RECORDING, Scenario
+from kitchensync.capture.rehearsal.small_disks import SMALL_DISK_MB, on_small_disk
+from kitchensync.capture.rehearsal.stage import (
+    Recorder,
+    ServedKitchen,
+    finish,
+    keep_facts,
+    recorder,
+    simulator,
+)
+from kitchensync.sensors.host_clock import host_ns
 
 PRIVATE = 0o077
 """The umask of a careful person."""

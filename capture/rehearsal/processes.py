@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from capture.errors import CaptureError
+from kitchensync.capture.errors import CaptureError
 
 KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
 LAST_WORD_S = 10.0

@@ -12,13 +12,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
-from capture.errors import CaptureError
-from capture.rehearsal.account import Account, settle
-from capture.rehearsal.play import play
-from capture.rehearsal.scenario_table import line_of
-from capture.rehearsal.scenarios import Scenario
-from storage.errors import StorageError
-from storage.shell.progress import terminal_bar
+from kitchensync.capture.errors import CaptureError
+from kitchensync.capture.rehearsal.account import Account, settle
+from kitchensync.capture.rehearsal.play import play
+from kitchensync.capture.rehearsal.scenario_table import line_of
+from kitchensync.capture.rehearsal.scenarios import Scenario
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.shell.progress import terminal_bar
 
 ROW = "row.json"
 

@@ -12,9 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture.rehearsal.processes import END_LIMIT_S, KITCHENSYNC, RehearsalFailed, free_host, process, run
-from capture.rehearsal.scenarios import CHUNK_S, RECORDING
-from capture.session.control import ask
+from kitchensync.capture.rehearsal.processes import (
+    END_LIMIT_S,
+    KITCHENSYNC,
+    RehearsalFailed,
+    free_host,
+    process,
+    run,
+)
+from kitchensync.capture.rehearsal.scenarios import CHUNK_S, RECORDING
+from kitchensync.capture.session.control import ask
 
 START_LIMIT_S = 60.0
 

@@ -11,17 +11,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from capture.errors import BadRig
-from capture.plan import HeadsetPlan, SensorPlan
-from capture.queue.address import check_address
-from capture.record_options import RecordingRequest
-from sensors.errors import SensorError
-from sensors.gopro.control.open_camera import SCHEMES
-from sensors.gopro.control.settings import GoProSettings
-from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, forbidden_together, headset_stream
-from sensors.hololens.profile import HeadsetSettings, Profile
-from sensors.plugin import load_sensor
-from storage.names import check_recording_id
+from kitchensync.capture.errors import BadRig
+from kitchensync.capture.plan import HeadsetPlan, SensorPlan
+from kitchensync.capture.queue.address import check_address
+from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.control.open_camera import SCHEMES
+from kitchensync.sensors.gopro.control.settings import GoProSettings
+from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, STREAMS, forbidden_together, headset_stream
+from kitchensync.sensors.hololens.profile import HeadsetSettings, Profile
+from kitchensync.sensors.plugin import load_sensor
+from kitchensync.storage.names import check_recording_id
 
 TABLES = {
     "hololens": 'write [hololens] and below it lines such as hololens = "ADDRESS"',
@@ -248,7 +248,7 @@ def _chosen(device: str, streams: list[str] | None, devices: int) -> list[str]:
 
 def template(hololens: str, gopro: str) -> str:
     """Return a commented rig file for one headset and one camera."""
-    words = resources.files("capture.rig").joinpath("rig.toml.in").read_text(encoding="utf-8")
+    words = resources.files("kitchensync.capture.rig").joinpath("rig.toml.in").read_text(encoding="utf-8")
     return words.format(
         default=", ".join(DEFAULT_SET),
         all=", ".join(STREAMS),

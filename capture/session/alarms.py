@@ -12,15 +12,15 @@ from typing import Any
 
 import redis
 
-from capture.errors import QueueUnavailable
-from capture.plan import Plan
-from capture.process.health import HealthBoard
-from capture.process.log import warn
-from capture.process.outcome import NO_SPACE
-from capture.produce.stream_watch import RATE_LOW, SLOW_BY_ITSELF, STREAMING
-from capture.queue import stream_queue as queue
-from storage.ledger import LOST
-from storage.names import MANIFEST
+from kitchensync.capture.errors import QueueUnavailable
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.health import HealthBoard
+from kitchensync.capture.process.log import warn
+from kitchensync.capture.process.outcome import NO_SPACE
+from kitchensync.capture.produce.stream_watch import RATE_LOW, SLOW_BY_ITSELF, STREAMING
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.storage.ledger import LOST
+from kitchensync.storage.names import MANIFEST
 
 QUIET_NS = 5_000_000_000
 """So long nothing may come before it is said."""

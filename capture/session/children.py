@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from capture.errors import ProcessKeepsDying
-from capture.plan import Plan
-from capture.process.outcome import Outcome
-from capture.process.supervised_process import SupervisedProcess
-from storage.names import LOGS
+from kitchensync.capture.errors import ProcessKeepsDying
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.outcome import Outcome
+from kitchensync.capture.process.supervised_process import SupervisedProcess
+from kitchensync.storage.names import LOGS
 
 LAST_WORD_S = 4.0
 
@@ -33,11 +33,11 @@ class ChildProcesses:
             return SupervisedProcess(name, [*python, *command], log, hold)
 
         self.producers = [
-            worker(f"producer {device}", "capture.produce.producer", plan_file, device)
+            worker(f"producer {device}", "kitchensync.capture.produce.producer", plan_file, device)
             for device in plan.producers
         ]
         self.drainers = [
-            worker(f"drainer {number}", "capture.drain.drainer", plan_file, str(number))
+            worker(f"drainer {number}", "kitchensync.capture.drain.drainer", plan_file, str(number))
             for number in range(plan.drainers if plan.producers else 0)
         ]
 

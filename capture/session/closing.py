@@ -9,20 +9,20 @@ from typing import Any
 
 import redis
 
-from capture.errors import QueueUnavailable, RecordingGone
-from capture.plan import Plan
-from capture.process.outcome import NO_SPACE, Outcome
-from capture.queue import stream_queue as queue
-from capture.queue.server import QueueServer
-from capture.session.reserve import RESERVE
-from sensors.files_on_disk import file_sha256
-from sensors.host_clock import UtcAnchor, utc_anchor
-from storage.chunks.chunk import chunk_paths
-from storage.ledger import DeclaredLossNote
-from storage.manifest import edit_manifest, write_json
-from storage.names import MANIFEST, files_key, stream_folder, stream_key
-from storage.reading.device_constants import calibration_files
-from storage.redact.redaction import destroy_where_dropped
+from kitchensync.capture.errors import QueueUnavailable, RecordingGone
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.outcome import NO_SPACE, Outcome
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.capture.session.reserve import RESERVE
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.host_clock import UtcAnchor, utc_anchor
+from kitchensync.storage.chunks.chunk import chunk_paths
+from kitchensync.storage.ledger import DeclaredLossNote
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.names import MANIFEST, files_key, stream_folder, stream_key
+from kitchensync.storage.reading.device_constants import calibration_files
+from kitchensync.storage.redact.redaction import destroy_where_dropped
 
 ENDED = "ended.json"
 """In the work folder: how a recording ended whose manifest was not there to say so."""

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import zmq
 
-from capture.errors import CaptureError, NotRunning
-from capture.plan import is_running, runtime_root
-from sensors.host_clock import host_ns
-from sensors.untrusted_json import parse_object
-from storage.errors import StorageError
+from kitchensync.capture.errors import CaptureError, NotRunning
+from kitchensync.capture.plan import is_running, runtime_root
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.sensors.untrusted_json import parse_object
+from kitchensync.storage.errors import StorageError
 
 ANSWER_MS = 3000
 FRESH_NS = 5_000_000_000

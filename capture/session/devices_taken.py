@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from capture.errors import DeviceTaken
-from capture.plan import is_running, runtime_root
-from capture.record_options import RecordingRequest
+from kitchensync.capture.errors import DeviceTaken
+from kitchensync.capture.plan import is_running, runtime_root
+from kitchensync.capture.record_options import RecordingRequest
 
 DEVICES = "devices.json"
 """In the runtime folder: the recording, and the addresses of its devices by name."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from capture.plan import Plan
-from capture.record_options import RecordingRequest
-from capture.zone import local_zone
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.profile import Profile
-from sensors.host_clock import utc_anchor
-from sensors.plugin import load_sensor
-from storage.manifest import SCHEMA, Manifest
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.zone import local_zone
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.sensors.plugin import load_sensor
+from kitchensync.storage.manifest import SCHEMA, Manifest
 
 
 def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any]) -> Manifest:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from capture.errors import AlreadyRunning
-from capture.plan import Plan, is_running, load_plan, runtime_folder
-from capture.record_options import RecordingRequest
-from capture.session.first_manifest import first_manifest
-from storage.names import WORK
-from storage.rebuild import Rebuilt
-from storage.rebuild import rebuild as rebuild_from_files
+from kitchensync.capture.errors import AlreadyRunning
+from kitchensync.capture.plan import Plan, is_running, load_plan, runtime_folder
+from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.session.first_manifest import first_manifest
+from kitchensync.storage.names import WORK
+from kitchensync.storage.rebuild import Rebuilt
+from kitchensync.storage.rebuild import rebuild as rebuild_from_files
 
 
 def rebuild(recording: Path) -> tuple[Rebuilt, bool]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from capture.camera.camera_recorder import CameraRecorder
-from capture.errors import (
+from kitchensync.capture.camera.camera_recorder import CameraRecorder
+from kitchensync.capture.errors import (
     AlreadyRunning,
     DiskTooFull,
     FolderNotWritable,
@@ -20,13 +20,13 @@ from capture.errors import (
     StillWaiting,
     StreamsMissing,
 )
-from capture.lock import held
-from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
-from capture.process.outcome import Outcome
-from capture.queue.dry_run import check_server
-from capture.queue.server import QueueServer
-from capture.record_options import RecordingRequest
-from capture.session.closing import (
+from kitchensync.capture.lock import held
+from kitchensync.capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
+from kitchensync.capture.process.outcome import Outcome
+from kitchensync.capture.queue.dry_run import check_server
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.session.closing import (
     CLOSING,
     CLOSING_BYTES,
     Waiting,
@@ -34,21 +34,21 @@ from capture.session.closing import (
     close_recording,
     finish_recording,
 )
-from capture.session.devices_taken import addresses_of, check_free, take
-from capture.session.first_manifest import first_manifest
-from capture.session.no_sleep import kept_awake
-from capture.session.recover import recover_all
-from capture.session.reserve import set_aside
-from capture.session.supervisor import Supervisor
-from sensors.errors import SensorError
-from sensors.hololens.remote import RemoteControl, is_virtual, require_version
-from storage.disk.durable import make_durable_folders
-from storage.errors import RecordingExists
-from storage.lab import give_to_group, lab_of, share
-from storage.manifest import edit_manifest, read_manifest, write_json
-from storage.move.mover_process import MoverProcess
-from storage.names import LOGS, MANIFEST, WORK, check_recording_id
-from storage.shell.end_signals import ending_at_signals
+from kitchensync.capture.session.devices_taken import addresses_of, check_free, take
+from kitchensync.capture.session.first_manifest import first_manifest
+from kitchensync.capture.session.no_sleep import kept_awake
+from kitchensync.capture.session.recover import recover_all
+from kitchensync.capture.session.reserve import set_aside
+from kitchensync.capture.session.supervisor import Supervisor
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, require_version
+from kitchensync.storage.disk.durable import make_durable_folders
+from kitchensync.storage.errors import RecordingExists
+from kitchensync.storage.lab import give_to_group, lab_of, share
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.move.mover_process import MoverProcess
+from kitchensync.storage.names import LOGS, MANIFEST, WORK, check_recording_id
+from kitchensync.storage.shell.end_signals import ending_at_signals
 
 NEEDED_BYTES = 512 << 20
 """Free space without which nothing is begun; at the encoded rig's 3.3 MB/s some two and a half minutes."""

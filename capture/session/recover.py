@@ -10,18 +10,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from capture.errors import RecordingGone, StillEnding, StillWaiting
-from capture.lock import held
-from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, load_plan, own_queue_url, runtime_folder
-from capture.process.heartbeat import last_beat
-from capture.queue import stream_queue as queue
-from capture.queue.server import QueueServer
-from capture.session.closing import ENDED, clear_queue, close_recording, finish_recording, queued_packets
-from capture.session.supervisor import Supervisor
-from sensors.host_clock import UtcAnchor
-from storage.errors import ManifestLost, NotARecording
-from storage.manifest import Manifest, read_manifest
-from storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK, holds_recorded_files
+from kitchensync.capture.errors import RecordingGone, StillEnding, StillWaiting
+from kitchensync.capture.lock import held
+from kitchensync.capture.plan import (
+    GROUP,
+    QUEUE,
+    RUNNING,
+    Plan,
+    is_running,
+    load_plan,
+    own_queue_url,
+    runtime_folder,
+)
+from kitchensync.capture.process.heartbeat import last_beat
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.capture.session.closing import (
+    ENDED,
+    clear_queue,
+    close_recording,
+    finish_recording,
+    queued_packets,
+)
+from kitchensync.capture.session.supervisor import Supervisor
+from kitchensync.sensors.host_clock import UtcAnchor
+from kitchensync.storage.errors import ManifestLost, NotARecording
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK, holds_recorded_files
 
 ORPHANS_END_S = 15.0
 """Processes of a killed supervisor end by themselves within some seconds."""

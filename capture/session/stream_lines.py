@@ -12,12 +12,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from storage.disk.space_guard import OK
-from storage.ledger import BY_DEVICE
+from kitchensync.storage.disk.space_guard import OK
+from kitchensync.storage.ledger import BY_DEVICE
 
 if TYPE_CHECKING:
-    from capture.camera.camera_recorder import CameraRecorder
-    from capture.session.supervisor import Supervisor
+    from kitchensync.capture.camera.camera_recorder import CameraRecorder
+    from kitchensync.capture.session.supervisor import Supervisor
 
 SHOW_S = 0.5
 LINE_S = 10.0

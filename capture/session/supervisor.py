@@ -8,28 +8,40 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from capture.camera.camera_recorder import CameraRecorder
-from capture.errors import NotRunning, ProcessKeepsDying, QueueSilent, QueueUnavailable, StreamsMissing
-from capture.plan import Plan
-from capture.process.health import HealthBoard
-from capture.process.heartbeat import Heartbeat
-from capture.process.log import RecordingLog, tell, warn
-from capture.process.outcome import NO_SPACE, Outcome
-from capture.queue.server import QueueServer
-from capture.session.alarms import QueueWatch, StorageTrouble, lost_streams, mute_processes, quiet_streams
-from capture.session.children import LAST_WORD_S, ChildProcesses, DrainProgress
-from capture.session.closing import Waiting
-from capture.session.control import ControlServer, Request
-from capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
-from capture.session.told_state import told_state
-from sensors.host_clock import host_ns
-from storage.disk.space_guard import STOP, DiskGuard, Outlook
-from storage.events import EventLog
-from storage.ledger import BY_DEVICE
-from storage.move.mover_process import MoverProcess
-from storage.names import LOGS
-from storage.privacy import OPERATOR, PAUSE, RESUME
-from storage.reading.swaps import SWAP, SWAPPED
+from kitchensync.capture.camera.camera_recorder import CameraRecorder
+from kitchensync.capture.errors import (
+    NotRunning,
+    ProcessKeepsDying,
+    QueueSilent,
+    QueueUnavailable,
+    StreamsMissing,
+)
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.health import HealthBoard
+from kitchensync.capture.process.heartbeat import Heartbeat
+from kitchensync.capture.process.log import RecordingLog, tell, warn
+from kitchensync.capture.process.outcome import NO_SPACE, Outcome
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.capture.session.alarms import (
+    QueueWatch,
+    StorageTrouble,
+    lost_streams,
+    mute_processes,
+    quiet_streams,
+)
+from kitchensync.capture.session.children import LAST_WORD_S, ChildProcesses, DrainProgress
+from kitchensync.capture.session.closing import Waiting
+from kitchensync.capture.session.control import ControlServer, Request
+from kitchensync.capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
+from kitchensync.capture.session.told_state import told_state
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.disk.space_guard import STOP, DiskGuard, Outlook
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.ledger import BY_DEVICE
+from kitchensync.storage.move.mover_process import MoverProcess
+from kitchensync.storage.names import LOGS
+from kitchensync.storage.privacy import OPERATOR, PAUSE, RESUME
+from kitchensync.storage.reading.swaps import SWAP, SWAPPED
 
 LOOP_MS = 100
 PRODUCER_END_S = 40.0

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from capture.camera.camera_recorder import CameraRecorder
-from capture.plan import Plan
-from capture.process.health import Health
-from capture.queue.server import QueueServer
-from sensors.host_clock import host_ns
-from storage.disk.space_guard import Outlook
+from kitchensync.capture.camera.camera_recorder import CameraRecorder
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.health import Health
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.disk.space_guard import Outlook
 
 
 def told_state(

@@ -10,16 +10,16 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from dataset.annotation.forms.frame_times import is_rate, region_of
-from dataset.annotation.forms.marked_steps import MarkedFilm, Uncounted, marked_frames
-from dataset.annotation.forms.narration import SpokenRegion, is_transcription, spoken_regions
-from dataset.annotation.forms.server_export import Annotation, Task, parse_export
-from dataset.annotation.forms.timed_marks import task_of_marks
-from dataset.annotation.labels import labels_of
-from dataset.annotation.read_file import marked_in, read_bytes
-from dataset.narration.narrations import keep_narrations
-from dataset.source.own_recording import OwnRecording
-from storage.annotation_folder import (
+from kitchensync.dataset.annotation.forms.frame_times import is_rate, region_of
+from kitchensync.dataset.annotation.forms.marked_steps import MarkedFilm, Uncounted, marked_frames
+from kitchensync.dataset.annotation.forms.narration import SpokenRegion, is_transcription, spoken_regions
+from kitchensync.dataset.annotation.forms.server_export import Annotation, Task, parse_export
+from kitchensync.dataset.annotation.forms.timed_marks import task_of_marks
+from kitchensync.dataset.annotation.labels import labels_of
+from kitchensync.dataset.annotation.read_file import marked_in, read_bytes
+from kitchensync.dataset.narration.narrations import keep_narrations
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.storage.annotation_folder import (
     ACCEPTED,
     ACCEPTED_SCHEMA,
     FILMS,
@@ -30,8 +30,8 @@ from storage.annotation_folder import (
     versions,
     write_annotations,
 )
-from task_graphs.errors import RecipeError
-from task_graphs.formats.strict_json import Reader
+from kitchensync.task_graphs.errors import RecipeError
+from kitchensync.task_graphs.formats.strict_json import Reader
 
 
 class NotAcceptable(RecipeError):

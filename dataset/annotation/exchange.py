@@ -6,16 +6,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dataset.annotation.accept import keep
-from dataset.annotation.forms.frame_times import is_rate
-from dataset.annotation.forms.marked_steps import MarkedFilm, read_steps
-from dataset.annotation.forms.narration import read_narration
-from dataset.annotation.forms.server_export import Task, tasks_of
-from dataset.annotation.hand_out import HandedOut
-from dataset.annotation.label_server import Project, Server, ServerRefused
-from storage.annotation_folder import PUSHED, PUSHED_SCHEMA, editing, read_annotations, write_annotations
-from task_graphs.errors import BadGraph
-from task_graphs.formats.strict_json import Reader
+from kitchensync.dataset.annotation.accept import keep
+from kitchensync.dataset.annotation.forms.frame_times import is_rate
+from kitchensync.dataset.annotation.forms.marked_steps import MarkedFilm, read_steps
+from kitchensync.dataset.annotation.forms.narration import read_narration
+from kitchensync.dataset.annotation.forms.server_export import Task, tasks_of
+from kitchensync.dataset.annotation.hand_out import HandedOut
+from kitchensync.dataset.annotation.label_server import Project, Server, ServerRefused
+from kitchensync.storage.annotation_folder import (
+    PUSHED,
+    PUSHED_SCHEMA,
+    editing,
+    read_annotations,
+    write_annotations,
+)
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.strict_json import Reader
 
 
 @dataclass

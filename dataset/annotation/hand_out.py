@@ -10,19 +10,25 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dataset.annotation.forms.elan import TIMES, write_elan
-from dataset.annotation.forms.frame_times import region_of
-from dataset.annotation.forms.label_config import audio_config, timeline_config
-from dataset.annotation.forms.marked_steps import TIMELINE, Spans
-from dataset.annotation.forms.timed_marks import Marked, TimedMark
-from dataset.annotation.labels import labels_of, touched_spans, version_of
-from dataset.source.entries import counts
-from dataset.source.own_recording import NotReleasable, OwnRecording
-from sensors.files_on_disk import file_sha256
-from storage.annotation_folder import FILMS, FILMS_SCHEMA, editing, read_annotations, write_annotations
-from storage.consent import Purpose
-from storage.exports.film import made_of_film, write_small_film
-from storage.shell.outputs import written
+from kitchensync.dataset.annotation.forms.elan import TIMES, write_elan
+from kitchensync.dataset.annotation.forms.frame_times import region_of
+from kitchensync.dataset.annotation.forms.label_config import audio_config, timeline_config
+from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, Spans
+from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark
+from kitchensync.dataset.annotation.labels import labels_of, touched_spans, version_of
+from kitchensync.dataset.source.entries import counts
+from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.annotation_folder import (
+    FILMS,
+    FILMS_SCHEMA,
+    editing,
+    read_annotations,
+    write_annotations,
+)
+from kitchensync.storage.consent import Purpose
+from kitchensync.storage.exports.film import made_of_film, write_small_film
+from kitchensync.storage.shell.outputs import written
 
 HEIGHT = 360
 Tell = Callable[[int, int, str], None]

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from dataset.annotation.forms.label_config import parse_labels
-from dataset.annotation.forms.server_export import MOST_BYTES, Task, tasks_of
-from sensors.untrusted_json import BadJson, parse_json
-from storage.shell.endpoint import note_sent
-from storage.shell.loopback import is_loopback_address
-from task_graphs.errors import RecipeError
+from kitchensync.dataset.annotation.forms.label_config import parse_labels
+from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Task, tasks_of
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.storage.shell.endpoint import note_sent
+from kitchensync.storage.shell.loopback import is_loopback_address
+from kitchensync.task_graphs.errors import RecipeError
 
 TIMEOUT_S = 60
 PAGE = 100

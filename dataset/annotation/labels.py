@@ -7,10 +7,10 @@ import json
 import re
 from typing import Any
 
-from dataset.annotation.forms.marked_steps import Spans
-from dataset.source.entries import entries_of
-from dataset.source.own_recording import OwnRecording
-from task_graphs.model import Step
+from kitchensync.dataset.annotation.forms.marked_steps import Spans
+from kitchensync.dataset.source.entries import entries_of
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.task_graphs.model import Step
 
 Frozen = dict[str, Any]
 _NO_LETTERS = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")

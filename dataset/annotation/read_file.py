@@ -6,15 +6,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dataset.annotation.forms.elan import TIMES, parse_elan
-from dataset.annotation.forms.frame_times import is_rate, rate_near
-from dataset.annotation.forms.label_config import parse_labels
-from dataset.annotation.forms.marked_steps import TIMELINE, MarkedFilm, Steps, read_steps
-from dataset.annotation.forms.narration import read_narration
-from dataset.annotation.forms.server_export import MOST_BYTES, Task, parse_export
-from dataset.annotation.forms.timed_marks import Marked, parse_via, steps_of
-from task_graphs.errors import BadGraph
-from task_graphs.formats.strict_json import Reader
+from kitchensync.dataset.annotation.forms.elan import TIMES, parse_elan
+from kitchensync.dataset.annotation.forms.frame_times import is_rate, rate_near
+from kitchensync.dataset.annotation.forms.label_config import parse_labels
+from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, MarkedFilm, Steps, read_steps
+from kitchensync.dataset.annotation.forms.narration import read_narration
+from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Task, parse_export
+from kitchensync.dataset.annotation.forms.timed_marks import Marked, parse_via, steps_of
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.strict_json import Reader
 
 
 def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str, Any]:

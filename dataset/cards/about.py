@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from task_graphs.errors import RecipeError
+from kitchensync.task_graphs.errors import RecipeError
 
 RAI = (
     "dataCollection",

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataset.cards.about import About
-from dataset.source.data_set_folder import DataSet, lacking_in
+from kitchensync.dataset.cards.about import About
+from kitchensync.dataset.source.data_set_folder import DataSet, lacking_in
 
 NOT_STATED = "not stated"
 

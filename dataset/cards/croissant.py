@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from dataset.cards.card_facts import Facts
-from task_graphs.formats.annotations import VIDEOS
+from kitchensync.dataset.cards.card_facts import Facts
+from kitchensync.task_graphs.formats.annotations import VIDEOS
 
 STEPS = "annotation_csv/step_annotations.csv"
 TABLES: dict[str, tuple[str, str, dict[str, str]]] = {

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dataset.cards import download_data_set
-from dataset.cards.about import About
-from dataset.cards.card_facts import Facts
-from dataset.cards.croissant import as_croissant
-from dataset.cards.readme import as_licence, as_readme
-from dataset.pages.release_pages import render
-from dataset.source.data_set_folder import read_data_set
-from dataset.source.sums import SUMS, hashes_of, sums_of
-from storage.shell.outputs import write_into
+from kitchensync.dataset.cards import download_data_set
+from kitchensync.dataset.cards.about import About
+from kitchensync.dataset.cards.card_facts import Facts
+from kitchensync.dataset.cards.croissant import as_croissant
+from kitchensync.dataset.cards.readme import as_licence, as_readme
+from kitchensync.dataset.pages.release_pages import render
+from kitchensync.dataset.source.data_set_folder import read_data_set
+from kitchensync.dataset.source.sums import SUMS, hashes_of, sums_of
+from kitchensync.storage.shell.outputs import write_into
 
 PREVIEW = "previews/{}.jpg"
 LICENCE = "LICENSE"

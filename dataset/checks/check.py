@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dataset.checks.check_cards import check_cards
-from dataset.checks.check_entries import check_entries
-from dataset.checks.check_films import check_films
-from dataset.checks.check_graphs import check_graphs
-from dataset.checks.check_layout import TEXTS, check_layout
-from dataset.checks.check_lengths import check_lengths
-from dataset.checks.check_private import check_private
-from dataset.checks.check_splits import check_splits
-from dataset.checks.release_faults import DataSetUnderCheck, ReleaseFaults, Tell
-from dataset.source.data_set import BESIDE
-from task_graphs.errors import RecipeError
-from task_graphs.formats.annotations import parse_annotations
-from task_graphs.formats.graph_files import read_text
+from kitchensync.dataset.checks.check_cards import check_cards
+from kitchensync.dataset.checks.check_entries import check_entries
+from kitchensync.dataset.checks.check_films import check_films
+from kitchensync.dataset.checks.check_graphs import check_graphs
+from kitchensync.dataset.checks.check_layout import TEXTS, check_layout
+from kitchensync.dataset.checks.check_lengths import check_lengths
+from kitchensync.dataset.checks.check_private import check_private
+from kitchensync.dataset.checks.check_splits import check_splits
+from kitchensync.dataset.checks.release_faults import DataSetUnderCheck, ReleaseFaults, Tell
+from kitchensync.dataset.source.data_set import BESIDE
+from kitchensync.task_graphs.errors import RecipeError
+from kitchensync.task_graphs.formats.annotations import parse_annotations
+from kitchensync.task_graphs.formats.graph_files import read_text
 
 MATTERS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films)
 _MOST_BYTES = 256 << 20

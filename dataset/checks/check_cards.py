@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dataset.checks.check_layout import CARDS, FILMS, LICENCES
-from dataset.checks.release_faults import DataSetUnderCheck
-from dataset.source.data_set import BESIDE, LINKS
-from dataset.source.data_set_folder import lacking_in
+from kitchensync.dataset.checks.check_layout import CARDS, FILMS, LICENCES
+from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.dataset.source.data_set import BESIDE, LINKS
+from kitchensync.dataset.source.data_set_folder import lacking_in
 
 STATED = ("recipe", "participants")
 """Lines of what people say, which are of no recording."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 
-from dataset.checks.release_faults import DataSetUnderCheck
-from task_graphs.formats.annotation_files import format_annotations
-from task_graphs.formats.annotations import (
+from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.task_graphs.formats.annotation_files import format_annotations
+from kitchensync.task_graphs.formats.annotations import (
     AVERAGES,
     ERRORS,
     MISSING_STEP,

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dataset.checks.check_entries import SLACK_S
-from dataset.checks.check_layout import FILMS
-from dataset.checks.release_faults import DataSetUnderCheck
-from storage.timeline.film_times import UNKNOWN
+from kitchensync.dataset.checks.check_entries import SLACK_S
+from kitchensync.dataset.checks.check_layout import FILMS
+from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.storage.timeline.film_times import UNKNOWN
 
 NAME = re.compile(r"([0-9]+_[0-9]+)_.+")
 PLACES = (b"GPS5l", b"GPS9?", b"GPSUU\x10")

@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from itertools import pairwise
 
-from dataset.checks.release_faults import DataSetUnderCheck
-from task_graphs.errors import RecipeError
-from task_graphs.formats.annotations import ERRORS, AnnotatedRecording
-from task_graphs.formats.captaincook4d import parse_captaincook4d
-from task_graphs.order.closure import find_cycle
+from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.task_graphs.errors import RecipeError
+from kitchensync.task_graphs.formats.annotations import ERRORS, AnnotatedRecording
+from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
+from kitchensync.task_graphs.order.closure import find_cycle
 
 
 def check_graphs(checked: DataSetUnderCheck) -> None:

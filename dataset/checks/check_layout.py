@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dataset.checks.release_faults import ReleaseFaults
-from dataset.source.data_set import BESIDE
-from dataset.source.sums import LINE, SUMS
-from sensors.files_on_disk import file_sha256
+from kitchensync.dataset.checks.release_faults import ReleaseFaults
+from kitchensync.dataset.source.data_set import BESIDE
+from kitchensync.dataset.source.sums import LINE, SUMS
+from kitchensync.sensors.files_on_disk import file_sha256
 
 TEXTS = ("annotation_json", "annotation_csv", "data_splits", "metadata", "task_graphs")
 """The folders of the published form."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 
-from dataset.checks.check_entries import videos_table
-from dataset.checks.release_faults import DataSetUnderCheck
-from task_graphs.formats.annotations import AVERAGES, VIDEOS
+from kitchensync.dataset.checks.check_entries import videos_table
+from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.task_graphs.formats.annotations import AVERAGES, VIDEOS
 
 SAME = 1e-6
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dataset.cards import card_facts, readme
-from dataset.checks.release_faults import ReleaseFaults
-from storage.errors import StorageError
-from storage.manifest import Manifest, read_manifest
-from storage.names import recordings_in
+from kitchensync.dataset.cards import card_facts, readme
+from kitchensync.dataset.checks.release_faults import ReleaseFaults
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.names import recordings_in
 
 SHORTEST = 5
 """A shorter word stands everywhere by chance."""

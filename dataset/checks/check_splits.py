@@ -7,8 +7,8 @@ from collections import Counter
 from itertools import combinations
 from typing import Any
 
-from dataset.checks.release_faults import DataSetUnderCheck
-from dataset.splits.split_kinds import KINDS, PARTS, SEPARATED
+from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.dataset.splits.split_kinds import KINDS, PARTS, SEPARATED
 
 
 def check_splits(checked: DataSetUnderCheck) -> None:

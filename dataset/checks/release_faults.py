@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from task_graphs.formats.annotations import Annotations
+from kitchensync.task_graphs.formats.annotations import Annotations
 
 Tell = Callable[[str, int, int], None]
 """The film that is looked at, bytes of films done, bytes in all."""

@@ -9,9 +9,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from dataset.source.given_films import OpenFilm
-from dataset.tables.coherence_examples import STEP_S, Example, recording_of
-from storage.exports.film import numbered_pictures
+from kitchensync.dataset.source.given_films import OpenFilm
+from kitchensync.dataset.tables.coherence_examples import STEP_S, Example, recording_of
+from kitchensync.storage.exports.film import numbered_pictures
 
 GROUP = 5
 """Samples of which one picture is taken: half a second."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from storage.copies.derived import will_write
-from storage.shell.endpoint import Endpoint, NoAnswer, chat, chat_body
-from storage.shell.outputs import check_place
+from kitchensync.storage.copies.derived import will_write
+from kitchensync.storage.shell.endpoint import Endpoint, NoAnswer, chat, chat_body
+from kitchensync.storage.shell.outputs import check_place
 
 ENDING = ".answers.jsonl"
 

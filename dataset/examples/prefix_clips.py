@@ -9,23 +9,23 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataset.source.given_films import open_film
-from storage.copies.derived import will_write
-from storage.exports.cut_films import (
+from kitchensync.dataset.source.given_films import open_film
+from kitchensync.storage.copies.derived import will_write
+from kitchensync.storage.exports.cut_films import (
     count_pictures,
     each_second,
     numbered_jpegs,
     times_shown,
     write_beginning,
 )
-from storage.exports.film import write_small_film
-from storage.shell.outputs import write_into, written
+from kitchensync.storage.exports.film import write_small_film
+from kitchensync.storage.shell.outputs import write_into, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
-    from dataset.source.given_data import GivenData
+    from kitchensync.dataset.source.given_data import GivenData
 HEIGHT = 360
 
 

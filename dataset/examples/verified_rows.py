@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataset.grounding.object_questions import steps_met
-from dataset.source.given_data import GivenData
-from dataset.source.given_films import FILM
-from storage.annotation_folder import newest_judged
+from kitchensync.dataset.grounding.object_questions import steps_met
+from kitchensync.dataset.source.given_data import GivenData
+from kitchensync.dataset.source.given_films import FILM
+from kitchensync.storage.annotation_folder import newest_judged
 
 SOURCE, ABOUT_FILM = "KitchenSync", {"view": "Egocentric", "domain": "Cooking"}
 KEPT = ("question", "answers", "answer_tags", "judges", "generation")

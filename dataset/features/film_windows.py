@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dataset.features.extractor import Extractor, checked_vector
-from dataset.source.given_films import OpenFilm
-from sensors.array_types import Floats32, UInt8
-from storage.exports.film import numbered_pictures
+from kitchensync.dataset.features.extractor import Extractor, checked_vector
+from kitchensync.dataset.source.given_films import OpenFilm
+from kitchensync.sensors.array_types import Floats32, UInt8
+from kitchensync.storage.exports.film import numbered_pictures
 
 
 def windows_in(film: OpenFilm, window_s: int) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dataset.grounding.object_questions import Question
-from dataset.promqa.answer_judge import MARK, verdict_in
+from kitchensync.dataset.grounding.object_questions import Question
+from kitchensync.dataset.promqa.answer_judge import MARK, verdict_in
 
 GUESSED = 4
 """An answer without the film that is rated so or higher is right."""

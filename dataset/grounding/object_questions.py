@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice, pairwise, zip_longest
 from typing import Any
 
-from dataset.measures.span_agreement import Span, common, merged
-from dataset.tables.step_rows import Window
-from task_graphs.model import Step
+from kitchensync.dataset.measures.span_agreement import Span, common, merged
+from kitchensync.dataset.tables.step_rows import Window
+from kitchensync.task_graphs.model import Step
 
 FORMS = {
     "precondition": "Precondition Grounding",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sensors.untrusted_json import BadJson, parse_json
-from task_graphs.formats.strict_json import Reader
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.task_graphs.formats.strict_json import Reader
 
 MOST_BYTES = 256 << 20
 

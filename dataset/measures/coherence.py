@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dataset.measures.cases import CaseReader
-from dataset.measures.questioning import (
+from kitchensync.dataset.measures.cases import CaseReader
+from kitchensync.dataset.measures.questioning import (
     CANDIDATE,
     StopRule,
     best_question,

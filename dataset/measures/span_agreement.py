@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dataset.measures.cases import CaseReader
+from kitchensync.dataset.measures.cases import CaseReader
 
 Span = tuple[float, float]
 KEYS = ("iou", "iop", "iog")

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dataset.narration.sounds import narration_folder
-from dataset.narration.spoken import parse
-from dataset.operations.operation_kinds import Line, Strict
-from storage.annotation_folder import editing, read_annotations, write_annotations
+from kitchensync.dataset.narration.sounds import narration_folder
+from kitchensync.dataset.narration.spoken import parse
+from kitchensync.dataset.operations.operation_kinds import Line, Strict
+from kitchensync.storage.annotation_folder import editing, read_annotations, write_annotations
 
 NARRATED, SUBMITTED = "narrate", "submit_narrations"
 """Kinds of the log: what one action says of a narration; that somebody is done."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dataset.errors import BadOperation, NotNow
-from sensors.files_on_disk import file_sha256
-from storage.annotation_folder import FOLDER, editing
-from storage.disk.durable import LOCAL
-from storage.disk.free_space import require_room
-from storage.names import PART_SUFFIX
-from task_graphs.errors import NotFound
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.annotation_folder import FOLDER, editing
+from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.disk.free_space import require_room
+from kitchensync.storage.names import PART_SUFFIX
+from kitchensync.task_graphs.errors import NotFound
 
 ENDINGS = {"audio/webm": ".webm", "audio/mp4": ".m4a", "audio/ogg": ".ogg"}
 MOST_BYTES = 16 << 20

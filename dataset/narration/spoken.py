@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from task_graphs.text.actions import ANY_VERB, action_of
+from kitchensync.task_graphs.text.actions import ANY_VERB, action_of
 
 BEFORE = (
     "in",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from task_graphs.categories import CATEGORIES
+from kitchensync.task_graphs.categories import CATEGORIES
 
 NONE = "none"
 Consent = tuple[str, list[str]]  # reference, scopes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dataset.operations.step_runs import State
+from kitchensync.dataset.operations.step_runs import State
 
 ORDER, MISSING = 2, 6
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from dataset.operations import step_runs
-from dataset.operations.step_runs import Op, State
+from kitchensync.dataset.operations import step_runs
+from kitchensync.dataset.operations.step_runs import Op, State
 
 PHASES = ("prepare", "checklist", "follow", "review", "done", "withdrawn")
 COOKING = frozenset(("start", "done", "reopen", "skip", "hold", "error", "mark"))

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 def render(template: str, **facts: object) -> str:
     """Return a page, UTF-8; nothing in it is loaded from elsewhere."""
     environment = Environment(
-        loader=PackageLoader("dataset.pages"),
+        loader=PackageLoader("kitchensync.dataset.pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

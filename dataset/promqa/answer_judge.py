@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dataset.measures.cases import CaseReader
+from kitchensync.dataset.measures.cases import CaseReader
 
 SCALES = {"binary": 1, "ternary": 2}
 """Scale -> the largest verdict; the least is 0."""

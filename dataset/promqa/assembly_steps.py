@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dataset.promqa.questions import Targets
-from task_graphs.formats.assembly import ticks
-from task_graphs.model import Graph
+from kitchensync.dataset.promqa.questions import Targets
+from kitchensync.task_graphs.formats.assembly import ticks
+from kitchensync.task_graphs.model import Graph
 
 FPS = 30
 VERBS = {"attach": "attach {} to {}", "detach": "detach {} from {}", "interior": "detach {} from {}"}

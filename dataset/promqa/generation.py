@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from dataset.promqa.questions import TAGS, Example
-from sensors.untrusted_json import BadJson, parse_json
+from kitchensync.dataset.promqa.questions import TAGS, Example
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
 
 CANDIDATES = 3
 MOST_TEXT, MOST_ANSWERS = 600, 10

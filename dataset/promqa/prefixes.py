@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from task_graphs.formats.annotations import MISSING_STEP, AnnotatedRecording, Entry, Seconds
-from task_graphs.model import Graph
-from task_graphs.order.closure import topological
+from kitchensync.task_graphs.formats.annotations import MISSING_STEP, AnnotatedRecording, Entry, Seconds
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.closure import topological
 
 BEFORE_ALL, UNKNOWN = -1, -2
 """Node of the step that stands for the time before the first one, and of one whose text the graph does not have."""

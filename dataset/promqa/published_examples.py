@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataset.promqa.questions import Example
-from task_graphs.formats.strict_json import Reader, load
+from kitchensync.dataset.promqa.questions import Example
+from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 _EDITED = {
     1: (36, 37, 42), 2: (3, 26, 42), 3: (46,), 4: (43, 44), 5: (2, 27), 8: (31,), 10: (42,), 12: (6, 38), 13: (44,),

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dataset.promqa.prefixes import BEFORE_ALL, NodeEntry, StoppedFilm, node_entries, prefixes
-from task_graphs.formats.annotations import MISSING_STEP, ORDER_ERROR, AnnotatedRecording
-from task_graphs.model import Graph
-from task_graphs.order.closure import full_closure
+from kitchensync.dataset.promqa.prefixes import BEFORE_ALL, NodeEntry, StoppedFilm, node_entries, prefixes
+from kitchensync.task_graphs.formats.annotations import MISSING_STEP, ORDER_ERROR, AnnotatedRecording
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.closure import full_closure
 
 TAGS = {
     "order": ORDER_ERROR,

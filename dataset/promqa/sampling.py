@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 
-from dataset.promqa.questions import KINDS, TAGS, Example
+from kitchensync.dataset.promqa.questions import KINDS, TAGS, Example
 
 MOST_WRONG_BEFORE, MOST_TARGETS = 5, 5
 SHARE_OF_TAGS = 8

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Int64
-from sensors.hololens.profile import Profile
-from storage.exports.arrays_file import Blocks
-from storage.ledger_reader import read_notes
-from storage.privacy import Pauses, in_pauses
-from storage.reading.inertial import InertialClock, blocks_of_samples, inertial_clock
-from storage.reading.records import read_records
-from storage.reading.worlds import world_frames
-from storage.recording import Recording, StoredStream
-from storage.timeline.device_clock import HostClock
-from storage.timeline.film_times import UNKNOWN, FilmTimes
+from kitchensync.sensors.array_types import Int64
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.storage.exports.arrays_file import Blocks
+from kitchensync.storage.ledger_reader import read_notes
+from kitchensync.storage.privacy import Pauses, in_pauses
+from kitchensync.storage.reading.inertial import InertialClock, blocks_of_samples, inertial_clock
+from kitchensync.storage.reading.records import read_records
+from kitchensync.storage.reading.worlds import world_frames
+from kitchensync.storage.recording import Recording, StoredStream
+from kitchensync.storage.timeline.device_clock import HostClock
+from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.clip import Clip
-    from storage.ledger import Note
+    from kitchensync.sensors.gopro.files.clip import Clip
+    from kitchensync.storage.ledger import Note
 
 
 @dataclass(frozen=True)

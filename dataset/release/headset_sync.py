@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dataset.release.headset_frames import (
+from kitchensync.dataset.release.headset_frames import (
     Arrays,
     Beside,
     Fill,
@@ -26,17 +26,17 @@ from dataset.release.headset_frames import (
     records,
     samples,
 )
-from sensors.array_types import Int64
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.headset_stream import DEPTH, RECORDS, SAMPLES, HeadsetStream
-from storage.exports.arrays_file import ArraysFile, made_of
-from storage.exports.film import made_of_film
-from storage.exports.headset_film import write_headset_film
-from storage.reading.alignments import alignment_files
-from storage.reading.headset_pictures import DepthFrame, unbroken_depth
-from storage.reading.instants import INDEX
-from storage.recording import StoredStream
-from storage.shell.outputs import check_output, written
+from kitchensync.sensors.array_types import Int64
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.headset_stream import DEPTH, RECORDS, SAMPLES, HeadsetStream
+from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
+from kitchensync.storage.exports.film import made_of_film
+from kitchensync.storage.exports.headset_film import write_headset_film
+from kitchensync.storage.reading.alignments import alignment_files
+from kitchensync.storage.reading.headset_pictures import DepthFrame, unbroken_depth
+from kitchensync.storage.reading.instants import INDEX
+from kitchensync.storage.recording import StoredStream
+from kitchensync.storage.shell.outputs import check_output, written
 
 FOLDER = "captain_cook_4d/hololens/sync"
 PREFIX = "hololens_sync"

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataset.source.entries import Told, entries_of
-from dataset.source.own_recording import OwnRecording
-from sensors.array_types import Int64
-from storage.errors import BadChunk, pass_on_trouble
-from storage.ledger import Note
-from storage.ledger_reader import read_notes
-from storage.recording import Recording
-from storage.timeline.film_times import UNKNOWN
-from storage.verify.coverage import PlacedPackets, Span, cover, is_adaptive, longest_step_s
-from storage.verify.session_span import SessionTimes, session_of
-from storage.verify.steps import StepTime, touched
-from storage.verify.suitable_uses import clock, sentence
-from storage.verify.thresholds import COVERAGE_WARN, HOLE_NAMED_S
+from kitchensync.dataset.source.entries import Told, entries_of
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.sensors.array_types import Int64
+from kitchensync.storage.errors import BadChunk, pass_on_trouble
+from kitchensync.storage.ledger import Note
+from kitchensync.storage.ledger_reader import read_notes
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.timeline.film_times import UNKNOWN
+from kitchensync.storage.verify.coverage import PlacedPackets, Span, cover, is_adaptive, longest_step_s
+from kitchensync.storage.verify.session_span import SessionTimes, session_of
+from kitchensync.storage.verify.steps import StepTime, touched
+from kitchensync.storage.verify.suitable_uses import clock, sentence
+from kitchensync.storage.verify.thresholds import COVERAGE_WARN, HOLE_NAMED_S
 
 
 def lacking_of(own: OwnRecording, *, with_headset: bool) -> list[dict[str, Any]]:

@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataset.release.lacking import lacking_of
-from dataset.release.release_media import HEADSET, Media, MediaWriter, Tell, Work, work_of
-from dataset.source.own_recording import NotReleasable, OwnRecording
-from dataset.source.own_recordings import Ready
-from sensors.errors import SensorError
-from storage.batch.runner import Job, Workforce, run_all
-from storage.batch.workers import count_of
-from storage.errors import StorageError, words_of
+from kitchensync.dataset.release.lacking import lacking_of
+from kitchensync.dataset.release.release_media import HEADSET, Media, MediaWriter, Tell, Work, work_of
+from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
+from kitchensync.dataset.source.own_recordings import Ready
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.batch.runner import Job, Workforce, run_all
+from kitchensync.storage.batch.workers import count_of
+from kitchensync.storage.errors import StorageError, words_of
 
 IN_THIS_PROCESS = Workforce(workers=1)
 
@@ -44,7 +44,7 @@ def write_media(ready: list[Ready], order: MediaOrder, crew: Workforce, tell: Te
     work = Work(tell, sum(work_of(order.media, one.pictures) for one in ready))
     is_here = crew.scheduler is None and count_of(len(ready), crew.workers) == 1
     do = partial(_write, order, ids, work if is_here else Work(_silent, 0))
-    job = Job(do, _not_done, loads="dataset.release.media_of_all", writes=None)
+    job = Job(do, _not_done, loads="kitchensync.dataset.release.media_of_all", writes=None)
     said: dict[Path, dict[str, Any]] = {}
     with closing(run_all(job, list(by_path), crew)) as results:
         for path, answer in results:

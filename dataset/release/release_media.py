@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from dataset.release.headset_frames import Film, HeadsetFrames
-from dataset.release.headset_sync import PREFIX, SyncWriter
-from dataset.source.data_set import GOPRO
-from dataset.source.own_recording import OwnRecording
-from sensors.errors import SensorError
-from sensors.files_on_disk import file_sha256
-from sensors.gopro.files.join import join
-from sensors.gopro.files.media import open_media
-from storage.copies.read_through import promised_hashes
-from storage.errors import StorageError, pass_on_trouble, words_of
-from storage.exports.arrays_file import ArraysFile, made_of
-from storage.exports.film import made_of_film, write_small_film
-from storage.reading.instants import NotIndexed
-from storage.shell.outputs import OutputRefused, check_output, written
-from storage.timeline.film_times import FilmTimes
+from kitchensync.dataset.release.headset_frames import Film, HeadsetFrames
+from kitchensync.dataset.release.headset_sync import PREFIX, SyncWriter
+from kitchensync.dataset.source.data_set import GOPRO
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.gopro.files.join import join
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.copies.read_through import promised_hashes
+from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
+from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
+from kitchensync.storage.exports.film import made_of_film, write_small_film
+from kitchensync.storage.reading.instants import NotIndexed
+from kitchensync.storage.shell.outputs import OutputRefused, check_output, written
+from kitchensync.storage.timeline.film_times import FilmTimes
 
 SMALL = {"360p": 360, "720p": 720}
 """Heights of the small films that may be asked for."""

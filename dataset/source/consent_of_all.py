@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from dataset.source.given_data import GivenData
-from dataset.source.numbering import Numbering
-from storage.consent import Purpose, require_consent
-from storage.errors import NotPermitted, StorageError
-from storage.manifest import read_manifest
-from storage.names import recordings_in
-from storage.shell.outputs import write_output
-from task_graphs.errors import RecipeError
+from kitchensync.dataset.source.given_data import GivenData
+from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.storage.errors import NotPermitted, StorageError
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import recordings_in
+from kitchensync.storage.shell.outputs import write_output
+from kitchensync.task_graphs.errors import RecipeError
 
 KEPT = "without-consent.json"
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dataset.operations.reduce import State, reduce_log
-from dataset.source.entries import NOT_DONE_S, counts, tagged
-from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from kitchensync.dataset.operations.reduce import State, reduce_log
+from kitchensync.dataset.source.entries import NOT_DONE_S, counts, tagged
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 Op = dict[str, Any]
 Errors = Mapping[str, State]

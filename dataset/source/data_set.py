@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from dataset.source.entries import TAGS, Told
-from dataset.source.numbering import Numbering, merged
-from task_graphs.formats.annotation_files import format_annotations
-from task_graphs.formats.annotations import AnnotatedRecording, Annotations
-from task_graphs.formats.captaincook4d import format_captaincook4d
-from task_graphs.model import END, START, Graph, Step
+from kitchensync.dataset.source.entries import TAGS, Told
+from kitchensync.dataset.source.numbering import Numbering, merged
+from kitchensync.task_graphs.formats.annotation_files import format_annotations
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Annotations
+from kitchensync.task_graphs.formats.captaincook4d import format_captaincook4d
+from kitchensync.task_graphs.model import END, START, Graph, Step
 
 BESIDE = "kitchensync.jsonl"
 FINE_GRAINED = "annotation_json/fine_grained.json"

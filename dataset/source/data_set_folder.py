@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dataset.source.data_set import BESIDE
-from task_graphs.errors import BadGraph
-from task_graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
-from task_graphs.formats.graph_files import read_annotations, read_text
+from kitchensync.dataset.source.data_set import BESIDE
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
+from kitchensync.task_graphs.formats.graph_files import read_annotations, read_text
 
 _MOST_BYTES = 256 << 20
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataset.operations.planned_steps import PlannedSteps, plan_of
-from storage.annotation_folder import AcceptedSteps
-from storage.timeline.film_times import FilmPlace
-from task_graphs.formats.annotations import Entry, TaggedError
+from kitchensync.dataset.operations.planned_steps import PlannedSteps, plan_of
+from kitchensync.storage.annotation_folder import AcceptedSteps
+from kitchensync.storage.timeline.film_times import FilmPlace
+from kitchensync.task_graphs.formats.annotations import Entry, TaggedError
 
 TAGS = (
     "Preparation Error",

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sensors.array_types import Int64, Mask
+from kitchensync.sensors.array_types import Int64, Mask
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dataset.source.data_set import annotations_of, graph_of
-from dataset.source.data_set_folder import DataSet, read_data_set
-from dataset.source.numbering import Numbering
-from task_graphs.formats.captaincook4d import parse_captaincook4d
-from task_graphs.formats.graph_files import read_task_graphs
-from task_graphs.model import Graph
+from kitchensync.dataset.source.data_set import annotations_of, graph_of
+from kitchensync.dataset.source.data_set_folder import DataSet, read_data_set
+from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
+from kitchensync.task_graphs.formats.graph_files import read_task_graphs
+from kitchensync.task_graphs.model import Graph
 
 if TYPE_CHECKING:
-    from dataset.source.own_recording import OwnRecording
-    from dataset.source.own_recordings import LeftOut, Ready
+    from kitchensync.dataset.source.own_recording import OwnRecording
+    from kitchensync.dataset.source.own_recordings import LeftOut, Ready
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class GivenData:
 
     def open_own(self, recording: str) -> OwnRecording:
         """Open an own recording by its id in the data set."""
-        from dataset.source.own_recording import OwnRecording
+        from kitchensync.dataset.source.own_recording import OwnRecording
 
         return OwnRecording.open(self.own[recording].path, without_consent=self.without_consent)
 
@@ -74,7 +74,10 @@ def given_recordings(
 
     Raises NotReleasable when none may be used.
     """
-    from dataset.source.own_recordings import none_may, read_member  # heavy, and not needed for a folder
+    from kitchensync.dataset.source.own_recordings import (  # heavy, and not needed for a folder
+        none_may,
+        read_member,
+    )
 
     left_out: list[LeftOut] = []
     ids = table or Numbering()

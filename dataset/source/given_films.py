@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dataset.source.data_set import GOPRO
-from dataset.source.film_pictures import FilmOf
-from dataset.source.given_data import GivenData
-from sensors.array_types import Mask
-from storage.errors import BadName
-from storage.names import check_recording_id
-from task_graphs.errors import BadGraph
-from task_graphs.formats.annotations import VIDEOS
+from kitchensync.dataset.source.data_set import GOPRO
+from kitchensync.dataset.source.film_pictures import FilmOf
+from kitchensync.dataset.source.given_data import GivenData
+from kitchensync.sensors.array_types import Mask
+from kitchensync.storage.errors import BadName
+from kitchensync.storage.names import check_recording_id
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.annotations import VIDEOS
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.clip import Clip
+    from kitchensync.sensors.gopro.files.clip import Clip
 
 FILM = GOPRO.format("360p", "{}", "360p") + ".mp4"
 TIMES = GOPRO.format("360p", "{}", "360p") + "_frames.npz"
@@ -65,8 +65,8 @@ def _told(table: Path) -> FilmOf:
 @contextmanager
 def open_film(found: GivenData, recording: str) -> Iterator[OpenFilm | None]:
     """Lend the film of a recording; None where the folder of the data set does not hold it."""
-    from sensors.gopro.files.clip import Clip
-    from sensors.gopro.files.media import open_media
+    from kitchensync.sensors.gopro.files.clip import Clip
+    from kitchensync.sensors.gopro.files.media import open_media
 
     if recording in found.own:
         with found.open_own(recording) as own:

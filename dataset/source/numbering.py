@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from task_graphs.errors import BadGraph
+from kitchensync.task_graphs.errors import BadGraph
 
 SCHEMA = "release-numbering/1"
 KINDS = ("recordings", "activities", "steps", "persons", "environments")

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dataset.operations.reduce import State, reduce_log
-from dataset.source.entries import with_judgments
-from sensors.gopro.files.card_names import group_clips
-from storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
-from storage.consent import Purpose
-from storage.events import events_of
-from storage.manifest import Manifest
-from storage.placed_films import film_times
-from storage.privacy import WRITERS, Pauses, in_pauses
-from storage.reading.camera_clips import clip_openings, read_media
-from storage.recording import Recording
-from storage.timeline.film_times import FilmPlace, FilmTimes
-from task_graphs.errors import RecipeError
+from kitchensync.dataset.operations.reduce import State, reduce_log
+from kitchensync.dataset.source.entries import with_judgments
+from kitchensync.sensors.gopro.files.card_names import group_clips
+from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
+from kitchensync.storage.consent import Purpose
+from kitchensync.storage.events import events_of
+from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.placed_films import film_times
+from kitchensync.storage.privacy import WRITERS, Pauses, in_pauses
+from kitchensync.storage.reading.camera_clips import clip_openings, read_media
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.timeline.film_times import FilmPlace, FilmTimes
+from kitchensync.task_graphs.errors import RecipeError
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.clip import Clip
+    from kitchensync.sensors.gopro.files.clip import Clip
 
 
 class NotReleasable(RecipeError):
@@ -103,7 +103,7 @@ class OwnRecording:
     @cached_property
     def clip(self) -> Clip:
         """The camera's film: the clips that our shutter began, else the first one, all their chapters as one."""
-        from sensors.gopro.files.clip import Clip, open_clip
+        from kitchensync.sensors.gopro.files.clip import Clip, open_clip
 
         files = self.recording.gopro_files.get(self.camera, [])
         openings = clip_openings(read_media(self.recording.path, self.camera), files)

@@ -7,14 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dataset.narration.narrations import released_narrations
-from dataset.source.data_set import Cooked, Member, numbered
-from dataset.source.entries import Told, entries_of
-from dataset.source.numbering import Numbering
-from dataset.source.own_recording import NotReleasable, OwnRecording
-from sensors.errors import SensorError
-from storage.consent import Purpose, why_not
-from storage.errors import StorageError, pass_on_trouble, words_of
+from kitchensync.dataset.narration.narrations import released_narrations
+from kitchensync.dataset.source.data_set import Cooked, Member, numbered
+from kitchensync.dataset.source.entries import Told, entries_of
+from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.consent import Purpose, why_not
+from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
 
 LeftOut = dict[str, str]
 

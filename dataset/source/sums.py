@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from sensors.files_on_disk import file_sha256
-from storage.shell.outputs import write_output
-from task_graphs.errors import BadGraph
-from task_graphs.formats.graph_files import read_text
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.shell.outputs import write_output
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.graph_files import read_text
 
 SUMS = "SHA256SUMS"
 LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")

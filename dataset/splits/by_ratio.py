@@ -6,8 +6,8 @@ import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dataset.splits.split_kinds import PARTS, SEPARATED, NoSuchSplit, Split, Value, empty, strata
-from task_graphs.formats.annotations import AnnotatedRecording
+from kitchensync.dataset.splits.split_kinds import PARTS, SEPARATED, NoSuchSplit, Split, Value, empty, strata
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 Ratio = tuple[Fraction, Fraction, Fraction]
 

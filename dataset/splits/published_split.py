@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dataset.splits.split_kinds import SEPARATED, NoSuchSplit, Split, empty, script_number, strata
-from task_graphs.formats.annotations import AnnotatedRecording
+from kitchensync.dataset.splits.split_kinds import SEPARATED, NoSuchSplit, Split, empty, script_number, strata
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 PLACES: Mapping[str, Mapping[str, frozenset[int]]] = {
     "environment": {

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataset.splits import by_ratio, published_split, split_steps, supplement
-from dataset.splits.by_ratio import Ratio
-from dataset.splits.split_kinds import (
+from kitchensync.dataset.splits import by_ratio, published_split, split_steps, supplement
+from kitchensync.dataset.splits.by_ratio import Ratio
+from kitchensync.dataset.splits.split_kinds import (
     PARTS,
     NoSuchSplit,
     Split,
@@ -16,7 +16,7 @@ from dataset.splits.split_kinds import (
     empty,
     names_of,
 )
-from task_graphs.formats.annotations import AnnotatedRecording
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 
 @dataclass(frozen=True)

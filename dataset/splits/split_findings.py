@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from dataset.source.data_set_folder import DataSet
-from dataset.splits.rule import Divided
-from dataset.splits.split_kinds import PARTS, SEPARATED
-from task_graphs.formats.annotations import AnnotatedRecording
+from kitchensync.dataset.source.data_set_folder import DataSet
+from kitchensync.dataset.splits.rule import Divided
+from kitchensync.dataset.splits.split_kinds import PARTS, SEPARATED
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 STEP_DISPLAY = "steps"
 """The display on which the active step stands alone: text recognition in the picture could read it."""

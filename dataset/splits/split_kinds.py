@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from task_graphs.errors import RecipeError
-from task_graphs.formats.annotations import AnnotatedRecording
+from kitchensync.task_graphs.errors import RecipeError
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 PARTS = ("train", "val", "test")
 KINDS = ("environment", "person", "recipes", "recordings", "steps", "type")

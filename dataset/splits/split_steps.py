@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from dataset.splits.by_ratio import Ratio
-from dataset.splits.split_kinds import PARTS, StepSplit
-from task_graphs.formats.annotations import AnnotatedRecording
+from kitchensync.dataset.splits.by_ratio import Ratio
+from kitchensync.dataset.splits.split_kinds import PARTS, StepSplit
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 PUBLISHED = {"train": Fraction(75, 100), "test": Fraction(91, 100), "val": Fraction(1)}
 """Where the published loader cuts the entries of a recording: the test part stands before the validation part."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 
-from dataset.splits.split_kinds import NoSuchSplit, Split, empty
-from task_graphs.formats.annotations import AnnotatedRecording
+from kitchensync.dataset.splits.split_kinds import NoSuchSplit, Split, empty
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 MOST_SHARED = 5
 """Kitchens that train and val share; all but one where there are fewer than six."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
-from dataset.source.data_set_folder import DataSet
-from task_graphs.formats.annotations import AnnotatedRecording, Entry
+from kitchensync.dataset.source.data_set_folder import DataSet
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
 
 WINDOWS = (2, 3, 4, 5)
 HALF = 25

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dataset.pages.release_pages import render
-from dataset.tables.csv_text import csv_text
+from kitchensync.dataset.pages.release_pages import render
+from kitchensync.dataset.tables.csv_text import csv_text
 
 
 def as_page(said: Mapping[str, Any], title: str) -> str:

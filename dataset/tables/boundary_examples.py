@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
-from dataset.tables.coherence_examples import examples
-from dataset.tables.step_rows import done_in_order, instruction
-from task_graphs.formats.annotations import AnnotatedRecording, Entry
-from task_graphs.model import Step
-from task_graphs.text.actions import action_of
-from task_graphs.text.spans import pieces, plural
+from kitchensync.dataset.tables.coherence_examples import examples
+from kitchensync.dataset.tables.step_rows import done_in_order, instruction
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
+from kitchensync.task_graphs.model import Step
+from kitchensync.task_graphs.text.actions import action_of
+from kitchensync.task_graphs.text.spans import pieces, plural
 
 INCOMPLETE = "Action Incomplete"
 OTHER_VERB, OTHER_NOUN, OTHER_BOTH = "MisalignSRL_V", "MisalignSRL_ARG1", "MisalignSRL_V_ARG1"

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dataset.tables.step_rows import instruction
-from task_graphs.formats.annotations import AnnotatedRecording, Entry
+from kitchensync.dataset.tables.step_rows import instruction
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
 
 UNSEEN = frozenset({"Order Error", "Timing Error", "Temperature Error", "Measurement Error"})
 SHORT, NOT_SEEN = "shorter than 0.1 s or not done", "only errors that no frame shows"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dataset.source.film_pictures import FilmOf
-from dataset.tables.csv_text import csv_cell
-from sensors.array_types import Mask
-from task_graphs.formats.annotations import AnnotatedRecording
+from kitchensync.dataset.source.film_pictures import FilmOf
+from kitchensync.dataset.tables.csv_text import csv_cell
+from kitchensync.sensors.array_types import Mask
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 COLUMNS = ("recording", "frame", "second", "normal", "capture_ns")
 TRAINING_COLUMNS = ("recording", "frame")

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dataset.source.data_set_folder import DataSet
-from task_graphs.errors import BadGraph
-from task_graphs.formats.annotations import VIDEOS, AnnotatedRecording, Entry
-from task_graphs.formats.strict_json import Reader, load
+from kitchensync.dataset.source.data_set_folder import DataSet
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.annotations import VIDEOS, AnnotatedRecording, Entry
+from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 SPLIT_FILE = re.compile(r"([a-z]+)_data_split_(combined|normal)\.json")
 PARTS = ("train", "val", "test")

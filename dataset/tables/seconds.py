@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from task_graphs.formats.annotations import AnnotatedRecording, Entry, Seconds
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, Seconds
 
 COLUMNS = ("recording", "step_id", "second", "label")
 CATEGORIES = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dataset.source.data_set_folder import DataSet
-from task_graphs.formats.annotations import AnnotatedRecording, Entry
-from task_graphs.model import Step
-from task_graphs.text.spans import pieces
+from kitchensync.dataset.source.data_set_folder import DataSet
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
+from kitchensync.task_graphs.model import Step
+from kitchensync.task_graphs.text.spans import pieces
 
 CATEGORIES = {
     "preparation": "Preparation Error",

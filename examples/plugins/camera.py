@@ -15,9 +15,9 @@ from typing import Any
 
 import av
 
-from sensors.errors import SensorError
-from sensors.host_clock import host_ns
-from sensors.plugin import SensorPacket, SensorStream
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.sensors.plugin import SensorPacket, SensorStream
 
 
 class Camera:

@@ -16,9 +16,9 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-from sensors.errors import SensorError
-from sensors.host_clock import host_ns
-from sensors.plugin import SensorPacket, SensorStream
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.sensors.plugin import SensorPacket, SensorStream
 
 LONGEST_LINE = 64 * 1024
 

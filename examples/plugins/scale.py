@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.host_clock import host_ns
-from sensors.plugin import SensorPacket, SensorStream
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.sensors.plugin import SensorPacket, SensorStream
 
 RECORD = np.dtype([("grams", "<f4"), ("is_still", "u1")])
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from storage.recording import open_recording
+from kitchensync.storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:
     samples = recording["hololens/accelerometer"].samples()

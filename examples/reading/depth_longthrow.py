@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from storage.recording import open_recording
+from kitchensync.storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:
     for frame in recording["hololens/depth_longthrow"].depth(0, 5):

@@ -5,9 +5,9 @@ python examples/reading/extended_depth.py data/take-1
 
 import sys
 
-from sensors.hololens import zdepth
-from sensors.hololens.streams import extended_depth
-from storage.recording import open_recording
+from kitchensync.sensors.hololens import zdepth
+from kitchensync.sensors.hololens.streams import extended_depth
+from kitchensync.storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:
     stream = recording["hololens/extended_depth"]

@@ -5,7 +5,7 @@ python examples/reading/extended_video.py data/take-1
 
 import sys
 
-from storage.recording import open_recording
+from kitchensync.storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:
     print(recording.calibration("hololens/extended_video")["device_list"].values)

@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 
-from sensors.hololens.streams.eye_tracking import COMBINED
-from storage.recording import open_recording
+from kitchensync.sensors.hololens.streams.eye_tracking import COMBINED
+from kitchensync.storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:
     stream = recording["hololens/eye_tracking"]

@@ -5,7 +5,7 @@ python examples/reading/pv.py data/take-1
 
 import sys
 
-from storage.recording import open_recording
+from kitchensync.storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:
     stream = recording["hololens/pv"]

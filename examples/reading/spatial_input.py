@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 
-from sensors.hololens.streams.spatial_input import EYE_RAY, HEAD, JOINTS, LEFT_HAND, RIGHT_HAND
-from storage.reading.records import hand
-from storage.recording import open_recording
+from kitchensync.sensors.hololens.streams.spatial_input import EYE_RAY, HEAD, JOINTS, LEFT_HAND, RIGHT_HAND
+from kitchensync.storage.reading.records import hand
+from kitchensync.storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:
     records = recording["hololens/spatial_input"].records()

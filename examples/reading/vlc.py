@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from storage.recording import open_recording
+from kitchensync.storage.recording import open_recording
 
 TURNS = {"vlc_leftfront": -1, "vlc_rightright": -1, "vlc_leftleft": 1, "vlc_rightfront": 1}
 

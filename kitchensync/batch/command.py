@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from storage.errors import words_of
-from storage.names import MANIFEST
-from storage.shell.given_path import given_path
-from storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
+from kitchensync.storage.errors import words_of
+from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
 
 Row = dict[str, Any]
 
@@ -121,8 +121,8 @@ def batch(
     """
     from kitchensync.batch.command import Journal
     from kitchensync.batch.jobs import job_of, options_of
-    from storage.batch.runner import Workforce, run_all
-    from storage.shell.progress import Bar
+    from kitchensync.storage.batch.runner import Workforce, run_all
+    from kitchensync.storage.shell.progress import Bar
 
     options = options_of(verb, context.meta[OPTIONS], context)
     found = _found(paths)
@@ -146,8 +146,8 @@ def batch(
 
 def _found(paths: tuple[Path, ...]) -> list[Path]:
     """Return every recording once. Raises NotARecording for a path that holds none."""
-    from storage.catalogue.listing import recordings_below
-    from storage.errors import NotARecording
+    from kitchensync.storage.catalogue.listing import recordings_below
+    from kitchensync.storage.errors import NotARecording
 
     found: list[Path] = []
     for path in paths:
@@ -163,14 +163,14 @@ def _found(paths: tuple[Path, ...]) -> list[Path]:
 def _refresh_pages(verb: str, paths: tuple[Path, ...]) -> None:
     """Write the summary pages of folders anew that are there and show what was just made."""
     if verb in ("sync", "report"):
-        from sync.report.overview import refresh_summary
+        from kitchensync.sync.report.overview import refresh_summary
 
         for path in paths:
             refresh_summary(path)
 
 
 def _say(rows: list[dict[str, Any]], verb: str, *, as_json: bool) -> None:
-    from storage.shell.answer import show_table
+    from kitchensync.storage.shell.answer import show_table
 
     failed = [row for row in rows if row["exit"] != 0]
     counts = dict(Counter(row["status"] for row in rows).most_common())

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from kitchensync.shell import foreseen
-from storage.batch.runner import Answer, Job
+from kitchensync.storage.batch.runner import Answer, Job
 
 NOT_DONE = "not_done"
 """Status of a recording of which something other than its data kept the answer."""
@@ -30,7 +30,7 @@ class Verb:
 
 
 def _verify(recording: Path, *, deep: bool, strict: bool) -> Answer:
-    from storage.verify import FAIL, WARN, keep_if_closed, verify
+    from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify
 
     answer = verify(recording, deep=deep)
     keep_if_closed(recording, answer)
@@ -39,10 +39,10 @@ def _verify(recording: Path, *, deep: bool, strict: bool) -> Answer:
 
 
 def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> Answer:
-    from sync.answers import plain
-    from sync.batch.batch import NOT_DONE as UNSYNCED
-    from sync.batch.batch import one
-    from sync.result.state import finished
+    from kitchensync.sync.answers import plain
+    from kitchensync.sync.batch.batch import NOT_DONE as UNSYNCED
+    from kitchensync.sync.batch.batch import one
+    from kitchensync.sync.result.state import finished
 
     answer = plain((None if again else finished(recording, master)) or one(recording, master))
     is_bad = answer["status"] in ("not_aligned", UNSYNCED) or (strict and answer["status"] == "check")
@@ -53,31 +53,31 @@ def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> 
 
 
 def _archive(recording: Path) -> Answer:
-    from storage.move.archive import archive
+    from kitchensync.storage.move.archive import archive
 
     return _row("packed", {"streams": [asdict(packed) for packed in archive(recording)]})
 
 
 def _report(recording: Path) -> Answer:
-    from calibration.jobs.mount_check import refresh
-    from sync.report.page import write_report
+    from kitchensync.calibration.jobs.mount_check import refresh
+    from kitchensync.sync.report.page import write_report
 
     refresh(recording)
     return _row("written", {"page": str(write_report(recording))})
 
 
 def _upload(recording: Path, *, url: str, without_consent: str) -> Answer:
-    from storage.move.upload import upload
+    from kitchensync.storage.move.upload import upload
 
     return _row("sent", asdict(upload(recording, url, without_consent=without_consent)))
 
 
 VERBS = {
-    "verify": Verb(_verify, ("deep", "strict"), "storage.verify", None),
-    "sync": Verb(_sync, ("master", "again", "strict"), "sync.batch.loaded", "sync"),
-    "archive": Verb(_archive, (), "storage.move.archive", ""),
-    "report": Verb(_report, (), "sync.report.page", "sync"),
-    "upload": Verb(_upload, ("url", "without_consent"), "storage.move.upload", ""),
+    "verify": Verb(_verify, ("deep", "strict"), "kitchensync.storage.verify", None),
+    "sync": Verb(_sync, ("master", "again", "strict"), "kitchensync.sync.batch.loaded", "sync"),
+    "archive": Verb(_archive, (), "kitchensync.storage.move.archive", ""),
+    "report": Verb(_report, (), "kitchensync.sync.report.page", "sync"),
+    "upload": Verb(_upload, ("url", "without_consent"), "kitchensync.storage.move.upload", ""),
 }
 
 

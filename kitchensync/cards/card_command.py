@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import GivenRecording
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import GivenRecording
 
 SHOWN_EVENTS = 12
 
@@ -29,7 +29,7 @@ def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
       kitchensync card data/take-1 --acknowledge Ada
     """
     from kitchensync.cards.session_card import make_card
-    from storage.kept_cards import acknowledge as keep
+    from kitchensync.storage.kept_cards import acknowledge as keep
 
     made = make_card(path, again=again)
     if acknowledge is not None:

@@ -8,12 +8,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import SensorError
-from sensors.gopro.files.card_names import proxy_name
-from storage.errors import StorageError
-from storage.names import MANIFEST, MEDIA
-from sync.errors import SyncError
-from sync.synchronize import synchronize
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.card_names import proxy_name
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.names import MANIFEST, MEDIA
+from kitchensync.sync.errors import SyncError
+from kitchensync.sync.synchronize import synchronize
 
 PROXIES = "proxies"
 KEPT_APART = ("sync", "annotations")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from kitchensync.cards.provisional import PROXIES, provisional_alignment
-from storage.consent import Purpose, require_consent
-from storage.events import read_events
-from storage.kept_cards import FINAL, FIRST, cameras_of, keep_cards, kept_cards, stage_of
-from storage.manifest import read_manifest
-from storage.timeline.alignment import Alignment
-from storage.verify import FAIL, PASS, WARN, verify
-from sync.synchronize import synchronize
+from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.storage.events import read_events
+from kitchensync.storage.kept_cards import FINAL, FIRST, cameras_of, keep_cards, kept_cards, stage_of
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.timeline.alignment import Alignment
+from kitchensync.storage.verify import FAIL, PASS, WARN, verify
+from kitchensync.sync.synchronize import synchronize
 
 AGREES_MS = 50.0
 """Two alignments that differ by less than their bounds, or less than this, say the same."""

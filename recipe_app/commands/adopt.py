@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import OutputFolder
-from storage.shell.progress import byte_bar
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.storage.shell.progress import byte_bar
 
 
 @click.command()
@@ -41,8 +41,8 @@ def adopt(
     \b
     Example: kitchensync adopt lab2-017 kitchen.mp4 --data recordings --consent form-12
     """
-    from recipe_app.exchange.adopt import adopt as make
-    from storage.redact.to_destroy import check_no_pauses_in
+    from kitchensync.recipe_app.exchange.adopt import adopt as make
+    from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 
     for file in files:
         check_no_pauses_in(file)

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import given_path
-from storage.shell.output_options import OutputFolder
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import OutputFolder
 
 
 class RigOfKitchen(click.ParamType):
@@ -60,7 +60,7 @@ def app(demo: bool, **options: Any) -> None:
     Example: kitchensync app --demo
     Example: kitchensync app --data recordings --host 0.0.0.0 --rig rig.toml
     """
-    from recipe_app.web.serve import Setup, serve
+    from kitchensync.recipe_app.web.serve import Setup, serve
 
     joined = click.get_current_context().find_object(dict) or {}
     serve(Setup(**options, demo=demo, station=joined.get("station")), say=click.echo)

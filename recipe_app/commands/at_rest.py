@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from recipe_app.cooking.collaborators import Collaborators, collaborators
-from recipe_app.errors import BadSetup
-from recipe_app.exchange import app_withdrawals
-from recipe_app.exchange.folders import APP_FOLDER, Folders
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.database import open_database
-from recipe_app.store.destruction import ToDestroy
-from recipe_app.store.keys import kept_key
-from recipe_app.store.shelf import OWN_RECIPES, Shelf
-from recipe_app.web.serve import clock_id
-from sensors.host_clock import host_ns, utc_anchor
-from storage.names import MANIFEST
-from storage.withdraw.withdrawal import WithdrawnPlace
+from kitchensync.recipe_app.cooking.collaborators import Collaborators, collaborators
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.exchange import app_withdrawals
+from kitchensync.recipe_app.exchange.folders import APP_FOLDER, Folders
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.recipe_app.store.destruction import ToDestroy
+from kitchensync.recipe_app.store.keys import kept_key
+from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
+from kitchensync.recipe_app.web.serve import clock_id
+from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.withdraw.withdrawal import WithdrawnPlace
 
 
 def place_of(data: Path, database: str | None) -> Path | str:

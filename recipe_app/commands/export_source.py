@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import GivenSource
-from storage.shell.answer import Answer
-from storage.shell.given_path import given_path, reason_given
-from storage.shell.outputs import written
+from kitchensync.recipe_app.commands.options import GivenSource
+from kitchensync.storage.shell.answer import Answer
+from kitchensync.storage.shell.given_path import given_path, reason_given
+from kitchensync.storage.shell.outputs import written
 
 if TYPE_CHECKING:
-    from dataset.source.given_data import GivenData
-    from dataset.tables.localization import Split
+    from kitchensync.dataset.source.given_data import GivenData
+    from kitchensync.dataset.tables.localization import Split
 
 CORRECTED = click.option(
     "--corrected",
@@ -75,10 +75,10 @@ def source(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
     """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
-    from dataset.source.data_set_folder import is_published
-    from dataset.source.given_data import given_folder, given_recordings
-    from dataset.source.numbering import parse_numbering
-    from storage.names import recordings_in
+    from kitchensync.dataset.source.data_set_folder import is_published
+    from kitchensync.dataset.source.given_data import given_folder, given_recordings
+    from kitchensync.dataset.source.numbering import parse_numbering
+    from kitchensync.storage.names import recordings_in
 
     published = [path for path in paths if is_published(path)]
     if published and len(paths) > 1:
@@ -93,8 +93,8 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
 
 def read_split(path: Path, found: GivenData) -> Split:
     """Read a file of parts that divides recordings. Raises BadGraph, UsageError."""
-    from dataset.tables.localization import parse_split
-    from task_graphs.formats.graph_files import read_text
+    from kitchensync.dataset.tables.localization import parse_split
+    from kitchensync.task_graphs.formats.graph_files import read_text
 
     known = [one.recording_id for one in found.data.annotations.recordings]
     split = parse_split(read_text(path), path.name, known)

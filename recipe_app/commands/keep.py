@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from dataset.errors import BadOperation
-from recipe_app.commands.options import DATA, DATABASE
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import OutputFolder, output, output_file
-from storage.shell.outputs import write_into
-from storage.shell.progress import Bar
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.commands.options import DATA, DATABASE
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import OutputFolder, output, output_file
+from kitchensync.storage.shell.outputs import write_into
+from kitchensync.storage.shell.progress import Bar
 
 NOT_LISTED = (
     "withdrawals after this backup was made are not known here: copy _app/withdrawals.jsonl of the installation that "
@@ -38,11 +38,11 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
     \b
     Example: kitchensync backup kitchen.backup --data recordings
     """
-    from recipe_app.exchange.app_withdrawals import note_backup
-    from recipe_app.exchange.folders import APP_FOLDER
-    from recipe_app.store.backup import back_up
-    from recipe_app.store.keys import kept_key
-    from sensors.host_clock import utc_anchor
+    from kitchensync.recipe_app.exchange.app_withdrawals import note_backup
+    from kitchensync.recipe_app.exchange.folders import APP_FOLDER
+    from kitchensync.recipe_app.store.backup import back_up
+    from kitchensync.recipe_app.store.keys import kept_key
+    from kitchensync.sensors.host_clock import utc_anchor
 
     place, recipes = _place(data, database)
     with Bar("backing up", unit="%") as bar:
@@ -79,11 +79,11 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
     \b
     Example: kitchensync restore kitchen.backup --data recordings
     """
-    from recipe_app.commands.at_rest import memory
-    from recipe_app.exchange.folders import APP_FOLDER
-    from recipe_app.store.backup import WITHDRAWALS
-    from recipe_app.store.keys import kept_key
-    from recipe_app.store.restore import restore as put_back
+    from kitchensync.recipe_app.commands.at_rest import memory
+    from kitchensync.recipe_app.exchange.folders import APP_FOLDER
+    from kitchensync.recipe_app.store.backup import WITHDRAWALS
+    from kitchensync.recipe_app.store.keys import kept_key
+    from kitchensync.recipe_app.store.restore import restore as put_back
 
     place, recipes = _place(data, database)
     key = kept_key(data / APP_FOLDER)
@@ -113,9 +113,9 @@ def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answ
 
 
 def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
-    from recipe_app.commands.at_rest import memory
-    from recipe_app.exchange.dump_pictures import frames_in, is_film, is_seen
-    from recipe_app.exchange.dumps import MOST_BYTES, read_dump, take_in
+    from kitchensync.recipe_app.commands.at_rest import memory
+    from kitchensync.recipe_app.exchange.dump_pictures import frames_in, is_film, is_seen
+    from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, read_dump, take_in
 
     pictures = [path for path in files if is_seen(path)]
     seen = [frame for path in pictures for frame in frames_in(path, film=is_film(path), name=path.name)]
@@ -154,9 +154,9 @@ def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
     \b
     Example: kitchensync annotations import captaincook4d --data recordings
     """
-    from recipe_app.commands.at_rest import memory
-    from recipe_app.exchange import published
-    from recipe_app.exchange.published_graphs import shelve_graphs
+    from kitchensync.recipe_app.commands.at_rest import memory
+    from kitchensync.recipe_app.exchange import published
+    from kitchensync.recipe_app.exchange.published_graphs import shelve_graphs
 
     with memory(data, database) as tools:
         files = published.files_of(folder)
@@ -180,8 +180,8 @@ def export_folder(collection: str | None, out: Path, force: bool, data: Path, da
     \b
     Example: kitchensync annotations export --data recordings --out captaincook4d-again
     """
-    from recipe_app.commands.at_rest import memory
-    from recipe_app.exchange import published
+    from kitchensync.recipe_app.commands.at_rest import memory
+    from kitchensync.recipe_app.exchange import published
 
     with memory(data, database) as tools:
         known = list(published.collections(tools.records))
@@ -194,7 +194,7 @@ def export_folder(collection: str | None, out: Path, force: bool, data: Path, da
 
 
 def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
-    from recipe_app.exchange.folders import APP_FOLDER
+    from kitchensync.recipe_app.exchange.folders import APP_FOLDER
 
     return database or data / APP_FOLDER / "app.db", data / APP_FOLDER / "recipes"
 

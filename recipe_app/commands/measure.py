@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.export_source import STRICT, answer, write_list
-from recipe_app.commands.options import SHOW_REQUESTS, asked, named_server, shown
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import output_file
+from kitchensync.recipe_app.commands.export_source import STRICT, answer, write_list
+from kitchensync.recipe_app.commands.options import SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import output_file
 
 if TYPE_CHECKING:
-    from dataset.measures.questioning import StopRule
+    from kitchensync.dataset.measures.questioning import StopRule
 
 SUMMARY = click.option("--summary", is_flag=True, help="Print the means instead, one JSON object.")
 
@@ -45,8 +45,8 @@ def spans(cases: Path, summary: bool) -> Answer:
     Example:
       kitchensync measure spans cases.json --summary
     """
-    from dataset.measures.span_agreement import answered, overlapping
-    from dataset.measures.span_agreement import summary as means
+    from kitchensync.dataset.measures.span_agreement import answered, overlapping
+    from kitchensync.dataset.measures.span_agreement import summary as means
 
     found = answered(_read(cases), cases.name)
     count = overlapping(found)
@@ -89,8 +89,8 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
     Example:
       kitchensync measure coherence dialogs.json --summary
     """
-    from dataset.measures.coherence import answered, differ_from_paper
-    from dataset.measures.coherence import summary as means
+    from kitchensync.dataset.measures.coherence import answered, differ_from_paper
+    from kitchensync.dataset.measures.coherence import summary as means
 
     found = answered(_read(dialogs), dialogs.name, unsure, corrected=corrected, stop=stop)
     count = 0 if corrected else differ_from_paper(found, unsure)
@@ -101,7 +101,7 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
 
 
 def _stop_rule(text: str | None) -> StopRule | None:
-    from dataset.measures.questioning import StopRule
+    from kitchensync.dataset.measures.questioning import StopRule
 
     if text is None:
         return None
@@ -135,10 +135,10 @@ def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: boo
     Example:
       kitchensync measure answers cases.json --scale binary --out judged.json
     """
-    from dataset.examples.model_answers import ModelRequest
-    from dataset.promqa.answer_judge import cases_of, judge_prompt, judged, score
-    from storage.consent import Purpose, require_consent_for_file
-    from storage.shell.outputs import check_output
+    from kitchensync.dataset.examples.model_answers import ModelRequest
+    from kitchensync.dataset.promqa.answer_judge import cases_of, judge_prompt, judged, score
+    from kitchensync.storage.consent import Purpose, require_consent_for_file
+    from kitchensync.storage.shell.outputs import check_output
 
     check_output(out, force=force)  # before a model is asked: answers cost money
     require_consent_for_file(cases, Purpose.THIRD_PARTY_PROCESSING)
@@ -166,8 +166,8 @@ def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: boo
 
 def _read(path: Path) -> bytes:
     """Read a file that is not too large to be meant. Raises BadGraph."""
-    from dataset.measures.cases import MOST_BYTES
-    from task_graphs.errors import BadGraph
+    from kitchensync.dataset.measures.cases import MOST_BYTES
+    from kitchensync.task_graphs.errors import BadGraph
 
     if path.stat().st_size > MOST_BYTES:
         raise BadGraph(path.name, "", f"larger than {MOST_BYTES} bytes; divide it")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from storage.shell.given_path import GivenRecording, given_path
-from storage.shell.output_options import OutputFolder
-from storage.shell.progress import Bar
+from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.storage.shell.progress import Bar
 
 if TYPE_CHECKING:
-    from dataset.examples.model_answers import Answers, ModelRequest
-    from storage.shell.endpoint import Endpoint
+    from kitchensync.dataset.examples.model_answers import Answers, ModelRequest
+    from kitchensync.storage.shell.endpoint import Endpoint
 
 FILE = click.argument("file", type=given_path(exists=True))
 SEED = click.option(
@@ -35,7 +35,7 @@ class GivenSource(GivenRecording):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises NotARecording."""
-        from dataset.source.data_set_folder import is_published
+        from kitchensync.dataset.source.data_set_folder import is_published
 
         path = Path(value)
         return path.resolve() if is_published(path) else super().convert(value, param, ctx)
@@ -51,7 +51,7 @@ SHOW_REQUESTS = click.option(
 
 def named_server(purpose: str) -> Endpoint:
     """Return the server of a purpose. Raises UsageError where none is named, or its key cannot be used."""
-    from storage.shell.endpoint import endpoint_of, names_of
+    from kitchensync.storage.shell.endpoint import endpoint_of, names_of
 
     url, model, *_ = names_of(purpose)
     try:
@@ -65,7 +65,7 @@ def named_server(purpose: str) -> Endpoint:
 
 def asked(server: Endpoint, requests: list[ModelRequest], out: Path, what: str) -> Answers:
     """Ask all; the answers are kept beside `out` as they come. Raises CannotWrite, OSError."""
-    from dataset.examples.model_answers import ENDING, ask_all
+    from kitchensync.dataset.examples.model_answers import ENDING, ask_all
 
     with Bar(unit=what) as bar:
         return ask_all(
@@ -79,6 +79,6 @@ def asked(server: Endpoint, requests: list[ModelRequest], out: Path, what: str) 
 
 def shown(server: Endpoint, requests: list[ModelRequest]) -> list[dict[str, Any]]:
     """Return what would be sent."""
-    from dataset.examples.model_answers import to_send
+    from kitchensync.dataset.examples.model_answers import to_send
 
     return to_send(server, requests)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import SEED
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import OutputPath, output_file
-from storage.shell.outputs import check_output, write_output
+from kitchensync.recipe_app.commands.options import SEED
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import OutputPath, output_file
+from kitchensync.storage.shell.outputs import check_output, write_output
 
 if TYPE_CHECKING:
-    from recipe_app.study.wanted import Study
+    from kitchensync.recipe_app.study.wanted import Study
 
 
 @click.group()
@@ -79,13 +79,13 @@ def plan(
     Example:
       kitchensync study plan study.toml --out plan.json --ics plan.ics --weeks plan.html
     """
-    from recipe_app.study.already_cooked import cooked_below
-    from recipe_app.study.as_cooked import as_cooked
-    from recipe_app.study.calendar_file import calendar, weeks_page
-    from recipe_app.study.make_plan import make_plan
-    from recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
-    from recipe_app.study.study_file import read_study
-    from recipe_app.study.study_progress import LATE, not_recorded
+    from kitchensync.recipe_app.study.already_cooked import cooked_below
+    from kitchensync.recipe_app.study.as_cooked import as_cooked
+    from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
+    from kitchensync.recipe_app.study.make_plan import make_plan
+    from kitchensync.recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
+    from kitchensync.recipe_app.study.study_file import read_study
+    from kitchensync.recipe_app.study.study_progress import LATE, not_recorded
 
     for place in (ics, weeks):
         if place is not None:
@@ -153,10 +153,10 @@ def show_coverage(
     Example:
       kitchensync study coverage study.toml --data recordings --by recipe,strategy,part
     """
-    from recipe_app.study import study_progress as progress
-    from recipe_app.study.already_cooked import cooked_below
-    from recipe_app.study.plan_file import read_plan
-    from recipe_app.study.study_file import read_study
+    from kitchensync.recipe_app.study import study_progress as progress
+    from kitchensync.recipe_app.study.already_cooked import cooked_below
+    from kitchensync.recipe_app.study.plan_file import read_plan
+    from kitchensync.recipe_app.study.study_file import read_study
 
     names = [name.strip() for name in by.split(",")]
     if not names or not set(names) <= set(progress.DIMENSIONS):

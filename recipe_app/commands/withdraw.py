@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from recipe_app.commands.options import DATABASE
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import GivenRecording, given_path
-from storage.withdraw.withdrawal import Policy
+from kitchensync.recipe_app.commands.options import DATABASE
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.storage.withdraw.withdrawal import Policy
 
 
 @click.command()
@@ -45,10 +45,10 @@ def withdraw(
       kitchensync withdraw data/take-1
       kitchensync withdraw --person P07 --data data
     """
-    from recipe_app.commands.at_rest import memory_beside
-    from storage.names import recordings_in
-    from storage.withdraw.withdrawal import recordings_of, require_closed, with_made_of
-    from storage.withdraw.withdrawal import withdraw as withdraw_one
+    from kitchensync.recipe_app.commands.at_rest import memory_beside
+    from kitchensync.storage.names import recordings_in
+    from kitchensync.storage.withdraw.withdrawal import recordings_of, require_closed, with_made_of
+    from kitchensync.storage.withdraw.withdrawal import withdraw as withdraw_one
 
     if bool(paths) == bool(person) or bool(person) != bool(data):
         raise click.UsageError("give recordings, or --person and --data")

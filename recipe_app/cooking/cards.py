@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataset.errors import NotNow
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.exchange.desk_batches import Row
-from recipe_app.store import tables
-from storage.errors import StorageError
-from storage.kept_cards import FINAL, FIRST, acknowledge, kept_cards, stage_of
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.exchange.desk_batches import Row
+from kitchensync.recipe_app.store import tables
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.kept_cards import FINAL, FIRST, acknowledge, kept_cards, stage_of
 
 MADE, MAKING, NONE = "made", "making", "none"
 

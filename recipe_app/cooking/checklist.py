@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recipe_app.store.app_records import AppRecords
-from storage.consent import Scope
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.storage.consent import Scope
 
 LOCALES = Path(__file__).resolve().parent.parent / "locales"
 FORM = "consent_form"

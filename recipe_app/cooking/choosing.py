@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dataset.errors import NotNow
-from recipe_app.store.app_records import new_id
-from recipe_app.store.shelf import Recipe
-from recipe_app.study.error_scripts import SEEDS, hints_of, proposed, protected, wrong_order
-from recipe_app.study.wanted import DISORDERED
-from task_graphs.errors import NoSuchScript
-from task_graphs.mistakes.hints import Hint
-from task_graphs.mistakes.scripts import GENERATOR, Script
-from task_graphs.mistakes.wording import cautions, say, watched
-from task_graphs.model import Graph
-from task_graphs.order.orders import draw_orders, is_valid_order
-from task_graphs.text.spans import timers
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.store.shelf import Recipe
+from kitchensync.recipe_app.study.error_scripts import SEEDS, hints_of, proposed, protected, wrong_order
+from kitchensync.recipe_app.study.wanted import DISORDERED
+from kitchensync.task_graphs.errors import NoSuchScript
+from kitchensync.task_graphs.mistakes.hints import Hint
+from kitchensync.task_graphs.mistakes.scripts import GENERATOR, Script
+from kitchensync.task_graphs.mistakes.wording import cautions, say, watched
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.orders import draw_orders, is_valid_order
+from kitchensync.task_graphs.text.spans import timers
 
 ORDER, MISSING = 2, 6
 

@@ -7,19 +7,19 @@ import threading
 from dataclasses import dataclass, field
 from functools import partial
 
-from recipe_app.cooking.capture_link import Capture, RecordingWatch
-from recipe_app.cooking.judging import Judge
-from recipe_app.exchange.desk_batches import DeskBatches
-from recipe_app.exchange.folders import Folders
-from recipe_app.exchange.intake import Intake
-from recipe_app.films.film_jobs import FilmJobs
-from recipe_app.live.picture_process import LivePictures
-from recipe_app.people.accounts import Accounts
-from recipe_app.people.attempts import Bucket
-from recipe_app.people.quotas import Quotas
-from recipe_app.people.visitors import Visitors
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.shelf import Shelf
+from kitchensync.recipe_app.cooking.capture_link import Capture, RecordingWatch
+from kitchensync.recipe_app.cooking.judging import Judge
+from kitchensync.recipe_app.exchange.desk_batches import DeskBatches
+from kitchensync.recipe_app.exchange.folders import Folders
+from kitchensync.recipe_app.exchange.intake import Intake
+from kitchensync.recipe_app.films.film_jobs import FilmJobs
+from kitchensync.recipe_app.live.picture_process import LivePictures
+from kitchensync.recipe_app.people.accounts import Accounts
+from kitchensync.recipe_app.people.attempts import Bucket
+from kitchensync.recipe_app.people.quotas import Quotas
+from kitchensync.recipe_app.people.visitors import Visitors
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.shelf import Shelf
 
 
 @dataclass(frozen=True)

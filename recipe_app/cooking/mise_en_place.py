@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from recipe_app.exchange.stated_facts import OF_RECIPES
-from recipe_app.store.shelf import Recipe
-from task_graphs.text.gathering import ingredients_in, tools_in
+from kitchensync.recipe_app.exchange.stated_facts import OF_RECIPES
+from kitchensync.recipe_app.store.shelf import Recipe
+from kitchensync.task_graphs.text.gathering import ingredients_in, tools_in
 
 LISTS = (*OF_RECIPES, "ingredients")
 MOST, LONGEST = 60, 80

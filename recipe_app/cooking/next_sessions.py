@@ -12,13 +12,13 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, func, select
 
-from dataset.errors import BadOperation, NotNow
-from recipe_app.exchange.stated_facts import latest
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.study.plan_changes import changes_of
-from recipe_app.study.plan_file import PlanEntry
-from task_graphs.errors import NotFound
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.recipe_app.exchange.stated_facts import latest
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.study.plan_changes import changes_of
+from kitchensync.recipe_app.study.plan_file import PlanEntry
+from kitchensync.task_graphs.errors import NotFound
 
 PLAN, TAKEN = "study_plan", "session"
 SUBJECT = "plan"

@@ -13,14 +13,14 @@ from typing import Any
 
 from sqlalchemy import insert, select
 
-from dataset.errors import BadOperation
-from recipe_app.exchange.dump_pictures import MOST_PIXELS, PICTURE
-from recipe_app.exchange.stated_facts import latest
-from recipe_app.store import tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.shelf import OWN_RECIPES, Recipe
-from sensors.process_apart import ToldApart, Unread, ask_once
-from task_graphs.errors import NotFound
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.exchange.dump_pictures import MOST_PIXELS, PICTURE
+from kitchensync.recipe_app.exchange.stated_facts import latest
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Recipe
+from kitchensync.sensors.process_apart import ToldApart, Unread, ask_once
+from kitchensync.task_graphs.errors import NotFound
 
 KIND = "recipe_picture"
 """The operation that puts a picture at a place of a recipe; an empty hash takes it away. The latest counts."""

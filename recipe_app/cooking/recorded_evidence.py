@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from recipe_app.cooking.judging import performed
-from task_graphs.model import Graph
-from task_graphs.scoring.evidence import EdgeEvidence, Observation, weigh_edges
-from task_graphs.scoring.judge import Prerequisites, judge, match_texts
+from kitchensync.recipe_app.cooking.judging import performed
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.scoring.evidence import EdgeEvidence, Observation, weigh_edges
+from kitchensync.task_graphs.scoring.judge import Prerequisites, judge, match_texts
 
 State = dict[str, Any]
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import datetime
 from typing import Any, Literal
 
-from dataset.errors import NotNow
-from dataset.operations.event_lines import folder_of
-from recipe_app.cooking.cards import unread_card
-from recipe_app.cooking.checklist import CHECKLIST_VERSION, CONSENT_VERSION, is_through, still_open
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.cooking.withdrawals import end_withdrawn
-from recipe_app.store import tables
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.event_lines import folder_of
+from kitchensync.recipe_app.cooking.cards import unread_card
+from kitchensync.recipe_app.cooking.checklist import (
+    CHECKLIST_VERSION,
+    CONSENT_VERSION,
+    is_through,
+    still_open,
+)
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
+from kitchensync.recipe_app.store import tables
 
 Action = Literal["start", "stop", "abort"]
 

@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.cooking.next_sessions import kept_plan, name_of, sessions_of, taken
-from recipe_app.exchange.stated_facts import PERSON, RECIPE, latest
-from recipe_app.store import tables
-from recipe_app.study.already_cooked import CookedRecording, cooked_below
-from recipe_app.study.as_cooked import as_cooked
-from recipe_app.study.make_plan import make_plan
-from recipe_app.study.plan_file import PlanEntry
-from recipe_app.study.study_file import parse_study
-from recipe_app.study.study_progress import to_come
-from recipe_app.study.wanted import Cook, CookedSession, Study
-from task_graphs.model import Graph
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.next_sessions import kept_plan, name_of, sessions_of, taken
+from kitchensync.recipe_app.exchange.stated_facts import PERSON, RECIPE, latest
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.study.already_cooked import CookedRecording, cooked_below
+from kitchensync.recipe_app.study.as_cooked import as_cooked
+from kitchensync.recipe_app.study.make_plan import make_plan
+from kitchensync.recipe_app.study.plan_file import PlanEntry
+from kitchensync.recipe_app.study.study_file import parse_study
+from kitchensync.recipe_app.study.study_progress import to_come
+from kitchensync.recipe_app.study.wanted import Cook, CookedSession, Study
+from kitchensync.task_graphs.model import Graph
 
 
 @dataclass(frozen=True)

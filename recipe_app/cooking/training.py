@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import select
 
-from recipe_app.exchange.stated_facts import RECIPE, latest
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.exchange.stated_facts import RECIPE, latest
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
 
 KIND = "training"
 """The operation that states the items of a recipe or a skill; the latest counts."""

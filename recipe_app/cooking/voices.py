@@ -6,9 +6,9 @@ import base64
 
 from sqlalchemy import select
 
-from recipe_app.store import tables
-from recipe_app.store.app_records import AppRecords
-from task_graphs.errors import NotFound
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.task_graphs.errors import NotFound
 
 PLAYED = {"audio/mp4": "m4a", "audio/ogg": "ogg", "audio/webm": "webm"}
 """What browsers record, and how such files end; whatever else a tablet called its sound is given as mere bytes."""

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.exchange import app_withdrawals
-from recipe_app.store import tables
-from recipe_app.store.destruction import ToDestroy
-from storage.catalogue.listing import recordings_below
-from storage.errors import StorageError, words_of
-from storage.manifest import read_manifest
-from storage.names import MANIFEST
-from storage.withdraw.withdrawal import (
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.exchange import app_withdrawals
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.destruction import ToDestroy
+from kitchensync.storage.catalogue.listing import recordings_below
+from kitchensync.storage.errors import StorageError, words_of
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.withdraw.withdrawal import (
     KEY,
     Policy,
     WithdrawnPlace,
@@ -27,7 +27,7 @@ from storage.withdraw.withdrawal import (
     with_made_of,
     withdraw,
 )
-from task_graphs.errors import NotFound
+from kitchensync.task_graphs.errors import NotFound
 
 log = logging.getLogger(__name__)
 HOUR_NS = 3_600_000_000_000

@@ -11,18 +11,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from recipe_app.errors import BadSetup
-from sensors.errors import SensorError
-from sensors.gopro.files.media import MOST_PIXELS, OF_ONE_FILE
-from sensors.gopro.files.memory_card import copy_verified
-from sensors.host_clock import utc_anchor
-from sensors.process_apart import Bounds, ToldApart, Unread, ask_once
-from storage.errors import RecordingExists
-from storage.lab import give_to_group, share
-from storage.manifest import SCHEMA, write_json
-from storage.media_blocks import block_checksums
-from storage.names import MANIFEST, MEDIA, check_recording_id
-from task_graphs.errors import RecipeError
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import MOST_PIXELS, OF_ONE_FILE
+from kitchensync.sensors.gopro.files.memory_card import copy_verified
+from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.sensors.process_apart import Bounds, ToldApart, Unread, ask_once
+from kitchensync.storage.errors import RecordingExists
+from kitchensync.storage.lab import give_to_group, share
+from kitchensync.storage.manifest import SCHEMA, write_json
+from kitchensync.storage.media_blocks import block_checksums
+from kitchensync.storage.names import MANIFEST, MEDIA, check_recording_id
+from kitchensync.task_graphs.errors import RecipeError
 
 DEVICE = "video"
 """The folder of the videos, and the name of what filmed them."""

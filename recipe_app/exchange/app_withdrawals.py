@@ -17,13 +17,13 @@ from typing import Any
 
 from sqlalchemy import select
 
-from recipe_app.errors import BadSetup
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.backup import WITHDRAWALS, back_up, check
-from recipe_app.store.destruction import ToDestroy, destroy, found_of, naming, scrub
-from storage.disk.self_check import append_line, read_sound_lines
-from storage.withdraw.withdrawal import WithdrawnPlace
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.backup import WITHDRAWALS, back_up, check
+from kitchensync.recipe_app.store.destruction import ToDestroy, destroy, found_of, naming, scrub
+from kitchensync.storage.disk.self_check import append_line, read_sound_lines
+from kitchensync.storage.withdraw.withdrawal import WithdrawnPlace
 
 BACKUPS = "backups.jsonl"
 SCHEMA, CLEANED, DONE = "app-withdrawal/1", "app-withdrawal-cleaned/1", "withdraw/1"

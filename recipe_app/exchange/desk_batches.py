@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recipe_app.one_worker import OneWorker
+from kitchensync.recipe_app.one_worker import OneWorker
 
 VERBS = ("verify", "sync", "report")
 LOOK_S = 1.0

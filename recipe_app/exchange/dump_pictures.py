@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dataset.errors import BadOperation
-from recipe_app.exchange.dumps import frame_of
-from sensors.process_apart import Bounds, OutOfTime, ToldApart, Unread, ask_once
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.exchange.dumps import frame_of
+from kitchensync.sensors.process_apart import Bounds, OutOfTime, ToldApart, Unread, ask_once
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 SCALES = (1, 0.7, 0.5, 1.5, 2)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from storage.consent import enter_consent
-from storage.errors import StorageError
-from storage.events import EventLog, read_lines
-from storage.lab import Lab, lab_of
-from storage.manifest import Manifest, edit_manifest, read_manifest
-from storage.names import MANIFEST, check_recording_id
-from storage.privacy import RESUME
-from storage.redact.redaction import destroy_where_dropped
-from task_graphs.errors import NotFound
+from kitchensync.storage.consent import enter_consent
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.events import EventLog, read_lines
+from kitchensync.storage.lab import Lab, lab_of
+from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest
+from kitchensync.storage.names import MANIFEST, check_recording_id
+from kitchensync.storage.privacy import RESUME
+from kitchensync.storage.redact.redaction import destroy_where_dropped
+from kitchensync.task_graphs.errors import NotFound
 
 PLACES = Path("sync") / "events.json"
 APP_FOLDER = "_app"

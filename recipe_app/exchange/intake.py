@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataset.errors import BadOperation
-from dataset.operations.event_lines import consent_of, event_lines, folder_of
-from dataset.operations.operation_kinds import ClientClock, Misfit, Operation, checked_body
-from recipe_app.exchange.folders import Event, Folders
-from recipe_app.exchange.touch_clock import (
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.dataset.operations.event_lines import consent_of, event_lines, folder_of
+from kitchensync.dataset.operations.operation_kinds import ClientClock, Misfit, Operation, checked_body
+from kitchensync.recipe_app.exchange.folders import Event, Folders
+from kitchensync.recipe_app.exchange.touch_clock import (
     Exchange,
     Stamp,
     inside,
@@ -22,12 +22,12 @@ from recipe_app.exchange.touch_clock import (
     stamp_wall,
     was_answered,
 )
-from recipe_app.store import tables
-from recipe_app.store.anchors import head_anchor, unfit
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.oplog import NewOp
-from storage.errors import StorageError
-from task_graphs.errors import NotFound
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.anchors import head_anchor, unfit
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.oplog import NewOp
+from kitchensync.storage.errors import StorageError
+from kitchensync.task_graphs.errors import NotFound
 
 
 @dataclass(frozen=True)

@@ -21,15 +21,15 @@ from typing import Any
 
 from sqlalchemy import select
 
-from dataset.errors import NotNow
-from dataset.source.corrections import VIDEO, corrected
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.oplog import NewOp
-from task_graphs.categories import CATEGORIES
-from task_graphs.errors import BadGraph, NotFound
-from task_graphs.formats.annotation_files import format_annotations
-from task_graphs.formats.annotations import (
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.source.corrections import VIDEO, corrected
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.oplog import NewOp
+from kitchensync.task_graphs.categories import CATEGORIES
+from kitchensync.task_graphs.errors import BadGraph, NotFound
+from kitchensync.task_graphs.formats.annotation_files import format_annotations
+from kitchensync.task_graphs.formats.annotations import (
     AVERAGES,
     COMPLETE,
     ERRORS,
@@ -41,7 +41,7 @@ from task_graphs.formats.annotations import (
     TaggedError,
     parse_annotations,
 )
-from task_graphs.formats.graph_files import read_text
+from kitchensync.task_graphs.formats.graph_files import read_text
 
 FOLDERS = {
     "annotation_json": ".json",

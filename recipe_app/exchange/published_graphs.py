@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.shelf import Shelf, shelve
-from task_graphs.errors import RecipeError
-from task_graphs.formats.by_name import remembering_layout
-from task_graphs.formats.captaincook4d import parse_captaincook4d
-from task_graphs.scoring.judge import Performed, Prerequisites, match_texts
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.shelf import Shelf, shelve
+from kitchensync.task_graphs.errors import RecipeError
+from kitchensync.task_graphs.formats.by_name import remembering_layout
+from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
+from kitchensync.task_graphs.scoring.judge import Performed, Prerequisites, match_texts
 
 
 class CollectionGraphs:

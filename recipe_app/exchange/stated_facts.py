@@ -13,8 +13,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
 
 RECIPE, PERSON = "recipe_facts", "person_facts"
 OF_RECIPES = ("heating", "skills", "tools")

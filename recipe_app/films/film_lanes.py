@@ -11,11 +11,11 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Mask
-from sensors.errors import SensorError
+from kitchensync.sensors.array_types import Mask
+from kitchensync.sensors.errors import SensorError
 
 if TYPE_CHECKING:
-    from dataset.source.own_recording import OwnRecording
+    from kitchensync.dataset.source.own_recording import OwnRecording
 
 EACH_S = 0.2
 """How long one value of a lane is."""

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from dataset.source.own_recording import OwnRecording
-from sensors.array_types import Int64
-from sensors.hololens.catalogue import STREAMS
-from storage.exports.film import Progress
-from storage.exports.headset_film import HeadsetFilm, write_headset_film
-from storage.privacy import in_pauses
-from storage.recording import StoredStream
-from storage.shell.outputs import written
-from storage.timeline.device_clock import HostClock
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.sensors.array_types import Int64
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.storage.exports.film import Progress
+from kitchensync.storage.exports.headset_film import HeadsetFilm, write_headset_film
+from kitchensync.storage.privacy import in_pauses
+from kitchensync.storage.recording import StoredStream
+from kitchensync.storage.shell.outputs import written
+from kitchensync.storage.timeline.device_clock import HostClock
 
 
 def write_front_film(own: OwnRecording, out: Path, tell: Progress) -> HeadsetFilm | None:

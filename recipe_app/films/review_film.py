@@ -17,24 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from dataset.annotation.labels import labels_of
-from dataset.narration.narrations import NARRATED, SUBMITTED
-from dataset.source.entries import entries_of
-from dataset.source.own_recording import OwnRecording
-from recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
-from recipe_app.films.front_film import write_front_film
-from sensors.array_types import Mask
-from sensors.errors import SensorError
-from sensors.files_on_disk import file_sha256
-from sensors.process_apart import limit_memory
-from storage.consent import Purpose
-from storage.errors import StorageError, words_of
-from storage.events import events_of
-from storage.exports.film import write_small_film
-from storage.names import REVIEW
-from storage.privacy import WRITERS
-from storage.shell.outputs import write_output, written
-from task_graphs.errors import RecipeError
+from kitchensync.dataset.annotation.labels import labels_of
+from kitchensync.dataset.narration.narrations import NARRATED, SUBMITTED
+from kitchensync.dataset.source.entries import entries_of
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
+from kitchensync.recipe_app.films.front_film import write_front_film
+from kitchensync.sensors.array_types import Mask
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.process_apart import limit_memory
+from kitchensync.storage.consent import Purpose
+from kitchensync.storage.errors import StorageError, words_of
+from kitchensync.storage.events import events_of
+from kitchensync.storage.exports.film import write_small_film
+from kitchensync.storage.names import REVIEW
+from kitchensync.storage.privacy import WRITERS
+from kitchensync.storage.shell.outputs import write_output, written
+from kitchensync.task_graphs.errors import RecipeError
 
 SCHEMA = "review-film/5"
 KINDS = (

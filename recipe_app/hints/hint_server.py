@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sensors.untrusted_json import BadJson, parse_json
-from storage.shell.endpoint import (
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.storage.shell.endpoint import (
     MAX_ANSWER_BYTES,
     Endpoint,
     NoAnswer,
@@ -22,9 +22,9 @@ from storage.shell.endpoint import (
     endpoint_of,
     names_of,
 )
-from task_graphs.mistakes.hint_rules import TEXT_RULES
-from task_graphs.mistakes.hints import Hint, accepted, texts_after
-from task_graphs.model import Graph, Step
+from kitchensync.task_graphs.mistakes.hint_rules import TEXT_RULES
+from kitchensync.task_graphs.mistakes.hints import Hint, accepted, texts_after
+from kitchensync.task_graphs.model import Graph, Step
 
 URL, MODEL, KEY_FILE, KEY_ENV = names_of("hints")
 MOST_HINTS = 10

@@ -1,6 +1,6 @@
 """The newest pictures of a recording that is being made, small, in colours: a process of its own, which may drop any.
 
-python -P -m recipe_app.live.live_pictures RECORDING
+python -P -m kitchensync.recipe_app.live.live_pictures RECORDING
 
 It reads sealed files alone, so no recorder waits for it. Each picture goes to stdout as one line of JSON (`stream`,
 `host_ns`, `bytes`) and a JPEG. It ends when its stdin is closed, or nobody has written there for a while.
@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from sensors.errors import SensorError
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.headset_stream import DEPTH, FRAMES
-from storage.consent import Purpose, require_consent
-from storage.errors import StorageError
-from storage.reading.headset_pictures import DepthFrame
-from storage.recording import StoredStream, open_recording
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES
+from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.reading.headset_pictures import DepthFrame
+from kitchensync.storage.recording import StoredStream, open_recording
 
 LOOK_S, UNASKED_S = 1.0, 15.0
 WIDTH_PX, QUALITY = 320, 70

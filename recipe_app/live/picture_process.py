@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from sensors.untrusted_json import BadJson, parse_object
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
 
-PROGRAM = "recipe_app.live.live_pictures"
+PROGRAM = "kitchensync.recipe_app.live.live_pictures"
 AGAIN_S = 10.0
 """A process that has ended is started again no sooner."""
 MOST_BYTES, MOST_LINE = 1 << 20, 1000

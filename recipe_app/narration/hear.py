@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-PROGRAM = "recipe_app.narration.recognition"
+PROGRAM = "kitchensync.recipe_app.narration.recognition"
 LONGEST_S = 90.0
 _TURN = threading.Lock()
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataset.narration.spoken import grammar_of
-from recipe_app.narration.speech_server import speech_server, text_from
-from storage.shell.endpoint import NoAnswer
+from kitchensync.dataset.narration.spoken import grammar_of
+from kitchensync.recipe_app.narration.speech_server import speech_server, text_from
+from kitchensync.storage.shell.endpoint import NoAnswer
 
 HZ = 16_000
 LONGEST_S = 120

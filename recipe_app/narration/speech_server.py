@@ -15,8 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.untrusted_json import BadJson, parse_json
-from storage.shell.endpoint import MAX_ANSWER_BYTES, TIMEOUT_S, Endpoint, NoAnswer, endpoint_of, post
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.storage.shell.endpoint import (
+    MAX_ANSWER_BYTES,
+    TIMEOUT_S,
+    Endpoint,
+    NoAnswer,
+    endpoint_of,
+    post,
+)
 
 PURPOSE, TIMEOUT = "speech", "KITCHENSYNC_SPEECH_TIMEOUT_S"
 WHAT = "sound of a narration, texts of the recipe's steps"

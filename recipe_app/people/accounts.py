@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from dataset.errors import BadOperation
-from recipe_app.errors import NotAllowed
-from recipe_app.people import attempts, secrets
-from recipe_app.people.roles import ROLES, Access, allowed
-from recipe_app.store import tables
-from recipe_app.store.app_records import AppRecords, new_id, roles_of
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.errors import NotAllowed
+from kitchensync.recipe_app.people import attempts, secrets
+from kitchensync.recipe_app.people.roles import ROLES, Access, allowed
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import AppRecords, new_id, roles_of
 
 HOUR_NS = 3_600_000_000_000
 INVITE_NS = 72 * HOUR_NS

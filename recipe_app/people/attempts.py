@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from recipe_app.errors import TooOften
-from recipe_app.people.secrets import fast_hash
-from recipe_app.store.tables import attempt
+from kitchensync.recipe_app.errors import TooOften
+from kitchensync.recipe_app.people.secrets import fast_hash
+from kitchensync.recipe_app.store.tables import attempt
 
 TRIES = 5
 FIRST_WAIT_S = 30

@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from recipe_app.people import secrets
-from recipe_app.people.accounts import Accounts, Visitor
+from kitchensync.recipe_app.people import secrets
+from kitchensync.recipe_app.people.accounts import Accounts, Visitor
 
 REMEMBERED_S = 5.0
 """Whatever another process changes (a tablet removed, a role taken away) holds here after this time at the latest."""

@@ -10,12 +10,12 @@ from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
-from dataset.errors import BadOperation, NotNow
-from recipe_app.review.rounds import Review
-from task_graphs.model import Edge, Graph
-from task_graphs.order.agreement import agree
-from task_graphs.order.closure import find_cycle
-from task_graphs.order.edit import with_inner_edges
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.recipe_app.review.rounds import Review
+from kitchensync.task_graphs.model import Edge, Graph
+from kitchensync.task_graphs.order.agreement import agree
+from kitchensync.task_graphs.order.closure import find_cycle
+from kitchensync.task_graphs.order.edit import with_inner_edges
 
 GRAPHS = Review("graphs", "draw_graph", "submit_graph")
 RULED, ACCEPTED = "rule_edge", "accept_graph"

@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dataset.errors import NotNow
-from dataset.grounding.object_questions import reasoning
-from dataset.measures.span_agreement import Span, agreement, common, merged
-from dataset.operations.operation_kinds import OnScreen, OpId, Strict
-from recipe_app.review.marks import Mark, StepEdit
-from recipe_app.review.rounds import Review
-from recipe_app.review.rulings import finished
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.grounding.object_questions import reasoning
+from kitchensync.dataset.measures.span_agreement import Span, agreement, common, merged
+from kitchensync.dataset.operations.operation_kinds import OnScreen, OpId, Strict
+from kitchensync.recipe_app.review.marks import Mark, StepEdit
+from kitchensync.recipe_app.review.rounds import Review
+from kitchensync.recipe_app.review.rulings import finished
 
 EVIDENCE = Review("evidence", "mark_evidence", "submit_evidence", asks="exactly")
 ASKED, RULED = "ask_evidence", "rule_evidence"

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dataset.errors import BadOperation, NotNow
-from dataset.operations.operation_kinds import Strict
-from recipe_app.review.rounds import Review
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.dataset.operations.operation_kinds import Strict
+from kitchensync.recipe_app.review.rounds import Review
 
 Answers = dict[str, dict[str, str]]
 """item -> question -> answer."""

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dataset.errors import NotNow
-from dataset.operations.operation_kinds import Node, Strict
-from recipe_app.review.rounds import Review
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.operation_kinds import Node, Strict
+from kitchensync.recipe_app.review.rounds import Review
 
 STEPS = Review("steps", "edit_step", "submit_steps")
 ACCEPTED = "accept_steps"

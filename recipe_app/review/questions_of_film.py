@@ -8,18 +8,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dataset.errors import BadOperation
-from dataset.examples.prefix_clips import seconds_of
-from dataset.operations.operation_kinds import Line, Strict
-from dataset.promqa.generation import MOST_ANSWERS
-from dataset.promqa.questions import Example, Targets, examples
-from dataset.source.data_set import graph_of, numbered
-from dataset.source.numbering import Numbering
-from dataset.source.own_recording import OwnRecording
-from dataset.source.own_recordings import cooked_of
-from recipe_app.review.question_rounds import Item
-from task_graphs.formats.captaincook4d import parse_captaincook4d
-from task_graphs.order.drawing import draw
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.dataset.examples.prefix_clips import seconds_of
+from kitchensync.dataset.operations.operation_kinds import Line, Strict
+from kitchensync.dataset.promqa.generation import MOST_ANSWERS
+from kitchensync.dataset.promqa.questions import Example, Targets, examples
+from kitchensync.dataset.source.data_set import graph_of, numbered
+from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.dataset.source.own_recordings import cooked_of
+from kitchensync.recipe_app.review.question_rounds import Item
+from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
+from kitchensync.task_graphs.order.drawing import draw
 
 TEXTS = {
     "next": "What can I do next?",

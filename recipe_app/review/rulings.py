@@ -13,8 +13,8 @@ from itertools import combinations
 from statistics import median_low
 from typing import Any
 
-from dataset.annotation.forms.agreement_of_people import agreement
-from recipe_app.review.marks import Mark
+from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
+from kitchensync.recipe_app.review.marks import Mark
 
 RULED = "rule_step"
 """Kind of the log: a change by who rules; like an edit of a step."""

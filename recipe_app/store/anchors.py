@@ -13,8 +13,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from recipe_app.store.oplog import head
-from recipe_app.store.tables import op as table
+from kitchensync.recipe_app.store.oplog import head
+from kitchensync.recipe_app.store.tables import op as table
 
 Anchor = dict[str, Any]
 FORM = 2

@@ -13,12 +13,12 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Table, delete, insert, select
 
-from dataset.operations.event_lines import folder_of
-from dataset.operations.reduce import State, reduce_log
-from recipe_app.store import oplog, projections, tables
-from recipe_app.store.database import Database
-from recipe_app.store.oplog import SERVER, NewOp
-from task_graphs.errors import NotFound
+from kitchensync.dataset.operations.event_lines import folder_of
+from kitchensync.dataset.operations.reduce import State, reduce_log
+from kitchensync.recipe_app.store import oplog, projections, tables
+from kitchensync.recipe_app.store.database import Database
+from kitchensync.recipe_app.store.oplog import SERVER, NewOp
+from kitchensync.task_graphs.errors import NotFound
 
 T = TypeVar("T")
 R = TypeVar("R")

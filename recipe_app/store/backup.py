@@ -29,12 +29,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, select
 
-from recipe_app.errors import BadSetup
-from recipe_app.store import oplog, tables
-from recipe_app.store.database import open_database
-from storage.disk.durable import private
-from storage.disk.folder_lock import locked_folder
-from storage.shell.outputs import written
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.storage.disk.durable import private
+from kitchensync.storage.disk.folder_lock import locked_folder
+from kitchensync.storage.shell.outputs import written
 
 SCHEMA = "app-backup/1"
 MANIFEST, COPY, DUMP, RECIPES = "backup.json", "app.db", "tables.jsonl", "recipes"

@@ -14,10 +14,10 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from recipe_app.errors import BadSetup
-from recipe_app.store.keys import kept_key
-from recipe_app.store.oplog import KEY
-from recipe_app.store.tables import metadata, op
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.store.keys import kept_key
+from kitchensync.recipe_app.store.oplog import KEY
+from kitchensync.recipe_app.store.tables import metadata, op
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 WRITER_LOCK = 0x6B73  # any number: one advisory lock of the whole app in PostgreSQL

@@ -15,9 +15,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, delete, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.database import Database
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.database import Database
 
 PLAN = "study_plan"
 PARTICIPANT = ["participant"]

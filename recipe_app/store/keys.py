@@ -6,8 +6,8 @@ import os
 import secrets
 from pathlib import Path
 
-from recipe_app.errors import BadSetup
-from storage.disk.durable import private
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.storage.disk.durable import private
 
 KEY_FILE = "app.key"
 KEY_BYTES = 32

@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, tuple_, update
 
-from recipe_app.store.tables import op as table
+from kitchensync.recipe_app.store.tables import op as table
 
 FIRST = "0" * 64
 SERVER = "server"

@@ -18,9 +18,9 @@ from typing import Any
 from sqlalchemy import Connection, LargeBinary, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from recipe_app.errors import BadSetup
-from recipe_app.store import oplog, projections, tables
-from recipe_app.store.backup import (
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.store import oplog, projections, tables
+from kitchensync.recipe_app.store.backup import (
     COPY,
     DUMP,
     KEPT,
@@ -31,10 +31,10 @@ from recipe_app.store.backup import (
     opened,
     proven,
 )
-from recipe_app.store.database import Database, open_database
-from sensors.files_on_disk import sync_path
-from storage.disk.durable import LOCAL
-from storage.disk.self_check import append_line, read_sound_lines, sound_lines
+from kitchensync.recipe_app.store.database import Database, open_database
+from kitchensync.sensors.files_on_disk import sync_path
+from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.disk.self_check import append_line, read_sound_lines, sound_lines
 
 BATCH = 500
 STAGED = ".restore-"

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from dataset.errors import BadOperation
-from recipe_app.store import tables
-from recipe_app.store.app_records import AppRecords
-from storage.shell.outputs import write_output
-from task_graphs.errors import BadGraph, NotFound, RecipeError, TooManyStates
-from task_graphs.formats.by_name import kind_of, parse_graph, remembering_layout
-from task_graphs.formats.graph_files import read_text
-from task_graphs.formats.graph_json import format_graph_json
-from task_graphs.model import Graph
-from task_graphs.order.orders import count_orders
-from task_graphs.scoring.validate import check_graph
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.storage.shell.outputs import write_output
+from kitchensync.task_graphs.errors import BadGraph, NotFound, RecipeError, TooManyStates
+from kitchensync.task_graphs.formats.by_name import kind_of, parse_graph, remembering_layout
+from kitchensync.task_graphs.formats.graph_files import read_text
+from kitchensync.task_graphs.formats.graph_json import format_graph_json
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.orders import count_orders
+from kitchensync.task_graphs.scoring.validate import check_graph
 
 OWN_RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 MOST_RECIPES = 500

@@ -8,11 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from recipe_app.study.error_scripts import hash_of_order
-from recipe_app.study.wanted import DISORDERED, CookedSession
-from storage.catalogue.kept_lines import catalogue_of
-from storage.life import Life
-from storage.verify import FAIL, PASS, WARN
+from kitchensync.recipe_app.study.error_scripts import hash_of_order
+from kitchensync.recipe_app.study.wanted import DISORDERED, CookedSession
+from kitchensync.storage.catalogue.kept_lines import catalogue_of
+from kitchensync.storage.life import Life
+from kitchensync.storage.verify import FAIL, PASS, WARN
 
 ALIGNED = "aligned"
 NEEDED = ("recipe", "strategy", "display", "person", "place", "started")

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from recipe_app.study.plan_file import PlanEntry
+from kitchensync.recipe_app.study.plan_file import PlanEntry
 
 _ESCAPED = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"})
 LONGEST = 75
@@ -73,6 +73,6 @@ def weeks_page(entries: Sequence[PlanEntry], zone: ZoneInfo, title: str) -> str:
         for monday, days in weeks.items()
     ]
     environment = Environment(
-        loader=PackageLoader("recipe_app.study"), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader("kitchensync.recipe_app.study"), autoescape=True, undefined=StrictUndefined
     )
     return environment.get_template("weeks.html").render(title=title, weeks=made)

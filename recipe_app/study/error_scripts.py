@@ -11,14 +11,14 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from dataset.operations.operation_kinds import MOST_LETTERS
-from recipe_app.study.wanted import DISORDERED, PLANNED
-from task_graphs.errors import NoSuchScript, TooManyOrders
-from task_graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
-from task_graphs.mistakes.induced import INDUCIBLE, in_turn
-from task_graphs.mistakes.scripts import Script, Wish, draw_script
-from task_graphs.model import Graph
-from task_graphs.text.safety import must_stay
+from kitchensync.dataset.operations.operation_kinds import MOST_LETTERS
+from kitchensync.recipe_app.study.wanted import DISORDERED, PLANNED
+from kitchensync.task_graphs.errors import NoSuchScript, TooManyOrders
+from kitchensync.task_graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
+from kitchensync.task_graphs.mistakes.induced import INDUCIBLE, in_turn
+from kitchensync.task_graphs.mistakes.scripts import Script, Wish, draw_script
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.text.safety import must_stay
 
 PROPOSED = 4
 """Errors that are proposed together for a session with planned errors."""

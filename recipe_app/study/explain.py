@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from recipe_app.study.solve import PlannedSession, StudyPlan
-from recipe_app.study.time_slots import slots_of
-from recipe_app.study.wanted import NORMAL, Cook, Study, StudyGoal, StudyKitchen
+from kitchensync.recipe_app.study.solve import PlannedSession, StudyPlan
+from kitchensync.recipe_app.study.time_slots import slots_of
+from kitchensync.recipe_app.study.wanted import NORMAL, Cook, Study, StudyGoal, StudyKitchen
 
 
 def why_session(session: PlannedSession, plan: StudyPlan, study: Study) -> str:

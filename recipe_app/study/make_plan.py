@@ -9,15 +9,15 @@ from datetime import UTC, datetime, time, timedelta
 from math import ceil
 from typing import Any
 
-from recipe_app.study.already_cooked import CookedRecording
-from recipe_app.study.error_scripts import script_of
-from recipe_app.study.plan_file import CATEGORIES, PlanEntry, entries_of, rarest, unmet
-from recipe_app.study.solve import LIMIT_S, plan_study
-from recipe_app.study.study_progress import not_recorded
-from recipe_app.study.wanted import DISORDERED, NORMAL, PLANNED, OrdersLeft, Study
-from task_graphs.errors import TooManyStates
-from task_graphs.model import Graph
-from task_graphs.order.orders import Order, count_orders, is_valid_order
+from kitchensync.recipe_app.study.already_cooked import CookedRecording
+from kitchensync.recipe_app.study.error_scripts import script_of
+from kitchensync.recipe_app.study.plan_file import CATEGORIES, PlanEntry, entries_of, rarest, unmet
+from kitchensync.recipe_app.study.solve import LIMIT_S, plan_study
+from kitchensync.recipe_app.study.study_progress import not_recorded
+from kitchensync.recipe_app.study.wanted import DISORDERED, NORMAL, PLANNED, OrdersLeft, Study
+from kitchensync.task_graphs.errors import TooManyStates
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.orders import Order, count_orders, is_valid_order
 
 FEW, STEP_MINUTES = 5, 5
 """So many recordings tell how long a session is, and to so many minutes."""

@@ -13,15 +13,15 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from recipe_app.study.error_scripts import draw_apart
-from recipe_app.study.explain import why_missing, why_session
-from recipe_app.study.solve import StudyPlan
-from recipe_app.study.study_file import BadStudy
-from recipe_app.study.wanted import NORMAL, PLANNED, CookedSession, Study
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.model import Graph
-from task_graphs.order.diverse import draw_diverse
-from task_graphs.order.orders import Order
+from kitchensync.recipe_app.study.error_scripts import draw_apart
+from kitchensync.recipe_app.study.explain import why_missing, why_session
+from kitchensync.recipe_app.study.solve import StudyPlan
+from kitchensync.recipe_app.study.study_file import BadStudy
+from kitchensync.recipe_app.study.wanted import NORMAL, PLANNED, CookedSession, Study
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.diverse import draw_diverse
+from kitchensync.task_graphs.order.orders import Order
 
 SCHEMA = "study-plan/1"
 CATEGORIES = ("Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step")

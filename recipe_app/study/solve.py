@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from recipe_app.study.program import IntegerProgram, Key
-from recipe_app.study.time_slots import TimeSlot, slots_of
-from recipe_app.study.wanted import NORMAL, Cook, CookedSession, Study, StudyGoal, StudyKitchen
+from kitchensync.recipe_app.study.program import IntegerProgram, Key
+from kitchensync.recipe_app.study.time_slots import TimeSlot, slots_of
+from kitchensync.recipe_app.study.wanted import NORMAL, Cook, CookedSession, Study, StudyGoal, StudyKitchen
 
 LIMIT_S = 8.0
 

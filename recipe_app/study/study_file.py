@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from recipe_app.study.wanted import (
+from kitchensync.recipe_app.study.wanted import (
     STRATEGIES,
     Cook,
     Display,
@@ -23,7 +23,7 @@ from recipe_app.study.wanted import (
     StudyKitchen,
     StudyRules,
 )
-from task_graphs.errors import RecipeError
+from kitchensync.task_graphs.errors import RecipeError
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS = re.compile(r"([a-z]{3})(?:-([a-z]{3}))? (\d\d:\d\d)-(\d\d:\d\d)")

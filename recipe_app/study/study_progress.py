@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from html import escape
 
-from recipe_app.study.already_cooked import CookedRecording
-from recipe_app.study.plan_file import PlanEntry
-from recipe_app.study.wanted import CookedSession, Study, StudyGoal
+from kitchensync.recipe_app.study.already_cooked import CookedRecording
+from kitchensync.recipe_app.study.plan_file import PlanEntry
+from kitchensync.recipe_app.study.wanted import CookedSession, Study, StudyGoal
 
 DIMENSIONS = ("recipe", "strategy", "kitchen", "person", "display", "part")
 LATE = timedelta(hours=12)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import count
 
-from recipe_app.study.wanted import Cook, Study, StudyKitchen
+from kitchensync.recipe_app.study.wanted import Cook, Study, StudyKitchen
 
 
 @dataclass(frozen=True, slots=True)

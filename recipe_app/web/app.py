@@ -16,10 +16,10 @@ from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
-from dataset.errors import NotNow
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotAllowed, TooOften
-from recipe_app.web.desk import (
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.errors import NotAllowed, TooOften
+from kitchensync.recipe_app.web.desk import (
     api_batches,
     api_card,
     api_desk,
@@ -32,11 +32,11 @@ from recipe_app.web.desk import (
     pages_recipes,
     pages_study,
 )
-from recipe_app.web.door.access import SignInFirst
-from recipe_app.web.door.guard import Guard
-from recipe_app.web.door.request_bodies import TooLarge, WrongKind
-from recipe_app.web.i18n import words_of
-from recipe_app.web.judging import (
+from kitchensync.recipe_app.web.door.access import SignInFirst
+from kitchensync.recipe_app.web.door.guard import Guard
+from kitchensync.recipe_app.web.door.request_bodies import TooLarge, WrongKind
+from kitchensync.recipe_app.web.i18n import words_of
+from kitchensync.recipe_app.web.judging import (
     api_drawn_graphs,
     api_errors_review,
     api_evidence,
@@ -46,10 +46,10 @@ from recipe_app.web.judging import (
     api_opinions,
     api_questions,
 )
-from recipe_app.web.tablet import api_sign_in as api_sign_in
-from recipe_app.web.tablet import api_tablet
-from storage.errors import StorageError
-from task_graphs.errors import NotFound, RecipeError
+from kitchensync.recipe_app.web.tablet import api_sign_in as api_sign_in
+from kitchensync.recipe_app.web.tablet import api_tablet
+from kitchensync.storage.errors import StorageError
+from kitchensync.task_graphs.errors import NotFound, RecipeError
 
 ROUTES = [
     *api_sign_in.ROUTES,

@@ -19,7 +19,7 @@ from babel import Locale
 from babel.numbers import format_decimal
 from starlette.requests import HTTPConnection
 
-from task_graphs.errors import RecipeError, Value, filled
+from kitchensync.task_graphs.errors import RecipeError, Value, filled
 
 FOLDER = Path(__file__).resolve().parent.parent / "locales"
 LANGUAGES = {"en": "English", "de": "Deutsch", "ar": "العربية"}

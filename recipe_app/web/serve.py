@@ -18,24 +18,24 @@ from pathlib import Path
 import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
 
-from recipe_app.cooking.capture_link import Capture
-from recipe_app.cooking.collaborators import Collaborators, collaborators
-from recipe_app.cooking.withdrawals import carry_out, end_withdrawn, finish_open
-from recipe_app.errors import BadSetup
-from recipe_app.exchange import app_withdrawals
-from recipe_app.exchange.folders import APP_FOLDER, Folders
-from recipe_app.store import tables
-from recipe_app.store.app_records import AppRecords, new_id, roles_of
-from recipe_app.store.database import open_database
-from recipe_app.store.keys import kept_key
-from recipe_app.store.shelf import OWN_RECIPES, Shelf
-from recipe_app.web.app import create_app
-from recipe_app.web.door import tls
-from recipe_app.web.door.connections import MOST_HEAD, BoundedServer
-from sensors.host_clock import host_ns, utc_anchor
-from storage.lab import share
-from storage.shell.end_signals import ending_at_signals
-from storage.shell.loopback import is_loopback_address
+from kitchensync.recipe_app.cooking.capture_link import Capture
+from kitchensync.recipe_app.cooking.collaborators import Collaborators, collaborators
+from kitchensync.recipe_app.cooking.withdrawals import carry_out, end_withdrawn, finish_open
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.exchange import app_withdrawals
+from kitchensync.recipe_app.exchange.folders import APP_FOLDER, Folders
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import AppRecords, new_id, roles_of
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.recipe_app.store.keys import kept_key
+from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
+from kitchensync.recipe_app.web.app import create_app
+from kitchensync.recipe_app.web.door import tls
+from kitchensync.recipe_app.web.door.connections import MOST_HEAD, BoundedServer
+from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.storage.lab import share
+from kitchensync.storage.shell.end_signals import ending_at_signals
+from kitchensync.storage.shell.loopback import is_loopback_address
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +183,7 @@ def _admin_without_password(records: AppRecords) -> str | None:
 
 def _demo(records: AppRecords) -> dict[str, str]:
     """Make the kitchen and the person of the tour, with a PIN of this run."""
-    from recipe_app.people.accounts import Accounts
+    from kitchensync.recipe_app.people.accounts import Accounts
 
     accounts = Accounts(records)
     pin = f"{secrets.randbelow(800_000) + 123_457}"

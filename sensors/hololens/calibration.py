@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sensors.errors import NoConstants, StreamRefused, StreamUnreachable
-from sensors.hololens.headset_stream import HeadsetStream
-from sensors.hololens.profile import Profile
-from sensors.hololens.remote import wait_until
+from kitchensync.sensors.errors import NoConstants, StreamRefused, StreamUnreachable
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.hololens.remote import wait_until
 
 
 @dataclass(frozen=True)

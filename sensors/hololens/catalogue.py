@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sensors.errors import UnknownSensorStream
-from sensors.hololens.headset_stream import HeadsetStream
-from sensors.hololens.streams import (
+from kitchensync.sensors.errors import UnknownSensorStream
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.hololens.streams import (
     accelerometer,
     depth_ahat,
     depth_longthrow,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from sensors.errors import (
+from kitchensync.sensors.errors import (
     AbsurdSize,
     StreamClosed,
     StreamRefused,
@@ -14,8 +14,8 @@ from sensors.errors import (
     StreamStopped,
     StreamUnreachable,
 )
-from sensors.hololens.headset_stream import HeadsetStream
-from sensors.hololens.wire import HEADER_BYTES
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.hololens.wire import HEADER_BYTES
 
 SMALL_BUFFER_BYTES = 64 * 1024
 START_BUFFER_BYTES = 1024 * 1024

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sensors.errors import UnsupportedFormat
-from sensors.hololens.constants import Command, MapDirection, TimeSource
-from sensors.hololens.profile import Profile
+from kitchensync.sensors.errors import UnsupportedFormat
+from kitchensync.sensors.hololens.constants import Command, MapDirection, TimeSource
+from kitchensync.sensors.hololens.profile import Profile
 
 WHITE_BALANCE_STEP_K = 25
 FOCUS_MANUAL, FOCUS_RANGE_NORMAL, NO_DRIVER_FALLBACK = 3, 2, 1

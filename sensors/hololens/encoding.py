@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sensors.errors import BadPacket
-from sensors.hololens import constants as c
-from sensors.hololens import wire
-from sensors.hololens.headset_stream import RAW, RIG_TO_SENSOR, ConstantField
-from sensors.stream import Format
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens import wire
+from kitchensync.sensors.hololens.headset_stream import RAW, RIG_TO_SENSOR, ConstantField
+from kitchensync.sensors.stream import Format
 
 AUDIO = {
     "aac": (c.AudioProfile.AAC_24000, c.AAC_LEVEL_L2),

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.hololens import constants as c
-from sensors.hololens.profile import Profile
-from sensors.stream import Format, SensorStream
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.stream import Format, SensorStream
 
 SAMPLES, FRAMES, DEPTH, RECORDS, SOUND = "samples", "frames", "depth", "records", "sound"
 """Kinds of streams: how a reader hands them out."""

@@ -1,7 +1,7 @@
 """The sample that all three inertial sensors share, 32 bytes each.
 
 Axes and frame: the sensor's own (rig extrinsics are a download). Stamps are kept as sent: all samples of a
-batch carry the same `soc_ticks` (a driver fault), `storage.timeline.stamps` spreads them.
+batch carry the same `soc_ticks` (a driver fault), `kitchensync.storage.timeline.stamps` spreads them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.hololens.headset_stream import SAMPLES, HeadsetStream
-from sensors.stream import Format
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens.headset_stream import SAMPLES, HeadsetStream
+from kitchensync.sensors.stream import Format
 
 SAMPLE = np.dtype(
     [

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema, model_validator
 
-from sensors.errors import UnsupportedFormat
-from sensors.hololens import constants as c
+from kitchensync.sensors.errors import UnsupportedFormat
+from kitchensync.sensors.hololens import constants as c
 
 VIDEO_PROFILES = {
     "h265": c.VideoProfile.H265_MAIN,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sensors.errors import (
+from kitchensync.sensors.errors import (
     PvNotStarted,
     StreamClosed,
     StreamRefused,
@@ -18,10 +18,10 @@ from sensors.errors import (
     StreamUnreachable,
     UnsupportedServer,
 )
-from sensors.hololens import commands, wire
-from sensors.hololens import constants as c
-from sensors.hololens.streams import pv
-from sensors.host_clock import host_ns
+from kitchensync.sensors.hololens import commands, wire
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens.streams import pv
+from kitchensync.sensors.host_clock import host_ns
 
 Version = tuple[int, int, int, int]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from sensors.errors import UnsupportedFormat
+from kitchensync.sensors.errors import UnsupportedFormat
 
 if TYPE_CHECKING:
     import av

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sensors.errors import BadPacket
+from kitchensync.sensors.errors import BadPacket
 
 HEADER = struct.Struct("<QI")
 "device_ticks (100 ns since boot), payload size in bytes (without pose)."

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadPacket
+from kitchensync.sensors.errors import BadPacket
 
 MAGIC = 0xCA
 HEADER = struct.Struct("<BBHHH8I")
@@ -64,7 +64,7 @@ def depth(blob: memoryview | bytes) -> np.ndarray:
     """Decode a blob to (height, width) uint16 mm, 0 = invalid; `BadPacket` without a decoder or for a bad blob."""
     head = header(blob)
     if not _decoders:
-        raise BadPacket("zdepth", "no decoder is set (sensors.hololens.zdepth.use_decoder)")
+        raise BadPacket("zdepth", "no decoder is set (kitchensync.sensors.hololens.zdepth.use_decoder)")
     picture = _decoders[0](bytes(blob))
     if picture.shape != (head.height, head.width):
         raise BadPacket("zdepth", f"the decoder gave {picture.shape} for {head.width}x{head.height}")

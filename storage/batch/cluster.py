@@ -18,9 +18,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from storage.batch.workers import Work
-from storage.errors import NoDask, NoWorkers
-from storage.names import MANIFEST
+from kitchensync.storage.batch.workers import Work
+from kitchensync.storage.errors import NoDask, NoWorkers
+from kitchensync.storage.names import MANIFEST
 
 SAME = ("kitchensync", "numpy", "scipy", "h5py")
 """Packages of which another version may give another answer."""

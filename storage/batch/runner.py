@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.batch.cluster import Undone, on_cluster
-from storage.batch.workers import (
+from kitchensync.storage.batch.cluster import Undone, on_cluster
+from kitchensync.storage.batch.workers import (
     Work,
     count_of,
     ended_by_interrupt,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from storage.errors import BadCondition
+from kitchensync.storage.errors import BadCondition
 
 WORDS = (
     *("site", "path", "recording", "uuid", "life", "recipe", "strategy", "display", "person", "place"),

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sensors.errors import SensorError
-from sensors.gopro.files.media import open_media
-from storage.catalogue.listing import line_of, utc_words
-from storage.chunks.chunk import INDEX, Chunk, chunk_paths
-from storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
-from storage.events import read_lines
-from storage.exports.hidden_films import pauses_in_detail
-from storage.reading.alignments import alignment_files, read_alignment
-from storage.recording import Recording, StoredStream, camera_files
-from storage.verify import kept_verdict
-from storage.verify.verification import FILMS
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.catalogue.listing import line_of, utc_words
+from kitchensync.storage.chunks.chunk import INDEX, Chunk, chunk_paths
+from kitchensync.storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
+from kitchensync.storage.events import read_lines
+from kitchensync.storage.exports.hidden_films import pauses_in_detail
+from kitchensync.storage.reading.alignments import alignment_files, read_alignment
+from kitchensync.storage.recording import Recording, StoredStream, camera_files
+from kitchensync.storage.verify import kept_verdict
+from kitchensync.storage.verify.verification import FILMS
 
 if TYPE_CHECKING:
-    from storage.timeline.session_time import SessionTime
+    from kitchensync.storage.timeline.session_time import SessionTime
 
 
 def contents_of(recording: Recording) -> dict[str, Any]:

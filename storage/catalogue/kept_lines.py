@@ -17,14 +17,14 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from storage.catalogue.conditions import COLUMNS, all_of
-from storage.catalogue.listing import Entry, folders_in, line_of
-from storage.disk.durable import write_whole
-from storage.disk.folder_lock import locked_folder
-from storage.errors import BadLabFile
-from storage.lab import lab_of
-from storage.life import Life
-from storage.names import MANIFEST, PART_SUFFIX, WORK, is_recording
+from kitchensync.storage.catalogue.conditions import COLUMNS, all_of
+from kitchensync.storage.catalogue.listing import Entry, folders_in, line_of
+from kitchensync.storage.disk.durable import write_whole
+from kitchensync.storage.disk.folder_lock import locked_folder
+from kitchensync.storage.errors import BadLabFile
+from kitchensync.storage.lab import lab_of
+from kitchensync.storage.life import Life
+from kitchensync.storage.names import MANIFEST, PART_SUFFIX, WORK, is_recording
 
 FILE = Path(WORK) / "_catalogue"
 """Beside the recordings; no recording is named so."""

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from storage.annotation_folder import ACCEPTED, FOLDER
-from storage.consent import Purpose, why_not
-from storage.errors import StorageError, words_of
-from storage.life import Life, life_of, usable_manifest
-from storage.manifest import Manifest
-from storage.names import is_recording
-from storage.reading.alignments import alignment_files, read_alignment
-from storage.verify import FAIL, PASS, WARN, kept_verdict
+from kitchensync.storage.annotation_folder import ACCEPTED, FOLDER
+from kitchensync.storage.consent import Purpose, why_not
+from kitchensync.storage.errors import StorageError, words_of
+from kitchensync.storage.life import Life, life_of, usable_manifest
+from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.names import is_recording
+from kitchensync.storage.reading.alignments import alignment_files, read_alignment
+from kitchensync.storage.verify import FAIL, PASS, WARN, kept_verdict
 
 HIDDEN = (".", "_")
 """Folders of our own beside the recordings begin so."""

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from sensors.process_apart import Bounds, OutOfTime, ProcessApart, ToldApart, Unread
-from storage.chunks.chunk import Chunk
-from storage.chunks.chunk_reader import UNREADABLE
-from storage.chunks.layout import INDEX
-from storage.errors import BadChunk
+from kitchensync.sensors.process_apart import Bounds, OutOfTime, ProcessApart, ToldApart, Unread
+from kitchensync.storage.chunks.chunk import Chunk
+from kitchensync.storage.chunks.chunk_reader import UNREADABLE
+from kitchensync.storage.chunks.layout import INDEX
+from kitchensync.storage.errors import BadChunk
 
 LIMIT_S = 30.0
 BYTES_PER_S = 5_000_000

@@ -13,13 +13,13 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from sensors.files_on_disk import file_sha256
-from storage.chunks.chunk import describe_file, set_attribute
-from storage.chunks.chunk_reader import READ_STEP_BYTES, Chunk
-from storage.chunks.compress import create_compressed, put_frame, read_frame, write_frame
-from storage.chunks.layout import ARCHIVE, BLOCKS, FRAMES, RECORDS, Blob, Frames, RecordLayout
-from storage.errors import BadChunk
-from storage.names import chunk_number
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.chunks.chunk import describe_file, set_attribute
+from kitchensync.storage.chunks.chunk_reader import READ_STEP_BYTES, Chunk
+from kitchensync.storage.chunks.compress import create_compressed, put_frame, read_frame, write_frame
+from kitchensync.storage.chunks.layout import ARCHIVE, BLOCKS, FRAMES, RECORDS, Blob, Frames, RecordLayout
+from kitchensync.storage.errors import BadChunk
+from kitchensync.storage.names import chunk_number
 
 Tell = Callable[[Path], None]
 """Called with every chunk that was dealt with."""

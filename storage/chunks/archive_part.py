@@ -9,12 +9,12 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from storage.chunks.archive_file import OWN_ATTRIBUTES, layout_in
-from storage.chunks.chunk import describe_file, set_attribute
-from storage.chunks.chunk_reader import Chunk
-from storage.chunks.compress import create_compressed, read_frame, write_frame
-from storage.chunks.layout import ARCHIVE, RECORDS, Frames, RecordLayout
-from storage.disk.checksum import crc32
+from kitchensync.storage.chunks.archive_file import OWN_ATTRIBUTES, layout_in
+from kitchensync.storage.chunks.chunk import describe_file, set_attribute
+from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.chunks.compress import create_compressed, read_frame, write_frame
+from kitchensync.storage.chunks.layout import ARCHIVE, RECORDS, Frames, RecordLayout
+from kitchensync.storage.disk.checksum import crc32
 
 
 def write_without(part: Path, archive: Path, numbers: set[int]) -> None:

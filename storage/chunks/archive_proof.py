@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.files_on_disk import file_sha256
-from storage.chunks.chunk_reader import UNREADABLE, Chunk
-from storage.disk.read_back import forget_cache
-from storage.errors import BadChunk
-from storage.names import chunk_number
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.chunks.chunk_reader import UNREADABLE, Chunk
+from kitchensync.storage.disk.read_back import forget_cache
+from kitchensync.storage.errors import BadChunk
+from kitchensync.storage.names import chunk_number
 
 
 def prove(path: Path, chunks: list[Path], tell: Callable[[Path], None] = lambda _: None) -> None:

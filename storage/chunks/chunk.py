@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from storage.chunks.chunk_reader import Chunk
-from storage.chunks.compress import compressor, create_compressed, put_frame
-from storage.chunks.layout import (
+from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.chunks.compress import compressor, create_compressed, put_frame
+from kitchensync.storage.chunks.layout import (
     CHUNK,
     DEVICE_TICK_HZ,
     HOST_CLOCK,
@@ -32,10 +32,17 @@ from storage.chunks.layout import (
     fitting,
     layout_of,
 )
-from storage.disk.checksum import crc32
-from storage.disk.durable import LOCAL, Buffer, Disk, make_durable_folders, write_whole
-from storage.disk.image import ImageFile, gathered
-from storage.names import CHUNK_SUFFIX, PART_SUFFIX, chunk_name, chunk_number, chunk_range, stream_folder
+from kitchensync.storage.disk.checksum import crc32
+from kitchensync.storage.disk.durable import LOCAL, Buffer, Disk, make_durable_folders, write_whole
+from kitchensync.storage.disk.image import ImageFile, gathered
+from kitchensync.storage.names import (
+    CHUNK_SUFFIX,
+    PART_SUFFIX,
+    chunk_name,
+    chunk_number,
+    chunk_range,
+    stream_folder,
+)
 
 __all__ = ["INDEX", "SCHEMA", "Chunk", "Packet", "Sealed", "chunk_paths", "image_of", "seal"]
 

@@ -10,10 +10,10 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from sensors.files_on_disk import NotPlainFile, check_plain
-from storage.chunks.layout import ARCHIVE, BLOB, BLOCKS, FRAMES, INDEX, RECORDS, SCHEMA
-from storage.disk.checksum import crc32
-from storage.errors import BadChunk
+from kitchensync.sensors.files_on_disk import NotPlainFile, check_plain
+from kitchensync.storage.chunks.layout import ARCHIVE, BLOB, BLOCKS, FRAMES, INDEX, RECORDS, SCHEMA
+from kitchensync.storage.disk.checksum import crc32
+from kitchensync.storage.errors import BadChunk
 
 READ_STEP_BYTES = 8 << 20
 PLAIN = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)

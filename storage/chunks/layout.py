@@ -12,10 +12,10 @@ from functools import cache
 
 import numpy as np
 
-from sensors.hololens.catalogue import STREAMS
-from sensors.host_clock import PROBE
-from sensors.stream import record_of
-from storage.names import CLOCK_STREAMS
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.host_clock import PROBE
+from kitchensync.sensors.stream import record_of
+from kitchensync.storage.names import CLOCK_STREAMS
 
 SCHEMA = "chunk/2"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from storage.consent import Scope
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import GivenRecording
+from kitchensync.storage.consent import Scope
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import GivenRecording
 
 
 class Scopes(click.ParamType):
@@ -39,7 +39,7 @@ def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str) -> A
     Example:
       kitchensync consent data/take-1 --reference form-12 --scopes annotate,release_raw --by operator-2
     """
-    from storage.consent import give_consent
+    from kitchensync.storage.consent import give_consent
 
     manifest = give_consent(path, reference, scopes, by=by)
     given = manifest["consent_scopes"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from storage.shell.answer import Answer, answers, length_words, show_table, size_words
-from storage.shell.given_path import GivenRecording, given_path
+from kitchensync.storage.shell.answer import Answer, answers, length_words, show_table, size_words
+from kitchensync.storage.shell.given_path import GivenRecording, given_path
 
 COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "verdict", "alignment", "size")
 
@@ -34,9 +34,9 @@ def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> A
     Example:
       kitchensync list data --where verdict=PASS --where strategy=normal
     """
-    from storage.catalogue.conditions import all_of
-    from storage.catalogue.kept_lines import catalogue_of
-    from storage.shell.progress import Bar
+    from kitchensync.storage.catalogue.conditions import all_of
+    from kitchensync.storage.catalogue.kept_lines import catalogue_of
+    from kitchensync.storage.shell.progress import Bar
 
     all_of(conditions)  # refused before anything is read
     with Bar(unit="recordings") as bar, catalogue_of(root, again=rebuild, show=bar.show) as catalogue:
@@ -72,9 +72,9 @@ def info(path: Path) -> Answer:
     Example:
       kitchensync info data/take-1
     """
-    from storage.catalogue.contents import contents_of
-    from storage.names import recordings_in
-    from storage.recording import open_recording
+    from kitchensync.storage.catalogue.contents import contents_of
+    from kitchensync.storage.names import recordings_in
+    from kitchensync.storage.recording import open_recording
 
     if (found := recordings_in(path)) != [path]:
         raise click.UsageError(

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import GivenRecording
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import GivenRecording
 
 
 @click.command()
@@ -39,7 +39,7 @@ def redact(
     Example:
       kitchensync redact data/take-1 --reason "a visitor came in" --by researcher-3
     """
-    from storage.redact.redaction import redact as destroy
+    from kitchensync.storage.redact.redaction import redact as destroy
 
     if (from_s is None) != (to_s is None) or (from_s is not None and to_s is not None and from_s >= to_s):
         raise click.UsageError("give both --from and --to, the first the smaller one")

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from storage.errors import StorageError, words_of
-from storage.shell.answer import Answer, answers, say
-from storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
-from storage.shell.output_options import OutputFolder
-from storage.shell.progress import Bar, byte_bar
+from kitchensync.storage.errors import StorageError, words_of
+from kitchensync.storage.shell.answer import Answer, answers, say
+from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
+from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.storage.shell.progress import Bar, byte_bar
 
 AS_RECORDED = (
     "left as it was recorded, with serial numbers and places; "
@@ -38,8 +38,8 @@ def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
     Example:
       kitchensync verify data/take-1
     """
-    from storage.names import recordings_in
-    from storage.verify import FAIL, WARN, keep_if_closed, verify_all
+    from kitchensync.storage.names import recordings_in
+    from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify_all
 
     found = [recording for path in paths for recording in recordings_in(path)]
     results = _checked(found, deep=deep)
@@ -53,7 +53,7 @@ def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
 
 def _checked(found: list[Path], *, deep: bool) -> list[dict[str, Any]]:
     """Check recordings one by one; a bar says which stream is being read."""
-    from storage.verify import verify as check
+    from kitchensync.storage.verify import verify as check
 
     with Bar("verifying", unit="recordings") as bar:
 
@@ -115,7 +115,7 @@ def archive(paths: tuple[Path, ...]) -> Answer:
     Example:
       kitchensync archive data/take-1
     """
-    from storage.names import recordings_in
+    from kitchensync.storage.names import recordings_in
 
     found = [recording for path in paths for recording in recordings_in(path)]
     rows = [_packed(recording, alone=found == list(paths[:1])) for recording in found]
@@ -124,7 +124,7 @@ def archive(paths: tuple[Path, ...]) -> Answer:
 
 def _packed(recording: Path, *, alone: bool) -> dict[str, Any]:
     """Pack one recording; one among others that cannot be packed gives its reason and says it."""
-    from storage.move.archive import archive as pack
+    from kitchensync.storage.move.archive import archive as pack
 
     try:
         with byte_bar() as tell:
@@ -199,10 +199,10 @@ def move(
     Example:
       kitchensync move data/take-1 --to /mnt/nas-a/kitchen --to /mnt/nas-b/kitchen
     """
-    from storage.move.freeing import FreeRule
-    from storage.move.mover import run_mover
-    from storage.move.mover_process import lower_priority
-    from storage.names import recordings_in
+    from kitchensync.storage.move.freeing import FreeRule
+    from kitchensync.storage.move.mover import run_mover
+    from kitchensync.storage.move.mover_process import lower_priority
+    from kitchensync.storage.names import recordings_in
 
     rule = None if keep else FreeRule(copies, _days(keep_days), int(room_gb * 1e9))
     lower_priority()
@@ -260,7 +260,7 @@ def upload(recording: Path, url: str, without_consent: str) -> Answer:
     Example:
       kitchensync upload data/take-1 s3://lab-recordings/kitchen
     """
-    from storage.move.upload import upload as send
+    from kitchensync.storage.move.upload import upload as send
 
     with byte_bar() as tell:
         done = send(recording, url, tell, without_consent=without_consent)

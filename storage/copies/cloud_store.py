@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from storage.errors import CloudRefused, CopyDiffers, SecretInAddress, SourceDiffers
+from kitchensync.storage.errors import CloudRefused, CopyDiffers, SecretInAddress, SourceDiffers
 
 STEP_BYTES = 8 << 20
 

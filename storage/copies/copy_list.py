@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.chunks.chunk import chunk_paths
-from storage.copies.copy_log import COPY_LOG, CopyRecord
-from storage.copies.read_through import promised_hashes, readable_folder
-from storage.manifest import Manifest
-from storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, chunk_range
+from kitchensync.storage.chunks.chunk import chunk_paths
+from kitchensync.storage.copies.copy_log import COPY_LOG, CopyRecord
+from kitchensync.storage.copies.read_through import promised_hashes, readable_folder
+from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, chunk_range
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from sensors.host_clock import utc_anchor
-from sensors.untrusted_json import BadJson, parse_object
-from storage.disk.durable import LOCAL
-from storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
-from storage.errors import MoverBusy, UnreadableFile
-from storage.manifest import note_change
-from storage.names import COPIES as COPY_LOG
+from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
+from kitchensync.storage.errors import MoverBusy, UnreadableFile
+from kitchensync.storage.manifest import note_change
+from kitchensync.storage.names import COPIES as COPY_LOG
 
 SCHEMA = "copy/1"
 BEGUN, COPIED, FREED = "begun", "copied", "freed"

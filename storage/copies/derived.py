@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from storage.disk.self_check import append_line, read_sound_lines
-from storage.names import DERIVED, MANIFEST
+from kitchensync.storage.disk.self_check import append_line, read_sound_lines
+from kitchensync.storage.names import DERIVED, MANIFEST
 
 SCHEMA = "derived/1"
 Stamp = tuple[int, int]

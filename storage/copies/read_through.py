@@ -7,11 +7,11 @@ import json
 import os
 from pathlib import Path
 
-from storage.copies.copy_log import CopyRecord, folders_of, freed_to
-from storage.copies.target import Target
-from storage.errors import FilesFreed, NotARecording, TargetAway
-from storage.manifest import Manifest, read_manifest
-from storage.names import CHUNK_SUFFIX, MEDIA, chunk_range
+from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
+from kitchensync.storage.copies.target import Target
+from kitchensync.storage.errors import FilesFreed, NotARecording, TargetAway
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.names import CHUNK_SUFFIX, MEDIA, chunk_range
 
 
 def promised_hashes(recording: Path, manifest: Manifest) -> dict[str, str]:

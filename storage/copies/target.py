@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.disk.durable import LOCAL, Disk, make_durable_folders, write_whole
-from storage.disk.read_back import STEP_BYTES, stored_sha256
-from storage.errors import CopyDiffers, SourceDiffers, TargetAway, words_of
-from storage.names import PART_SUFFIX
+from kitchensync.storage.disk.durable import LOCAL, Disk, make_durable_folders, write_whole
+from kitchensync.storage.disk.read_back import STEP_BYTES, stored_sha256
+from kitchensync.storage.errors import CopyDiffers, SourceDiffers, TargetAway, words_of
+from kitchensync.storage.names import PART_SUFFIX
 
 MARKER = ".kitchensync-target"
 

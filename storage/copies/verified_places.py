@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storage.copies.copy_log import COPIED, COPY_LOG, read_copies
-from storage.copies.target import Target
-from storage.disk.read_back import stored_sha256
-from storage.errors import TargetAway, UnreadableFile
+from kitchensync.storage.copies.copy_log import COPIED, COPY_LOG, read_copies
+from kitchensync.storage.copies.target import Target
+from kitchensync.storage.disk.read_back import stored_sha256
+from kitchensync.storage.errors import TargetAway, UnreadableFile
 
 
 @dataclass

@@ -15,7 +15,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from storage.disk.durable import Buffer
+from kitchensync.storage.disk.durable import Buffer
 
 PAGE = 1 << 14
 LARGE = 1 << 16

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from storage.disk.durable import LOCAL
+from kitchensync.storage.disk.durable import LOCAL
 
 CHECK = "check"
 _ZEROS = "0" * 64

@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from storage.chunks.compress import quick_deflater
+from kitchensync.storage.chunks.compress import quick_deflater
 
 MADE_OF = "made_of"
 """Name of the text that says what a file was made of."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import cv2
 
-from sensors.errors import UnreadableMedia
-from storage.exports.film import FASTSTART
+from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.storage.exports.film import FASTSTART
 
 _QUALITY = [cv2.IMWRITE_JPEG_QUALITY, 95]
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import UInt8
-from sensors.errors import UnreadableMedia
-from sensors.gopro.files.clip import Clip
-from sensors.gopro.files.media import GoProMedia
+from kitchensync.sensors.array_types import UInt8
+from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.media import GoProMedia
 
 if TYPE_CHECKING:
     import av

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from sensors.array_types import Int64
-from sensors.errors import SensorError
-from sensors.hololens import video
-from sensors.hololens.catalogue import headset_stream
-from storage.exports.film import FASTSTART, FilmWriter, Progress, black
-from storage.reading.headset_pictures import Frame, begins_after_loss, is_key, unbroken_frames
-from storage.recording import StoredStream
+from kitchensync.sensors.array_types import Int64
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens import video
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.storage.exports.film import FASTSTART, FilmWriter, Progress, black
+from kitchensync.storage.reading.headset_pictures import Frame, begins_after_loss, is_key, unbroken_frames
+from kitchensync.storage.recording import StoredStream
 
 _LIBAV_NAMES = {"h264": "h264", "h265": "hevc"}
 

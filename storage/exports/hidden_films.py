@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Floats, Mask
-from sensors.gopro.files.card_names import group_clips
-from sensors.gopro.files.clip import open_clip
-from storage.placed_films import rough_film_times
-from storage.privacy import in_pauses
+from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.sensors.gopro.files.card_names import group_clips
+from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.storage.placed_films import rough_film_times
+from kitchensync.storage.privacy import in_pauses
 
 if TYPE_CHECKING:
-    from storage.recording import Recording
+    from kitchensync.storage.recording import Recording
 
 
 def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
@@ -59,7 +59,7 @@ def pauses_in_detail(recording: Recording) -> dict[str, Any]:
 
 
 def _film_runs(recording: Recording, file: Path) -> list[list[float]]:
-    from sensors.gopro.files.media import open_media
+    from kitchensync.sensors.gopro.files.media import open_media
 
     stamps_s = open_media(file).frame_times_s
     return [[float(a), float(b)] for a, b in _runs(hidden_in_film(recording, file, stamps_s), stamps_s)]

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sensors.files_on_disk import file_sha256, sync_path
-from storage.chunks.archive_file import write_archive
-from storage.chunks.archive_proof import prove
-from storage.chunks.chunk import chunk_paths, is_archive
-from storage.copies.copy_log import freed_to
-from storage.disk.durable import LOCAL, Disk
-from storage.errors import BadChunk, NotPackable
-from storage.life import usable_manifest
-from storage.manifest import edit_manifest, read_manifest
-from storage.names import PART_SUFFIX, archive_name, chunk_number, chunk_range, stream_folder
+from kitchensync.sensors.files_on_disk import file_sha256, sync_path
+from kitchensync.storage.chunks.archive_file import write_archive
+from kitchensync.storage.chunks.archive_proof import prove
+from kitchensync.storage.chunks.chunk import chunk_paths, is_archive
+from kitchensync.storage.copies.copy_log import freed_to
+from kitchensync.storage.disk.durable import LOCAL, Disk
+from kitchensync.storage.errors import BadChunk, NotPackable
+from kitchensync.storage.life import usable_manifest
+from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.names import PART_SUFFIX, archive_name, chunk_number, chunk_range, stream_folder
 
 SPARE_BYTES = 256 << 20
 """Free space that must stay beside an archive while its chunks are still there."""

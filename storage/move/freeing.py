@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sensors.host_clock import utc_anchor
-from storage.copies.copy_list import FileToCopy, files_of, is_heavy
-from storage.copies.copy_log import FREED, CopyLog, CopyRecord
-from storage.copies.target import Stopped, Target
-from storage.disk.durable import LOCAL, Disk
-from storage.errors import MoverBusy
-from storage.manifest import Manifest, read_manifest
-from storage.verify import keep_verdict, verify
+from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_heavy
+from kitchensync.storage.copies.copy_log import FREED, CopyLog, CopyRecord
+from kitchensync.storage.copies.target import Stopped, Target
+from kitchensync.storage.disk.durable import LOCAL, Disk
+from kitchensync.storage.errors import MoverBusy
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.verify import keep_verdict, verify
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storage.chunks.chunk import is_archive
-from storage.consent import Purpose, StillPermitted, require_consent
-from storage.copies.copy_list import FileToCopy, files_of, is_closed
-from storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
-from storage.copies.target import MARKER, Stopped, Target
-from storage.disk.durable import LOCAL, Disk
-from storage.errors import StorageError, TargetAway, words_of
-from storage.life import usable_manifest
-from storage.move.freeing import DEFAULT_RULE, FreeRule, free
-from storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
+from kitchensync.storage.chunks.chunk import is_archive
+from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
+from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_closed
+from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
+from kitchensync.storage.copies.target import MARKER, Stopped, Target
+from kitchensync.storage.disk.durable import LOCAL, Disk
+from kitchensync.storage.errors import StorageError, TargetAway, words_of
+from kitchensync.storage.life import usable_manifest
+from kitchensync.storage.move.freeing import DEFAULT_RULE, FreeRule, free
+from kitchensync.storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
 
 FOLLOW_S = 2.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0

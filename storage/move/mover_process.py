@@ -1,6 +1,6 @@
 """The mover of a running recording, a process of its own with the lowest priority.
 
-    python -P -m storage.move.mover_process RECORDING --to DIR [--to DIR] [--parent PID]
+    python -P -m kitchensync.storage.move.mover_process RECORDING --to DIR [--to DIR] [--parent PID]
 
 A store that is absent, read-only, full, slow or hangs lets the spool grow and disturbs nothing else.
 """
@@ -20,10 +20,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sensors.untrusted_json import BadJson, parse_object
-from storage.disk.self_check import whole_lines
-from storage.move.mover import StoreProgress, run_mover
-from storage.shell.end_signals import ask_at_signals
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.storage.disk.self_check import whole_lines
+from kitchensync.storage.move.mover import StoreProgress, run_mover
+from kitchensync.storage.shell.end_signals import ask_at_signals
 
 REVIVE_S = 5.0
 """A mover that dies at once is not started again at once: the recorder has better things to do."""
@@ -34,7 +34,7 @@ class MoverProcess:
 
     def __init__(self, recording: Path, targets: list[Path], log: Path) -> None:
         """Start it; its progress goes to `log`, one JSON object a line."""
-        command = [sys.executable, "-P", "-m", "storage.move.mover_process", str(recording)]
+        command = [sys.executable, "-P", "-m", "kitchensync.storage.move.mover_process", str(recording)]
         command += ["--parent", str(os.getpid())]
         for target in targets:
             command += ["--to", str(target)]
@@ -95,7 +95,7 @@ def lower_priority() -> None:
 
 def main() -> int:
     """Go along with one recording; exit 0 when all of it is copied."""
-    parser = argparse.ArgumentParser(prog="storage.move.mover_process")
+    parser = argparse.ArgumentParser(prog="kitchensync.storage.move.mover_process")
     parser.add_argument("recording", type=Path)
     parser.add_argument("--to", type=Path, action="append", required=True)
     parser.add_argument("--parent", type=int)

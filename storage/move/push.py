@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from sensors.files_on_disk import file_sha256
-from storage.copies.cloud_store import CloudStore, check_address, why
-from storage.copies.copy_log import COPIED, CopyLog, CopyRecord
-from storage.copies.target import Target
-from storage.errors import CloudRefused, NotAsStated, SourceDiffers, StorageError
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
+from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
+from kitchensync.storage.copies.target import Target
+from kitchensync.storage.errors import CloudRefused, NotAsStated, SourceDiffers, StorageError
 
 HUB = "hf://"
 KIND = "datasets"

@@ -6,14 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.consent import Purpose, StillPermitted, require_consent
-from storage.copies.cloud_store import CloudStore, check_address, why
-from storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
-from storage.copies.copy_log import COPIED, CopyLog, CopyRecord
-from storage.copies.read_through import missing_files, readable_folder
-from storage.errors import CloudRefused, CopyDiffers, FilesMissing, NotFinished, SourceDiffers, Withdrawn
-from storage.lab import NAME, lab_of
-from storage.redact.to_destroy import check_no_pauses
+from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
+from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
+from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
+from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
+from kitchensync.storage.copies.read_through import missing_files, readable_folder
+from kitchensync.storage.errors import (
+    CloudRefused,
+    CopyDiffers,
+    FilesMissing,
+    NotFinished,
+    SourceDiffers,
+    Withdrawn,
+)
+from kitchensync.storage.lab import NAME, lab_of
+from kitchensync.storage.redact.to_destroy import check_no_pauses
 
 Progress = Callable[[str, int, int], None]
 """File, bytes of the recording that are there and read back (a file on its way in part), bytes in all."""

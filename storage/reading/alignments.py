@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sensors.array_types import Floats, Int64
-from storage.errors import OutsideMap
-from storage.timeline.alignment import SCHEMA, UNREADABLE, Alignment, AlignmentErrors
-from storage.timeline.clock_map import ClockMap
+from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.storage.errors import OutsideMap
+from kitchensync.storage.timeline.alignment import SCHEMA, UNREADABLE, Alignment, AlignmentErrors
+from kitchensync.storage.timeline.clock_map import ClockMap
 
 FOLDER = Path("sync") / "alignment"
 BOUNDS = 3

@@ -9,8 +9,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sensors.gopro.files.card_names import card_name
-from storage.names import MEDIA
+from kitchensync.sensors.gopro.files.card_names import card_name
+from kitchensync.storage.names import MEDIA
 
 CLOCK_STEP_S = 900.0
 """A camera's clock may be wrong by whole steps of a time zone."""

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sensors.errors import CannotJoin
-from sensors.gopro.files.card_names import ClipFiles, card_name, group_clips
-from sensors.gopro.files.clip import Clip, open_clip
-from sensors.gopro.files.media import open_media
-from storage.errors import UnknownStream
-from storage.reading.stream_kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
+from kitchensync.sensors.errors import CannotJoin
+from kitchensync.sensors.gopro.files.card_names import ClipFiles, card_name, group_clips
+from kitchensync.sensors.gopro.files.clip import Clip, open_clip
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.errors import UnknownStream
+from kitchensync.storage.reading.stream_kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.clip import ClipPictures
-    from sensors.gopro.files.telemetry import ImuTrack
+    from kitchensync.sensors.gopro.files.clip import ClipPictures
+    from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 
 
 class SoundBlock(NamedTuple):

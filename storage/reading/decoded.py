@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sensors.errors import BadPacket, SensorError
-from sensors.hololens.catalogue import known_stream
-from sensors.hololens.headset_stream import HeadsetStream
-from sensors.plugin import installed_stream
-from sensors.stream import Format, SensorStream, record_of
-from storage.manifest import Manifest
+from kitchensync.sensors.errors import BadPacket, SensorError
+from kitchensync.sensors.hololens.catalogue import known_stream
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.plugin import installed_stream
+from kitchensync.sensors.stream import Format, SensorStream, record_of
+from kitchensync.storage.manifest import Manifest
 
 if TYPE_CHECKING:
-    from storage.chunks.stored_packets import StoredPackets
+    from kitchensync.storage.chunks.stored_packets import StoredPackets
 
 
 def headset_sensor(manifest: Manifest, name: str) -> HeadsetStream | None:

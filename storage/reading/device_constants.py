@@ -11,10 +11,10 @@ from typing import Any
 import h5py
 import numpy as np
 
-from sensors.files_on_disk import sync_path
-from storage.chunks.chunk import set_attribute
-from storage.chunks.chunk_reader import UNREADABLE
-from storage.errors import BadChunk
+from kitchensync.sensors.files_on_disk import sync_path
+from kitchensync.storage.chunks.chunk import set_attribute
+from kitchensync.storage.chunks.chunk_reader import UNREADABLE
+from kitchensync.storage.errors import BadChunk
 
 SCHEMA = "calibration/1"
 CALIBRATION = "calibration"

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import UInt16
-from sensors.errors import BadPacket, SensorError
-from sensors.hololens import video
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.headset_stream import HeadsetStream, PictureUnit
-from storage.reading.stream_kinds import check_kind
+from kitchensync.sensors.array_types import UInt16
+from kitchensync.sensors.errors import BadPacket, SensorError
+from kitchensync.sensors.hololens import video
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream, PictureUnit
+from kitchensync.storage.reading.stream_kinds import check_kind
 
 if TYPE_CHECKING:
-    from storage.chunks.stored_packets import StoredPackets
+    from kitchensync.storage.chunks.stored_packets import StoredPackets
 
 RAW = "raw"
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sensors.errors import SensorError
-from sensors.hololens.inertial_samples import SAMPLE, decode_samples
-from storage.reading.stream_kinds import check_kind
-from storage.timeline.stamps import BatchStamps, StampRepair
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens.inertial_samples import SAMPLE, decode_samples
+from kitchensync.storage.reading.stream_kinds import check_kind
+from kitchensync.storage.timeline.stamps import BatchStamps, StampRepair
 
 if TYPE_CHECKING:
-    from storage.chunks.stored_packets import StoredPackets
+    from kitchensync.storage.chunks.stored_packets import StoredPackets
 
 BLOCK_PACKETS = 256
 
@@ -112,7 +112,7 @@ def sample_ticks(stream: StoredPackets, clock: InertialClock) -> npt.NDArray[np.
 
 
 def packets_of_samples(stream: StoredPackets) -> Iterator[tuple[int, npt.NDArray[np.void]]]:
-    """Yield (row, samples of dtype `sensors.hololens.inertial_samples.SAMPLE`) of the packets that hold any."""
+    """Yield (row, samples of dtype `inertial_samples.SAMPLE`) of the packets that hold any."""
     for row, payload in enumerate(stream.payloads()):
         samples = _samples(stream.name, payload)
         if samples is not None:

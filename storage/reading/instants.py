@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sensors.array_types import Int64
-from sensors.errors import SensorError
-from storage.errors import FilesFreed, StorageError, pass_on_trouble
+from kitchensync.sensors.array_types import Int64
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.errors import FilesFreed, StorageError, pass_on_trouble
 
 if TYPE_CHECKING:
-    from storage.reading.camera_streams import PlaceInClip
+    from kitchensync.storage.reading.camera_streams import PlaceInClip
 
 TICKS_PER_S = 10_000_000
 INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Floats32
-from sensors.errors import SensorError
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.streams import microphone, spatial_input
-from storage.reading.stream_kinds import check_kind
+from kitchensync.sensors.array_types import Floats32
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.streams import microphone, spatial_input
+from kitchensync.storage.reading.stream_kinds import check_kind
 
 if TYPE_CHECKING:
-    from storage.chunks.stored_packets import StoredPackets
+    from kitchensync.storage.chunks.stored_packets import StoredPackets
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.headset_stream import DEPTH, FRAMES, RECORDS, SAMPLES, SOUND
-from storage.errors import NotOfThisKind
-from storage.names import CLOCK_STREAMS, LEDGER_STREAMS
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, RECORDS, SAMPLES, SOUND
+from kitchensync.storage.errors import NotOfThisKind
+from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.clip import Clip
-    from sensors.gopro.files.telemetry import ImuTrack
+    from kitchensync.sensors.gopro.files.clip import Clip
+    from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 
 HEADSET = {
     kind: tuple(stream.name for stream in STREAMS.values() if stream.kind == kind)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage.events import events_of
-from storage.privacy import OPERATOR
+from kitchensync.storage.events import events_of
+from kitchensync.storage.privacy import OPERATOR
 
 SWAP, SWAPPED = "swap", "swapped"
 DEVICE_SWAP = "device_swap"

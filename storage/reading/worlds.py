@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from storage.chunks.stored_packets import StoredPackets
-from storage.ledger import NewWorldFrameNote, Note, of_kind
+from kitchensync.storage.chunks.stored_packets import StoredPackets
+from kitchensync.storage.ledger import NewWorldFrameNote, Note, of_kind
 
 
 def world_frames(stream: StoredPackets, notes: list[Note]) -> npt.NDArray[np.int32]:

@@ -1,5 +1,5 @@
 """A lost `recording.json` made anew: from a copy of the recording, else from what its other files say."""
 
-from storage.rebuild.rebuilt_manifest import Rebuilt, rebuild
+from kitchensync.storage.rebuild.rebuilt_manifest import Rebuilt, rebuild
 
 __all__ = ["Rebuilt", "rebuild"]

@@ -11,16 +11,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sensors.hololens.catalogue import STREAMS
-from sensors.host_clock import utc_anchor
-from storage.copies.copy_log import folders_of, freed_to
-from storage.copies.target import Target
-from storage.disk.self_check import is_sound, whole_lines
-from storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway
-from storage.ledger import EndNote, Note, of_kind
-from storage.manifest import SCHEMA, Manifest, read_manifest, write_json
-from storage.names import CLOCK_STREAMS, LOGS, MANIFEST, MEDIA
-from storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.storage.copies.copy_log import folders_of, freed_to
+from kitchensync.storage.copies.target import Target
+from kitchensync.storage.disk.self_check import is_sound, whole_lines
+from kitchensync.storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway
+from kitchensync.storage.ledger import EndNote, Note, of_kind
+from kitchensync.storage.manifest import SCHEMA, Manifest, read_manifest, write_json
+from kitchensync.storage.names import CLOCK_STREAMS, LOGS, MANIFEST, MEDIA
+from kitchensync.storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
 
 LOG = Path(LOGS) / "recording.jsonl"
 BEGINS, ENDS, RECOVERED = "recording begins", "recording ends", "recording is recovered"
@@ -255,7 +255,7 @@ def _devices(
         device, _, short = name.partition("/")
         module = str((facts.get("format") or {}).get("module", ""))
         has_clock = (recording / CLOCK_STREAMS / device).is_dir()
-        is_headset = module.startswith("sensors.hololens.") or (short in STREAMS and has_clock)
+        is_headset = module.startswith("kitchensync.sensors.hololens.") or (short in STREAMS and has_clock)
         headset = {"kind": "hololens", "gyroscope_unit": "auto"}
         devices.setdefault(device, headset if is_headset else {"kind": "plugin", "settings": {}})
     for device, said in media.items():

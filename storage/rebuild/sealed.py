@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from sensors.errors import UnknownSensorStream
-from sensors.files_on_disk import file_sha256
-from sensors.hololens.catalogue import STREAMS, headset_stream
-from sensors.hololens.profile import Profile
-from storage.chunks.apart import ReaderApart
-from storage.chunks.chunk import Chunk, chunk_paths
-from storage.copies.copy_log import COPIED, read_copies
-from storage.errors import CannotRebuild
-from storage.ledger import Note
-from storage.ledger_reader import notes_in
-from storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
-from storage.reading.device_constants import calibration_files
+from kitchensync.sensors.errors import UnknownSensorStream
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.storage.chunks.apart import ReaderApart
+from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.copies.copy_log import COPIED, read_copies
+from kitchensync.storage.errors import CannotRebuild
+from kitchensync.storage.ledger import Note
+from kitchensync.storage.ledger_reader import notes_in
+from kitchensync.storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
+from kitchensync.storage.reading.device_constants import calibration_files
 
 SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
 

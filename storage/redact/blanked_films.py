@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sensors.array_types import Int64, Mask
-from sensors.gopro.files.media import open_media
-from sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, read_chapter
-from storage.exports.hidden_films import hidden_in_film
-from storage.recording import Recording
-from storage.redact.redactions import PICTURES, SOUND
+from kitchensync.sensors.array_types import Int64, Mask
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, read_chapter
+from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.redact.redactions import PICTURES, SOUND
 
 SILENCE = {1: bytes.fromhex("00c800802380"), 2: bytes.fromhex("211004608c1c")}
 """A block of AAC without sound, by channels."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from storage.copies.cloud_store import CloudStore
-from storage.copies.copy_list import files_of, is_as_sent
-from storage.copies.copy_log import COPIED, read_copies
-from storage.copies.derived import older_than
-from storage.errors import StorageError, words_of
-from storage.manifest import read_manifest
+from kitchensync.storage.copies.cloud_store import CloudStore
+from kitchensync.storage.copies.copy_list import files_of, is_as_sent
+from kitchensync.storage.copies.copy_log import COPIED, read_copies
+from kitchensync.storage.copies.derived import older_than
+from kitchensync.storage.errors import StorageError, words_of
+from kitchensync.storage.manifest import read_manifest
 
 
 def remove_changed(recording: Path, url: str) -> str:

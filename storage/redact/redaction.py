@@ -13,29 +13,37 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import SensorError, UnreadableMedia
-from sensors.files_on_disk import file_sha256, sync_path
-from sensors.host_clock import utc_anchor
-from storage.chunks.archive_part import write_without
-from storage.chunks.chunk import is_archive
-from storage.chunks.chunk_reader import Chunk
-from storage.copies.copy_list import is_closed
-from storage.copies.copy_log import COPY_LOG, CopyLog, folders_of, is_uploaded, stores_of
-from storage.copies.target import Target
-from storage.disk.durable import LOCAL, Disk
-from storage.errors import NotRedactable, StorageError, words_of
-from storage.events import EventLog
-from storage.lab import lab_of
-from storage.life import usable_manifest
-from storage.manifest import Manifest, edit_manifest, read_manifest, write_json
-from storage.media_blocks import block_checksums
-from storage.names import CHUNK_SUFFIX, MANIFEST, MEDIA, PART_SUFFIX, REVIEW, chunk_name, stream_folder
-from storage.privacy import Pauses, pauses_of
-from storage.recording import Recording, open_recording
-from storage.redact.blanked_films import blank
-from storage.redact.elsewhere import made_before, remove_changed
-from storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET, redactions
-from storage.redact.to_destroy import is_of, plan
+from kitchensync.sensors.errors import SensorError, UnreadableMedia
+from kitchensync.sensors.files_on_disk import file_sha256, sync_path
+from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.storage.chunks.archive_part import write_without
+from kitchensync.storage.chunks.chunk import is_archive
+from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.copies.copy_list import is_closed
+from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, folders_of, is_uploaded, stores_of
+from kitchensync.storage.copies.target import Target
+from kitchensync.storage.disk.durable import LOCAL, Disk
+from kitchensync.storage.errors import NotRedactable, StorageError, words_of
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.lab import lab_of
+from kitchensync.storage.life import usable_manifest
+from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
+from kitchensync.storage.media_blocks import block_checksums
+from kitchensync.storage.names import (
+    CHUNK_SUFFIX,
+    MANIFEST,
+    MEDIA,
+    PART_SUFFIX,
+    REVIEW,
+    chunk_name,
+    stream_folder,
+)
+from kitchensync.storage.privacy import Pauses, pauses_of
+from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.redact.blanked_films import blank
+from kitchensync.storage.redact.elsewhere import made_before, remove_changed
+from kitchensync.storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET, redactions
+from kitchensync.storage.redact.to_destroy import is_of, plan
 
 STALE = ("index.parquet", "poses.parquet", "events.json", "report.html", "verify.json")
 """Files of `sync/` that count packets which are gone, or show them: `sync` and `report` make them anew."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from storage.manifest import Manifest
+from kitchensync.storage.manifest import Manifest
 
 KEY = "redactions"
 BEGUN, DONE = "begun", "done"

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.files_on_disk import file_sha256
-from sensors.gopro.files.clip import open_clip
-from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
-from sensors.stream import record_of
-from storage.chunks.chunk import chunk_paths, is_archive
-from storage.chunks.chunk_reader import Chunk
-from storage.errors import HoldsPauses, NotRedactable
-from storage.exports.hidden_films import clips_in
-from storage.manifest import Manifest
-from storage.names import MANIFEST, chunk_number, chunk_range, stream_folder
-from storage.placed_films import rough_film_times
-from storage.privacy import Pauses, pauses_of
-from storage.reading.decoded import headset_sensor
-from storage.recording import Recording, open_recording
-from storage.redact.blanked_films import hidden_samples
-from storage.redact.redactions import done_samples
-from storage.timeline.film_times import UNKNOWN
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
+from kitchensync.sensors.stream import record_of
+from kitchensync.storage.chunks.chunk import chunk_paths, is_archive
+from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.errors import HoldsPauses, NotRedactable
+from kitchensync.storage.exports.hidden_films import clips_in
+from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.names import MANIFEST, chunk_number, chunk_range, stream_folder
+from kitchensync.storage.placed_films import rough_film_times
+from kitchensync.storage.privacy import Pauses, pauses_of
+from kitchensync.storage.reading.decoded import headset_sensor
+from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.redact.blanked_films import hidden_samples
+from kitchensync.storage.redact.redactions import done_samples
+from kitchensync.storage.timeline.film_times import UNKNOWN
 
 Plan = dict[str, Any]
 """{"streams": {name: [chunk, ..]}, "films": {file: {"sha256", "samples"}}}."""

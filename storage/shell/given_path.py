@@ -16,7 +16,7 @@ class GivenPath(click.Path):
         """Return the path. Raises NotARecording, Withdrawn."""
         path = super().convert(value, param, ctx)
         if isinstance(path, Path) and path.is_file():
-            from storage.consent import (
+            from kitchensync.storage.consent import (
                 Purpose,
                 require_consent_for_file,
             )  # commands load what is heavy at their own time
@@ -50,11 +50,11 @@ class GivenRecording(click.Path):
 
 def check_recordings(path: Path, *, usable: bool = False) -> None:
     """Raise NotARecording unless a path is a recording or holds some."""
-    from storage.consent import Purpose, require_consent
-    from storage.errors import NotARecording  # commands load what is heavy at their own time
-    from storage.lab import share
-    from storage.life import life_of
-    from storage.names import recordings_in
+    from kitchensync.storage.consent import Purpose, require_consent
+    from kitchensync.storage.errors import NotARecording  # commands load what is heavy at their own time
+    from kitchensync.storage.lab import share
+    from kitchensync.storage.life import life_of
+    from kitchensync.storage.names import recordings_in
 
     if not path.exists():
         raise NotARecording(path, "there is no such folder")

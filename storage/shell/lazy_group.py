@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 Table = dict[str, tuple[str, str]]
-"""command -> (`module:function` where it lives, one line of help)."""
+"""command -> (`folder.module:function` in `kitchensync` where it lives, one line of help)."""
 
 
 class LazyGroup(click.Group):
@@ -29,7 +29,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         module, _, attribute = self.table[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        command: click.Command = getattr(importlib.import_module(f"kitchensync.{module}"), attribute)
         return command
 
     def resolve_command(

@@ -14,7 +14,7 @@ class NamedUrl(click.ParamType):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
         """Split at the first `=`; anything else is wrong usage."""
-        from sensors.gopro.control.open_camera import SCHEMES
+        from kitchensync.sensors.gopro.control.open_camera import SCHEMES
 
         if isinstance(value, tuple):
             return value

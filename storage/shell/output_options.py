@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from storage.copies.derived import will_write
-from storage.shell.outputs import check_output, check_place
+from kitchensync.storage.copies.derived import will_write
+from kitchensync.storage.shell.outputs import check_output, check_place
 
 Command = Callable[..., Any]
 DefaultName = Callable[[dict[str, Any]], str]

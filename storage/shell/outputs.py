@@ -10,11 +10,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sensors.files_on_disk import sync_path
-from storage.copies.derived import will_write
-from storage.disk.durable import LOCAL
-from storage.errors import StorageError
-from storage.names import CLOCK_STREAMS, COPIES, LEDGER_STREAMS, MANIFEST, MEDIA, WORK, chunk_range
+from kitchensync.sensors.files_on_disk import sync_path
+from kitchensync.storage.copies.derived import will_write
+from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.names import (
+    CLOCK_STREAMS,
+    COPIES,
+    LEDGER_STREAMS,
+    MANIFEST,
+    MEDIA,
+    WORK,
+    chunk_range,
+)
 
 PART = ".kitchensync-part"
 """Behind the name of a file that is not whole yet; long, so that it is nobody else's file."""

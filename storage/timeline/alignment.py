@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
 
-from storage.timeline.alignment_evidence import (
+from kitchensync.storage.timeline.alignment_evidence import (
     ClockEvidence,
     GyroEvidence,
     GyroReport,
     SoundEvidence,
 )
-from storage.timeline.clock_map import ClockMap
+from kitchensync.storage.timeline.clock_map import ClockMap
 
 SCHEMA = "alignment/1"
 HEADSET_CLOCK, CAMERA_CLOCK = "hl2_qpc_100ns", "gopro_media_s"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sensors.array_types import Int64
-from storage.timeline.clock_map import TICKS_PER_S, ClockMap
-from storage.timeline.device_clock import HostClock
+from kitchensync.sensors.array_types import Int64
+from kitchensync.storage.timeline.clock_map import TICKS_PER_S, ClockMap
+from kitchensync.storage.timeline.device_clock import HostClock
 
 FIT_POINTS = 201
 

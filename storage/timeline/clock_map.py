@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from storage.errors import OutsideMap
+from kitchensync.storage.errors import OutsideMap
 
 Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]

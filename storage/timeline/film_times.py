@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sensors.array_types import Int64
+from kitchensync.sensors.array_types import Int64
 
 UNKNOWN = np.iinfo(np.int64).min
 """The time of a picture that nobody can place."""

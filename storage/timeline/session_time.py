@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from storage.timeline.device_clock import NS_PER_TICK, WANDER, HostClock, HostLine
+from kitchensync.storage.timeline.device_clock import NS_PER_TICK, WANDER, HostClock, HostLine
 
 Int64 = npt.NDArray[np.int64]
 

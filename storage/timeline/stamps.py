@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from sensors.array_types import Floats, Int64
-from storage.errors import BadStamps
+from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.storage.errors import BadStamps
 
 TICKS_PER_S = 10_000_000
 TICKS_PER_MS = 10_000.0

@@ -7,12 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from storage.errors import FilesFreed, ManifestDamaged, ManifestLost, NotARecording
-from storage.life import Life, lacking
-from storage.manifest import Manifest, note_change, write_json
-from storage.names import MANIFEST
-from storage.verify.camera_account import WHOLE
-from storage.verify.findings import FAIL, PASS, WARN, Findings, worst
+from kitchensync.storage.errors import FilesFreed, ManifestDamaged, ManifestLost, NotARecording
+from kitchensync.storage.life import Life, lacking
+from kitchensync.storage.manifest import Manifest, note_change, write_json
+from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.verify.camera_account import WHOLE
+from kitchensync.storage.verify.findings import FAIL, PASS, WARN, Findings, worst
 
 KEPT = Path("sync") / "verify.json"
 """The last answer of `verify`: of the command, the recorder, a report, or from just before files were freed."""

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sensors.files_on_disk import file_sha256
-from storage.disk.self_check import is_sound
-from storage.media_blocks import damaged_stretches
-from storage.names import MEDIA
-from storage.verify.findings import FAIL, Findings
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.disk.self_check import is_sound
+from kitchensync.storage.media_blocks import damaged_stretches
+from kitchensync.storage.names import MEDIA
+from kitchensync.storage.verify.findings import FAIL, Findings
 
 Progress = Callable[[str], None]
 WHOLE = "file"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import SensorError
-from storage.reading.camera_clips import clip_openings, moment, read_media
-from storage.verify import thresholds as limits
-from storage.verify.coverage import Span, without
-from storage.verify.findings import FAIL, WARN, Findings
-from storage.verify.session_span import SessionTimes
-from storage.verify.steps import StepTime
-from storage.verify.suitable_uses import clock
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.reading.camera_clips import clip_openings, moment, read_media
+from kitchensync.storage.verify import thresholds as limits
+from kitchensync.storage.verify.coverage import Span, without
+from kitchensync.storage.verify.findings import FAIL, WARN, Findings
+from kitchensync.storage.verify.session_span import SessionTimes
+from kitchensync.storage.verify.steps import StepTime
+from kitchensync.storage.verify.suitable_uses import clock
 
 NEAR_S = 1.5
 """How exactly the shutter's times place a file: an end that is off by less is no hole."""
@@ -93,7 +93,7 @@ def _download(device: str, entry: dict[str, Any], findings: Findings) -> None:
 
 
 def _seconds(path: Path) -> float | None:
-    from sensors.gopro.files.media import open_media
+    from kitchensync.sensors.gopro.files.media import open_media
 
     try:
         video = open_media(path).video

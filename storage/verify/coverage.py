@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Floats
-from sensors.hololens.catalogue import STREAMS
-from storage.verify.session_span import SessionTimes
-from storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.storage.verify.session_span import SessionTimes
+from kitchensync.storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
 
 Span = tuple[float, float]
 """Seconds of the session's axis, from and to."""
@@ -54,7 +54,7 @@ class Cover:
 
 
 def place(indexes: Mapping[str, npt.NDArray[np.void]], zero_host_ns: int) -> dict[str, PlacedPackets]:
-    """Place the streams of one device; `indexes`: (n,) of `storage.chunks.chunk.INDEX`, without empty ones."""
+    """Place the streams of one device; `indexes`: (n,) of `chunk.INDEX`, without empty ones."""
     filled = {name: index for name, index in indexes.items() if len(index)}
     if not filled:
         return {}

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.errors import SensorError
-from sensors.gopro.files.card_names import group_clips
-from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
-from storage.errors import StorageError
-from storage.recording import Recording, StoredStream, open_recording
-from storage.verify import thresholds as limits
-from storage.verify.findings import WARN, Findings
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.card_names import group_clips
+from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.recording import Recording, StoredStream, open_recording
+from kitchensync.storage.verify import thresholds as limits
+from kitchensync.storage.verify.findings import WARN, Findings
 
 HEADSET_HZ = 48_000
 SAMPLE_ROWS = 60
@@ -100,8 +100,8 @@ def _parts(count: int, most: int | None) -> list[tuple[int, int]]:
 
 
 def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any]:
-    from sensors.gopro.files.clip import open_clip
-    from storage.reading.camera_streams import CameraStream
+    from kitchensync.sensors.gopro.files.clip import open_clip
+    from kitchensync.storage.reading.camera_streams import CameraStream
 
     clips = [open_clip(*group.paths) for group in group_clips(opened.gopro_files[device])]
     sound = chain.from_iterable(CameraStream(f"{device}/audio", clip).sound() for clip in clips)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from storage.ledger import SUSPEND, DeclaredLossNote
-from storage.reading.swaps import DEVICE_SWAP
-from storage.redact.redactions import REDACTED
-from storage.verify.coverage import OTHER_CLOCK_S
+from kitchensync.storage.ledger import SUSPEND, DeclaredLossNote
+from kitchensync.storage.reading.swaps import DEVICE_SWAP
+from kitchensync.storage.redact.redactions import REDACTED
+from kitchensync.storage.verify.coverage import OTHER_CLOCK_S
 
 Gap = dict[str, Any]
 """{"start_ticks", "end_ticks", "cause"}: from the last packet before the hole to the first after it."""
@@ -48,7 +48,7 @@ def find_gaps(
 ) -> list[Gap]:
     """Name the holes of a stream.
 
-    `index` is (n,) of `storage.chunks.chunk.INDEX`; `closings` are the closed connections as the recorder noted
+    `index` is (n,) of `chunk.INDEX`; `closings` are the closed connections as the recorder noted
     them: the number of the packet that came next, and the cause; of several before one packet the first counts. A
     new run of the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is
     `declared_loss`, and a long step of the device's stamps inside one connection is `device_rate`. What falls

@@ -1,6 +1,6 @@
 """Judge what a whole balance does not show: how much of the session each stream covers, its rate, its lateness.
 
-The limits are in `storage.verify.thresholds`.
+The limits are in `kitchensync.storage.verify.thresholds`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Floats
-from storage.verify import thresholds as limits
-from storage.verify.coverage import Cover, PlacedPackets, Span, cover, is_adaptive, longest_step_s, place
-from storage.verify.findings import FAIL, WARN, Findings
-from storage.verify.gaps import Gap
-from storage.verify.sealed_files import Contents
-from storage.verify.session_span import SessionTimes
-from storage.verify.suitable_uses import clock
+from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.verify import thresholds as limits
+from kitchensync.storage.verify.coverage import (
+    Cover,
+    PlacedPackets,
+    Span,
+    cover,
+    is_adaptive,
+    longest_step_s,
+    place,
+)
+from kitchensync.storage.verify.findings import FAIL, WARN, Findings
+from kitchensync.storage.verify.gaps import Gap
+from kitchensync.storage.verify.sealed_files import Contents
+from kitchensync.storage.verify.session_span import SessionTimes
+from kitchensync.storage.verify.suitable_uses import clock
 
 WANTED = ("privacy", "redacted")
 """Causes of gaps that somebody asked for: no part of the session."""

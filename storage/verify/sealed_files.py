@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.errors import SensorError
-from sensors.files_on_disk import check_plain, file_sha256
-from sensors.hololens.headset_stream import HeadsetStream
-from sensors.stream import Format, accept
-from storage.chunks.apart import ReaderApart
-from storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
-from storage.manifest import Manifest
-from storage.names import chunk_name, stream_folder
-from storage.reading.decoded import headset_sensor
-from storage.verify.findings import FAIL, Findings
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.files_on_disk import check_plain, file_sha256
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.stream import Format, accept
+from kitchensync.storage.chunks.apart import ReaderApart
+from kitchensync.storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
+from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.names import chunk_name, stream_folder
+from kitchensync.storage.reading.decoded import headset_sensor
+from kitchensync.storage.verify.findings import FAIL, Findings
 
 POSE = "pose"
 

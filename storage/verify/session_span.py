@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote, Note, of_kind
-from storage.manifest import Manifest
+from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote, Note, of_kind
+from kitchensync.storage.manifest import Manifest
 
 RECOVERED = "recovered"
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.errors import BadEventLog
-from storage.events import Event, read_lines
-from storage.verify.coverage import Span
-from storage.verify.session_span import SessionTimes
+from kitchensync.storage.errors import BadEventLog
+from kitchensync.storage.events import Event, read_lines
+from kitchensync.storage.verify.coverage import Span
+from kitchensync.storage.verify.session_span import SessionTimes
 
 
 @dataclass(frozen=True)

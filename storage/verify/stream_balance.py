@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from storage.ledger import BY_DEVICE, LOST, ClosedNote, EndNote, HeldNote, LossNote, Note, of_kind
-from storage.manifest import Manifest
-from storage.reading.swaps import DEVICE_SWAP
-from storage.reading.worlds import first_rows, frames_of
-from storage.redact.redactions import PRIVACY, REDACTED, redacted_chunks
-from storage.verify.coverage import is_adaptive
-from storage.verify.findings import FAIL, WARN, Findings
-from storage.verify.gaps import (
+from kitchensync.storage.ledger import BY_DEVICE, LOST, ClosedNote, EndNote, HeldNote, LossNote, Note, of_kind
+from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.reading.swaps import DEVICE_SWAP
+from kitchensync.storage.reading.worlds import first_rows, frames_of
+from kitchensync.storage.redact.redactions import PRIVACY, REDACTED, redacted_chunks
+from kitchensync.storage.verify.coverage import is_adaptive
+from kitchensync.storage.verify.findings import FAIL, WARN, Findings
+from kitchensync.storage.verify.gaps import (
     Gap,
     Hold,
     early_end,
@@ -23,8 +23,8 @@ from storage.verify.gaps import (
     stamps_that_go_back,
     uncovered,
 )
-from storage.verify.sealed_files import Contents
-from storage.verify.thresholds import ADAPTIVE_S
+from kitchensync.storage.verify.sealed_files import Contents
+from kitchensync.storage.verify.thresholds import ADAPTIVE_S
 
 MOST_NUMBERS = 10
 KILLED = "killed"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from storage.verify.coverage import Span
-from storage.verify.session_span import SessionTimes
-from storage.verify.steps import StepTime, in_words, touched
+from kitchensync.storage.verify.coverage import Span
+from kitchensync.storage.verify.session_span import SessionTimes
+from kitchensync.storage.verify.steps import StepTime, in_words, touched
 
 MOST_HOLES = 4
 END_S = 0.05

@@ -6,35 +6,35 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sensors.files_on_disk import file_sha256
-from storage.annotation_folder import FOLDER as ANNOTATIONS
-from storage.chunks.apart import ReaderApart
-from storage.copies.copy_log import COPY_LOG
-from storage.copies.read_through import readable_folder
-from storage.disk.self_check import is_sound, torn_tail, whole_lines
-from storage.errors import BadEventLog, FilesFreed, NotARecording
-from storage.events import read_lines
-from storage.ledger import Note, UnknownNote, of_kind
-from storage.ledger_reader import notes_in
-from storage.life import life_by
-from storage.manifest import Manifest, read_manifest
-from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
-from storage.reading.decoded import sensor_stream
-from storage.reading.device_constants import CALIBRATION
-from storage.reading.swaps import swaps_of
-from storage.redact.redactions import BEGUN, PICTURES, REDACTED, redactions
-from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
-from storage.verify.camera_account import WHOLE, account
-from storage.verify.camera_cover import CameraCover, camera_cover
-from storage.verify.coverage import Span
-from storage.verify.deep import decode
-from storage.verify.findings import FAIL, WARN, Findings, worst
-from storage.verify.quality import judge
-from storage.verify.sealed_files import SealedFiles
-from storage.verify.session_span import SessionTimes, session_of
-from storage.verify.steps import read_steps
-from storage.verify.stream_balance import balance
-from storage.verify.suitable_uses import good_for
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.annotation_folder import FOLDER as ANNOTATIONS
+from kitchensync.storage.chunks.apart import ReaderApart
+from kitchensync.storage.copies.copy_log import COPY_LOG
+from kitchensync.storage.copies.read_through import readable_folder
+from kitchensync.storage.disk.self_check import is_sound, torn_tail, whole_lines
+from kitchensync.storage.errors import BadEventLog, FilesFreed, NotARecording
+from kitchensync.storage.events import read_lines
+from kitchensync.storage.ledger import Note, UnknownNote, of_kind
+from kitchensync.storage.ledger_reader import notes_in
+from kitchensync.storage.life import life_by
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
+from kitchensync.storage.reading.decoded import sensor_stream
+from kitchensync.storage.reading.device_constants import CALIBRATION
+from kitchensync.storage.reading.swaps import swaps_of
+from kitchensync.storage.redact.redactions import BEGUN, PICTURES, REDACTED, redactions
+from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
+from kitchensync.storage.verify.camera_account import WHOLE, account
+from kitchensync.storage.verify.camera_cover import CameraCover, camera_cover
+from kitchensync.storage.verify.coverage import Span
+from kitchensync.storage.verify.deep import decode
+from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
+from kitchensync.storage.verify.quality import judge
+from kitchensync.storage.verify.sealed_files import SealedFiles
+from kitchensync.storage.verify.session_span import SessionTimes, session_of
+from kitchensync.storage.verify.steps import read_steps
+from kitchensync.storage.verify.stream_balance import balance
+from kitchensync.storage.verify.suitable_uses import good_for
 
 Progress = Callable[[str], None]
 FILMS = ("gopro", "video")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import SensorError
-from sensors.gopro.control.open_camera import open_camera
-from storage.manifest import Manifest
-from storage.names import MEDIA
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.names import MEDIA
 
 Card = dict[str, Any]
 """{"address", "serial", "files": [{"folder", "file", "bytes"}]}: what may lie on the card of a camera."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from storage.catalogue.listing import recordings_below
-from storage.errors import StorageError
-from storage.manifest import Manifest, read_manifest
-from storage.names import MEDIA
+from kitchensync.storage.catalogue.listing import recordings_below
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.names import MEDIA
 
 
 def made_of(recording: Path, manifest: Manifest) -> list[Path]:

@@ -16,20 +16,20 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sensors.files_on_disk import file_sha256
-from storage.catalogue.kept_lines import forget
-from storage.catalogue.listing import recordings_below
-from storage.copies.cloud_store import CloudStore
-from storage.copies.copy_list import is_closed
-from storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
-from storage.copies.derived import destroy_derived, read_derived
-from storage.copies.target import Target
-from storage.disk.durable import LOCAL
-from storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
-from storage.manifest import Manifest, edit_manifest, read_manifest, write_json
-from storage.names import MANIFEST, WORK
-from storage.withdraw.camera_cards import cards_of, erase
-from storage.withdraw.made_of import made_of
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.catalogue.kept_lines import forget
+from kitchensync.storage.catalogue.listing import recordings_below
+from kitchensync.storage.copies.cloud_store import CloudStore
+from kitchensync.storage.copies.copy_list import is_closed
+from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
+from kitchensync.storage.copies.derived import destroy_derived, read_derived
+from kitchensync.storage.copies.target import Target
+from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
+from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
+from kitchensync.storage.names import MANIFEST, WORK
+from kitchensync.storage.withdraw.camera_cards import cards_of, erase
+from kitchensync.storage.withdraw.made_of import made_of
 
 
 class Policy(StrEnum):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from storage.timeline.clock_map import ClockMap
-from sync.align.error_parts import error_parts
-from sync.align.fine import Fine
-from sync.align.headset_gyro import HeadsetGyro
-from sync.align.pair_alignment import PairAlignment, Prior
-from sync.align.sound import Heard
-from sync.align.verdict import THRESHOLDS, Verdict
-from sync.fit.line import Lags, Line
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.align.error_parts import error_parts
+from kitchensync.sync.align.fine import Fine
+from kitchensync.sync.align.headset_gyro import HeadsetGyro
+from kitchensync.sync.align.pair_alignment import PairAlignment, Prior
+from kitchensync.sync.align.sound import Heard
+from kitchensync.sync.align.verdict import THRESHOLDS, Verdict
+from kitchensync.sync.fit.line import Lags, Line
 
 JOINT_S = 0.5  # how far from a joint the jump of a lost chapter may have been placed
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft, signal
 
-from sensors.array_types import Floats
-from sync.errors import TooShort
-from sync.fit.resample import Grid, GyroTrack, box_resample
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sync.errors import TooShort
+from kitchensync.sync.fit.resample import Grid, GyroTrack, box_resample
 
 COARSE_HZ = 50.0  # 25 Hz carry the 12 Hz band too, but half a cell of lag then costs up to a tenth of rho
 RATE_HZ = 25.0

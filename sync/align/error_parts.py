@@ -8,12 +8,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtrit
 
-from sensors.array_types import Floats
-from storage.timeline.stamps import StampRepair
-from sync.align.fine import Fine
-from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
-from sync.fit.shape_tests import bend
-from sync.fit.windows import LONG_RUN_S
+from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.timeline.stamps import StampRepair
+from kitchensync.sync.align.fine import Fine
+from kitchensync.sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
+from kitchensync.sync.fit.shape_tests import bend
+from kitchensync.sync.fit.windows import LONG_RUN_S
 
 Three = tuple[float, float, float]
 

@@ -6,13 +6,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sensors.array_types import Floats
-from sync.align.verdict import THRESHOLDS, has_turned
-from sync.fit.line import DriftPrior, Lags, Line, Shape, fit_line
-from sync.fit.pairing import FINE_HZ, Pairing
-from sync.fit.shape_tests import ClockStep, cost_of, step_test, wants_curve
-from sync.fit.whole_fit import least_jump_sigmas, whole_fit
-from sync.fit.windows import fit_rotation, place_jump, settle, shift_and_turn, turn_of_halves_deg, window_lags
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sync.align.verdict import THRESHOLDS, has_turned
+from kitchensync.sync.fit.line import DriftPrior, Lags, Line, Shape, fit_line
+from kitchensync.sync.fit.pairing import FINE_HZ, Pairing
+from kitchensync.sync.fit.shape_tests import ClockStep, cost_of, step_test, wants_curve
+from kitchensync.sync.fit.whole_fit import least_jump_sigmas, whole_fit
+from kitchensync.sync.fit.windows import (
+    fit_rotation,
+    place_jump,
+    settle,
+    shift_and_turn,
+    turn_of_halves_deg,
+    window_lags,
+)
 
 ROUNDS = 3
 DRIFT_PRIOR = 30e-6

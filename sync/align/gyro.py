@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from storage.timeline.clock_map import ClockMap, sampled_until
-from sync.align.coarse import Coarse, Window, coarse_search, search_rate
-from sync.align.error_parts import ErrorParts, error_parts
-from sync.align.fine import Fine, fine_alignment
-from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
-from sync.align.pair_alignment import Overlay, PairAlignment, Prior, Unit
-from sync.align.segments import find_jumps, in_pieces, is_suspicious, pieces_of, segments_of
-from sync.align.verdict import THRESHOLDS, Evidence, judge
-from sync.errors import TooShort
-from sync.fit.pairing import Pairing
-from sync.fit.resample import GyroTrack
+from kitchensync.storage.timeline.clock_map import ClockMap, sampled_until
+from kitchensync.sync.align.coarse import Coarse, Window, coarse_search, search_rate
+from kitchensync.sync.align.error_parts import ErrorParts, error_parts
+from kitchensync.sync.align.fine import Fine, fine_alignment
+from kitchensync.sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
+from kitchensync.sync.align.pair_alignment import Overlay, PairAlignment, Prior, Unit
+from kitchensync.sync.align.segments import find_jumps, in_pieces, is_suspicious, pieces_of, segments_of
+from kitchensync.sync.align.verdict import THRESHOLDS, Evidence, judge
+from kitchensync.sync.errors import TooShort
+from kitchensync.sync.fit.pairing import Pairing
+from kitchensync.sync.fit.resample import GyroTrack
 
 DEGREES_PER_RADIAN = 180.0 / np.pi
 NEAR_SIGMAS = 2.0

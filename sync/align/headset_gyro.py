@@ -10,10 +10,10 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
-from sensors.array_types import Floats, Int64
-from storage.timeline.stamps import TICKS_PER_S, StampRepair
-from sync.errors import BadArrays
-from sync.fit.resample import DECIMATED_HZ, GyroTrack, decimate
+from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.storage.timeline.stamps import TICKS_PER_S, StampRepair
+from kitchensync.sync.errors import BadArrays
+from kitchensync.sync.fit.resample import DECIMATED_HZ, GyroTrack, decimate
 
 GYROSCOPE = "gyroscope"
 HEAD_POSE = "head_pose"

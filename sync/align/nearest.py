@@ -1,7 +1,7 @@
 """Which sample of every stream belongs to each frame of the master: nearest, or slices.
 
 Times are int64 device ticks (100 ns) of one clock. Images and depth are never interpolated; poses are, by
-`storage.timeline.pose_track`.
+`kitchensync.storage.timeline.pose_track`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Int64
-from sync.errors import NotIncreasing
+from kitchensync.sensors.array_types import Int64
+from kitchensync.sync.errors import NotIncreasing
 
 Int32 = npt.NDArray[np.int32]
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sensors.array_types import Floats
-from storage.timeline.clock_map import ClockMap
-from sync.align.coarse import Coarse
-from sync.align.fine import Fine
-from sync.align.sound import Heard
-from sync.align.verdict import THRESHOLDS, Verdict
+from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.align.coarse import Coarse
+from kitchensync.sync.align.fine import Fine
+from kitchensync.sync.align.sound import Heard
+from kitchensync.sync.align.verdict import THRESHOLDS, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from storage.timeline.alignment_evidence import ClockEvidence, ClockStatement
-from sync.align.pair_alignment import Prior
+from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, ClockStatement
+from kitchensync.sync.align.pair_alignment import Prior
 
 DAY_S = 86_400
 LEAST_HALF_WIDTH_S = 6.0

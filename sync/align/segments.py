@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from sync.align.coarse import RATE_HZ, Coarse, Prepared, read_peaks, scores_of
-from sync.align.fine import Fine, Jumps
-from sync.align.verdict import THRESHOLDS
-from sync.fit.line import Line
-from sync.fit.pairing import Pairing
-from sync.fit.resample import GyroTrack
-from sync.fit.windows import fit_rotation, place_jump
+from kitchensync.sync.align.coarse import RATE_HZ, Coarse, Prepared, read_peaks, scores_of
+from kitchensync.sync.align.fine import Fine, Jumps
+from kitchensync.sync.align.verdict import THRESHOLDS
+from kitchensync.sync.fit.line import Line
+from kitchensync.sync.fit.pairing import Pairing
+from kitchensync.sync.fit.resample import GyroTrack
+from kitchensync.sync.fit.windows import fit_rotation, place_jump
 
 SEGMENTS_IN_TRACK, SHORTEST_S, LONGEST_S = 8.0, 12.0, 60.0
 SURE_RHO = 0.5

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft, signal
 
-from sensors.array_types import Floats
-from storage.timeline.alignment_evidence import SoundEvidence
-from sync.align.verdict import THRESHOLDS
-from sync.fit.line import DriftPrior, Lags, Line, Shape, fit_line
+from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.timeline.alignment_evidence import SoundEvidence
+from kitchensync.sync.align.verdict import THRESHOLDS
+from kitchensync.sync.fit.line import DriftPrior, Lags, Line, Shape, fit_line
 
 SOUND_HZ = 12_000
 ENVELOPE_HZ = 100

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from storage.timeline.bridge import Bridge
+from kitchensync.storage.timeline.bridge import Bridge
 
 Status = Literal["aligned", "check", "not_aligned"]
 

@@ -13,15 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import SensorError
-from storage.batch.runner import WAIT_WORKERS_S, Job, Workforce, run_all
-from storage.copies.read_through import readable_folder
-from storage.errors import FilesFreed, NotFinished, StorageError, Unusable, is_trouble, words_of
-from storage.life import Life, life_by, usable_manifest
-from storage.names import recordings_in
-from sync.errors import BadLatencyStore, NoSuchMaster, SyncError
-from sync.frame_index.masters import check_master
-from sync.result.state import OWN, finished, forget, kept_answer
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.batch.runner import WAIT_WORKERS_S, Job, Workforce, run_all
+from kitchensync.storage.copies.read_through import readable_folder
+from kitchensync.storage.errors import FilesFreed, NotFinished, StorageError, Unusable, is_trouble, words_of
+from kitchensync.storage.life import Life, life_by, usable_manifest
+from kitchensync.storage.names import recordings_in
+from kitchensync.sync.errors import BadLatencyStore, NoSuchMaster, SyncError
+from kitchensync.sync.frame_index.masters import check_master
+from kitchensync.sync.result.state import OWN, finished, forget, kept_answer
 
 REFUSALS = (Unusable, NoSuchMaster, BadLatencyStore)
 """What asks for something to be done first, and was noticed before any data was judged."""
@@ -39,7 +39,7 @@ NOT_DONE = "not_done"
 """Status of a recording that has no answer yet, since something other than its data stood in the way."""
 NOTHING = "nothing_to_align"
 """Status of a recording that was given up at its start."""
-LOADED = "sync.batch.loaded"
+LOADED = "kitchensync.sync.batch.loaded"
 Answer = dict[str, Any]
 Progress = Callable[[int, int, Answer], None]
 
@@ -87,7 +87,7 @@ def synchronize_all(
 
 def one(path: Path, master: str | None) -> Answer:
     """Synchronize one recording, whatever is wrong with it; what is not of its data leaves its last answer."""
-    from sync.synchronize import synchronize
+    from kitchensync.sync.synchronize import synchronize
 
     try:
         return settled_by_life(path) or synchronize(path, master=master)

@@ -13,7 +13,7 @@ gc.disable()
 import av  # noqa: E402, F401
 import pyarrow.parquet  # noqa: E402, F401
 
-import sync.synchronize  # noqa: E402, F401
+import kitchensync.sync.synchronize  # noqa: E402, F401
 
 gc.freeze()
 gc.enable()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sensors.gopro.control.camera import GoProHttp
-from sensors.gopro.control.open_camera import open_camera
-from storage.copies.verified_places import verified_places
-from storage.errors import UnreadableFile
-from storage.names import MEDIA
+from kitchensync.sensors.gopro.control.camera import GoProHttp
+from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.storage.copies.verified_places import verified_places
+from kitchensync.storage.errors import UnreadableFile
+from kitchensync.storage.names import MEDIA
 
 Row = dict[str, Any]
 

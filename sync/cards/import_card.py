@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sensors.gopro.files.card_names import card_name
-from sensors.gopro.files.memory_card import copy_verified
-from storage.manifest import edit_manifest, write_json
-from storage.media_blocks import block_checksums
-from storage.names import MEDIA
-from sync.cards.match import Proposal
+from kitchensync.sensors.gopro.files.card_names import card_name
+from kitchensync.sensors.gopro.files.memory_card import copy_verified
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.media_blocks import block_checksums
+from kitchensync.storage.names import MEDIA
+from kitchensync.sync.cards.match import Proposal
 
 
 def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _, __: None) -> list[str]:

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import SensorError
-from sensors.gopro.files.memory_card import CardClip
-from storage.errors import StorageError
-from storage.manifest import read_manifest
-from storage.names import recordings_in
-from storage.reading.inertial import inertial_clock
-from storage.recording import open_recording
-from sync.align.gyro import align_pair
-from sync.align.headset_gyro import HeadsetGyro
-from sync.errors import SyncError
-from sync.fit.resample import make_track
-from sync.recording.headset import gyroscope
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.memory_card import CardClip
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import recordings_in
+from kitchensync.storage.reading.inertial import inertial_clock
+from kitchensync.storage.recording import open_recording
+from kitchensync.sync.align.gyro import align_pair
+from kitchensync.sync.align.headset_gyro import HeadsetGyro
+from kitchensync.sync.errors import SyncError
+from kitchensync.sync.fit.resample import make_track
+from kitchensync.sync.recording.headset import gyroscope
 
 NEAR_S = 90.0
 """A camera's clock may be so wrong and still be believed."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import given_path
-from storage.shell.output_options import OutputFolder
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import OutputFolder
 
 
 @click.command("sync-camera")
@@ -39,8 +39,8 @@ def sync_camera(file: Path, data: Path | None, seconds: float, as_json: bool) ->
     Example:
       kitchensync sync-camera GX010042.MP4 --data data
     """
-    from storage.shell.progress import Bar
-    from sync.recording.camera_latency import keep, measure_file
+    from kitchensync.storage.shell.progress import Bar
+    from kitchensync.sync.recording.camera_latency import keep, measure_file
 
     with Bar(file.name, unit="s") as bar:
         answer = measure_file(file, seconds=seconds, progress=bar.show)

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import GivenRecording, given_path
-from storage.shell.named_url import NAMED_URL
+from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.storage.shell.named_url import NAMED_URL
 
 
 @click.command("import")
@@ -38,8 +38,8 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
     Example:
       kitchensync gopro import /media/card --match data
     """
-    from sensors.gopro.files.memory_card import scan_card
-    from sync.cards.match import propose, recordings_below
+    from kitchensync.sensors.gopro.files.memory_card import scan_card
+    from kitchensync.sync.cards.match import propose, recordings_below
 
     if (recording is None) == (root is None):
         raise click.UsageError("give either --recording FOLDER or --match ROOT")
@@ -70,10 +70,10 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
 
 def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
     """Copy clip by clip; one that fails is told at the end and does not hold up the others."""
-    from sensors.errors import SensorError
-    from storage.errors import StorageError
-    from storage.shell.progress import ByteMeter
-    from sync.cards.import_card import import_clip
+    from kitchensync.sensors.errors import SensorError
+    from kitchensync.storage.errors import StorageError
+    from kitchensync.storage.shell.progress import ByteMeter
+    from kitchensync.sync.cards.import_card import import_clip
 
     done = []
     for proposal in proposals:
@@ -144,10 +144,10 @@ def free(
     Example:
       kitchensync gopro free data/take-1
     """
-    from sensors.errors import SensorError
-    from storage.errors import StorageError
-    from storage.life import usable_manifest
-    from sync.cards.free import EraseRule, free_recording
+    from kitchensync.sensors.errors import SensorError
+    from kitchensync.storage.errors import StorageError
+    from kitchensync.storage.life import usable_manifest
+    from kitchensync.sync.cards.free import EraseRule, free_recording
 
     rows: list[dict[str, Any]] = []
     problems: list[str] = []

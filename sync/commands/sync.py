@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from storage.shell.given_path import GivenRecording, given_path
-from storage.shell.output_options import output_file
-from storage.shell.workforce_options import SCHEDULER, WAIT_WORKERS
+from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.storage.shell.output_options import output_file
+from kitchensync.storage.shell.workforce_options import SCHEDULER, WAIT_WORKERS
 
 MARKS = {
     "aligned": "green",
@@ -60,7 +60,7 @@ def align(
     Example:
       kitchensync align --hololens headset.npz --gopro camera.npz --json
     """
-    from sync.result.arrays import align_files
+    from kitchensync.sync.result.arrays import align_files
 
     answer = align_files(
         hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
@@ -114,18 +114,18 @@ def sync(
       kitchensync sync data --workers 4
     """
     if scheduler is None and workers != 1:
-        from storage.batch.workers import start_early
-        from storage.names import recordings_in
+        from kitchensync.storage.batch.workers import start_early
+        from kitchensync.storage.names import recordings_in
 
         fresh = sum(not (one / "sync").exists() for path in paths for one in recordings_in(path))
         start_early(
-            fresh, workers, "sync.batch.loaded"
+            fresh, workers, "kitchensync.sync.batch.loaded"
         )  # before the imports below, so that both load at once
 
-    from storage.shell.progress import Bar
-    from sync.answers import plain
-    from sync.batch.batch import synchronize_all
-    from sync.report.overview import write_summary
+    from kitchensync.storage.shell.progress import Bar
+    from kitchensync.sync.answers import plain
+    from kitchensync.sync.batch.batch import synchronize_all
+    from kitchensync.sync.report.overview import write_summary
 
     with Bar("synchronizing", unit="recordings", lines=True) as bar:
         answer = plain(
@@ -155,8 +155,8 @@ def sync(
 
 def _summary_target(paths: tuple[Path, ...], wanted: Path | None) -> Path | None:
     """Where the page over several recordings goes: where it is wanted, or into the one folder that was given."""
-    from storage.names import recordings_in
-    from sync.report.overview import PAGE
+    from kitchensync.storage.names import recordings_in
+    from kitchensync.sync.report.overview import PAGE
 
     folders = [path for path in paths if recordings_in(path) != [path]]
     return wanted or (folders[0] / PAGE if len(folders) == 1 else None)
@@ -177,7 +177,7 @@ def sync_compare(first: Path, second: Path, as_json: bool) -> None:
       kitchensync sync data --again --json > after.json
       kitchensync sync-compare before.json after.json
     """
-    from sync.report.overview import compare
+    from kitchensync.sync.report.overview import compare
 
     answer = compare(first, second)
     if as_json:
@@ -223,7 +223,7 @@ def show_recording(answer: dict[str, Any]) -> None:
 
 def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
     """Print one alignment for people."""
-    from storage.timeline.alignment import Alignment
+    from kitchensync.storage.timeline.alignment import Alignment
 
     said = Alignment.from_object(answer)
     click.secho(f"{indent}{said.status}  {name}", fg=MARKS[said.status])
@@ -254,11 +254,11 @@ def report(context: click.Context, paths: tuple[Path, ...]) -> None:
       kitchensync report data/take-1
       kitchensync report data
     """
-    from storage.errors import StorageError
-    from storage.names import recordings_in
-    from sync.errors import SyncError
-    from sync.report.overview import refresh_summary
-    from sync.report.page import write_report
+    from kitchensync.storage.errors import StorageError
+    from kitchensync.storage.names import recordings_in
+    from kitchensync.sync.errors import SyncError
+    from kitchensync.sync.report.overview import refresh_summary
+    from kitchensync.sync.report.page import write_report
 
     bad = 0
     for path in paths:

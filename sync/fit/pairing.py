@@ -8,8 +8,8 @@ import numpy as np
 from scipy import signal
 from scipy.interpolate import CubicSpline
 
-from sensors.array_types import Floats, Mask
-from sync.fit.resample import Grid, GyroTrack, box_resample
+from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.sync.fit.resample import Grid, GyroTrack, box_resample
 
 FINE_HZ = 100.0
 SMOOTH_HZ = 20.0

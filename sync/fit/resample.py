@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Floats, Mask
-from sync.errors import BadArrays
+from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.sync.errors import BadArrays
 
 SMALLEST_GAP_S = 0.030
 GAP_PERIODS = 4.0

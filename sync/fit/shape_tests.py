@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sync.fit.line import (
+from kitchensync.sync.fit.line import (
     LEAST_CHI,
     DriftPrior,
     Floats,

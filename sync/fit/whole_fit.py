@@ -13,10 +13,10 @@ import numpy as np
 from scipy import fft
 from scipy.spatial.transform import Rotation
 
-from sensors.array_types import Floats
-from sync.fit.line import DriftPrior, Lags, Line
-from sync.fit.pairing import FINE_HZ, Mask, Pairing
-from sync.fit.windows import LARGEST_STEP_S, LONG_RUN_S, soft_weights
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sync.fit.line import DriftPrior, Lags, Line
+from kitchensync.sync.fit.pairing import FINE_HZ, Mask, Pairing
+from kitchensync.sync.fit.windows import LARGEST_STEP_S, LONG_RUN_S, soft_weights
 
 STEPS = 8
 SETTLED_S = 1e-8

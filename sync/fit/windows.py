@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from sensors.array_types import Floats
-from sync.fit.line import Lags, Line
-from sync.fit.pairing import FINE_HZ, SMOOTH_HZ, Mask, Pairing
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sync.fit.line import Lags, Line
+from kitchensync.sync.fit.pairing import FINE_HZ, SMOOTH_HZ, Mask, Pairing
 
 NEWTON_STEPS = 6
 LARGEST_STEP_S = 0.040

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Int64
-from storage.timeline.pose_track import PoseTrack
-from sync.align.nearest import (
+from kitchensync.sensors.array_types import Int64
+from kitchensync.storage.timeline.pose_track import PoseTrack
+from kitchensync.sync.align.nearest import (
     nearest,
     offsets_us,
     slices,
     strictly_increasing,
     tolerance_ticks,
 )
-from sync.errors import NothingToSync
+from kitchensync.sync.errors import NothingToSync
 
 Columns = dict[str, npt.NDArray[Any]]
 

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Int64
-from sensors.hololens.catalogue import FRONT_CAMERA
-from storage.events import Event
-from storage.manifest import write_json
-from storage.timeline.alignment import Alignment
-from storage.timeline.session_time import SessionTime
-from sync.align.nearest import strictly_increasing, tolerance_ticks
-from sync.recording.clips_to_align import CameraClip, CameraFile
-from sync.recording.noted import read_noted
-from sync.recording.sync_session import Headset, Session
+from kitchensync.sensors.array_types import Int64
+from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA
+from kitchensync.storage.events import Event
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.timeline.alignment import Alignment
+from kitchensync.storage.timeline.session_time import SessionTime
+from kitchensync.sync.align.nearest import strictly_increasing, tolerance_ticks
+from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile
+from kitchensync.sync.recording.noted import read_noted
+from kitchensync.sync.recording.sync_session import Headset, Session
 
 NAME, SCHEMA = Path("sync") / "events.json", "event-frames/1"
 TOLD = ("step", "position", "error_id", "category_name", "undoes")

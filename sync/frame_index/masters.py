@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera
-from sensors.hololens.headset_stream import SAMPLES
-from storage.errors import StorageError
-from storage.manifest import read_manifest
-from sync.errors import UnknownMaster
+from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera
+from kitchensync.sensors.hololens.headset_stream import SAMPLES
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.sync.errors import UnknownMaster
 
 RUNS = [name for name, stream in STREAMS.items() if stream.kind == SAMPLES or stream.is_voice]
 """Streams of samples rather than frames."""

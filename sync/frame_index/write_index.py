@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Int64
-from sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
-from storage.errors import BadChunk, pass_on_trouble
-from storage.ledger import Note
-from storage.ledger_reader import read_notes
-from storage.reading.inertial import sample_ticks
-from storage.timeline.pose_track import PoseTrack
-from sync.answers import plain
-from sync.errors import NoSuchMaster
-from sync.frame_index.build_index import (
+from kitchensync.sensors.array_types import Int64
+from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
+from kitchensync.storage.errors import BadChunk, pass_on_trouble
+from kitchensync.storage.ledger import Note
+from kitchensync.storage.ledger_reader import read_notes
+from kitchensync.storage.reading.inertial import sample_ticks
+from kitchensync.storage.timeline.pose_track import PoseTrack
+from kitchensync.sync.answers import plain
+from kitchensync.sync.errors import NoSuchMaster
+from kitchensync.sync.frame_index.build_index import (
     Columns,
     FrameStamps,
     RunStamps,
@@ -29,11 +29,11 @@ from sync.frame_index.build_index import (
     file_stamps,
     packet_stamps,
 )
-from sync.frame_index.masters import RUNS
-from sync.recording.headset import frame_poses, head_poses
+from kitchensync.sync.frame_index.masters import RUNS
+from kitchensync.sync.recording.headset import frame_poses, head_poses
 
 if TYPE_CHECKING:
-    from sync.recording.sync_session import Headset, Session
+    from kitchensync.sync.recording.sync_session import Headset, Session
 
 
 INDEX, POSES = "index.parquet", "poses.parquet"

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from sensors.array_types import Floats, Mask
-from sensors.gopro.files.telemetry import TO_IMAGE_AXES
-from sync.fit.resample import GyroTrack
-from sync.latency.image_rotation import ImageTurns
+from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.sensors.gopro.files.telemetry import TO_IMAGE_AXES
+from kitchensync.sync.fit.resample import GyroTrack
+from kitchensync.sync.latency.image_rotation import ImageTurns
 
 THRESHOLDS: dict[str, float] = {
     "seconds_least": 8.0,

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.errors import SensorError
-from sensors.gopro.files.media import GoProMedia, open_media
-from storage.manifest import write_json
-from sync.answers import plain, software_version
-from sync.errors import NoCameraName
-from sync.fit.resample import make_track
-from sync.latency.image_latency import THRESHOLDS, ImageLatency, gopro_to_image, measure_latency
-from sync.latency.image_rotation import LENSES, LensModel, image_turns, track
-from sync.recording.latency_store import STORE, STORE_SCHEMA, read_store
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
+from kitchensync.storage.manifest import write_json
+from kitchensync.sync.answers import plain, software_version
+from kitchensync.sync.errors import NoCameraName
+from kitchensync.sync.fit.resample import make_track
+from kitchensync.sync.latency.image_latency import THRESHOLDS, ImageLatency, gopro_to_image, measure_latency
+from kitchensync.sync.latency.image_rotation import LENSES, LensModel, image_turns, track
+from kitchensync.sync.recording.latency_store import STORE, STORE_SCHEMA, read_store
 
 SCHEMA = "sync-camera/1"
 WIDTH_PX = 640

@@ -14,16 +14,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.errors import SensorError
-from sensors.gopro.files.card_names import card_name
-from sensors.gopro.files.clip import Clip
-from sensors.gopro.files.media import GoProMedia, open_media
-from sensors.gopro.files.telemetry import ImuTrack
-from storage.errors import pass_on_trouble
-from storage.reading.camera_clips import clip_openings, read_media
-from storage.recording import Recording
-from sync.align.prior import StatedCameraClock, StatedStart, start_from_camera_clock, start_from_shutter
-from sync.fit.resample import GyroTrack, make_track
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.card_names import card_name
+from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
+from kitchensync.sensors.gopro.files.telemetry import ImuTrack
+from kitchensync.storage.errors import pass_on_trouble
+from kitchensync.storage.reading.camera_clips import clip_openings, read_media
+from kitchensync.storage.recording import Recording
+from kitchensync.sync.align.prior import (
+    StatedCameraClock,
+    StatedStart,
+    start_from_camera_clock,
+    start_from_shutter,
+)
+from kitchensync.sync.fit.resample import GyroTrack, make_track
 
 Floats = npt.NDArray[np.floating]
 

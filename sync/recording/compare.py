@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.errors import SensorError
-from sensors.hololens.catalogue import MICROPHONE
-from sensors.hololens.streams import microphone
-from storage.errors import pass_on_trouble
-from storage.recording import StoredStream
-from storage.timeline.alignment import NOT_ALIGNED, OtherHeadset
-from storage.timeline.alignment_evidence import ClockEvidence, HostClockEvidence
-from storage.timeline.stamps import TICKS_PER_S, repair_batches
-from sync.align.gyro import align_pair
-from sync.align.headset_gyro import HEAD_POSE
-from sync.align.pair_alignment import PairAlignment, Prior, with_restarts, with_sound
-from sync.align.prior import prior_of
-from sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
-from sync.align.verdict import Verdict
-from sync.errors import BadArrays, TooShort
-from sync.recording.clips_to_align import CameraClip
-from sync.recording.sync_session import Headset, Session
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens.catalogue import MICROPHONE
+from kitchensync.sensors.hololens.streams import microphone
+from kitchensync.storage.errors import pass_on_trouble
+from kitchensync.storage.recording import StoredStream
+from kitchensync.storage.timeline.alignment import NOT_ALIGNED, OtherHeadset
+from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, HostClockEvidence
+from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_batches
+from kitchensync.sync.align.gyro import align_pair
+from kitchensync.sync.align.headset_gyro import HEAD_POSE
+from kitchensync.sync.align.pair_alignment import PairAlignment, Prior, with_restarts, with_sound
+from kitchensync.sync.align.prior import prior_of
+from kitchensync.sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
+from kitchensync.sync.align.verdict import Verdict
+from kitchensync.sync.errors import BadArrays, TooShort
+from kitchensync.sync.recording.clips_to_align import CameraClip
+from kitchensync.sync.recording.sync_session import Headset, Session
 
 Floats = npt.NDArray[np.floating]
 LONGEST_HOLE_PACKETS = 50_000

@@ -7,14 +7,14 @@ from operator import itemgetter
 
 import numpy as np
 
-from sensors.errors import SensorError
-from sensors.hololens.streams import spatial_input
-from storage.ledger import Note
-from storage.reading.inertial import InertialClock, blocks_of_samples
-from storage.reading.worlds import world_frames
-from storage.recording import StoredStream
-from storage.timeline.pose_track import PoseTrack, rotation_wxyz
-from sync.align.headset_gyro import HeadsetGyro, headset_gyro
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.storage.ledger import Note
+from kitchensync.storage.reading.inertial import InertialClock, blocks_of_samples
+from kitchensync.storage.reading.worlds import world_frames
+from kitchensync.storage.recording import StoredStream
+from kitchensync.storage.timeline.pose_track import PoseTrack, rotation_wxyz
+from kitchensync.sync.align.headset_gyro import HeadsetGyro, headset_gyro
 
 
 def gyroscope(stream: StoredStream, clock: InertialClock) -> HeadsetGyro:

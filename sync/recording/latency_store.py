@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sensors.gopro.files.media import open_media
-from sync.errors import BadLatencyStore
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sync.errors import BadLatencyStore
 
 STORE, STORE_SCHEMA = "camera-latency.json", "camera-latency/1"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage.errors import BadEventLog
-from storage.events import Event, read_lines
+from kitchensync.storage.errors import BadEventLog
+from kitchensync.storage.events import Event, read_lines
 
 
 def read_noted(recording: Path) -> tuple[list[Event], list[str]]:

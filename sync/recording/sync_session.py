@@ -10,19 +10,19 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from sensors.hololens.catalogue import GYROSCOPE, HEAD_POSE, STREAMS
-from sensors.hololens.headset_stream import SAMPLES
-from storage.copies.read_through import promised_hashes
-from storage.errors import pass_on_trouble
-from storage.reading.inertial import InertialClock, inertial_clock
-from storage.recording import Recording, StoredStream
-from storage.timeline.bridge import Bridge
-from storage.timeline.clock_map import ClockMap
-from storage.timeline.device_clock import HostClock, constant_clock
-from sync.align.headset_gyro import HeadsetGyro, head_pose_gyro
-from sync.errors import BadArrays
-from sync.recording.clips_to_align import CameraClip, CameraFile, camera_clips
-from sync.recording.headset import gyroscope, head_poses
+from kitchensync.sensors.hololens.catalogue import GYROSCOPE, HEAD_POSE, STREAMS
+from kitchensync.sensors.hololens.headset_stream import SAMPLES
+from kitchensync.storage.copies.read_through import promised_hashes
+from kitchensync.storage.errors import pass_on_trouble
+from kitchensync.storage.reading.inertial import InertialClock, inertial_clock
+from kitchensync.storage.recording import Recording, StoredStream
+from kitchensync.storage.timeline.bridge import Bridge
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
+from kitchensync.sync.align.headset_gyro import HeadsetGyro, head_pose_gyro
+from kitchensync.sync.errors import BadArrays
+from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile, camera_clips
+from kitchensync.sync.recording.headset import gyroscope, head_poses
 
 INERTIAL = sorted(name for name, stream in STREAMS.items() if stream.kind == SAMPLES)
 FILETIME_OF_UNIX = 116_444_736_000_000_000

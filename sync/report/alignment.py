@@ -11,10 +11,10 @@ from zipfile import BadZipFile
 import numpy as np
 from markupsafe import Markup
 
-from sensors.array_types import Floats
-from storage.reading.alignments import alignment_files, read_alignment
-from storage.timeline.alignment import Alignment
-from sync.report.plots import Axis, Figure, Plot, axis_around
+from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.reading.alignments import alignment_files, read_alignment
+from kitchensync.storage.timeline.alignment import Alignment
+from kitchensync.sync.report.plots import Axis, Figure, Plot, axis_around
 
 PLOT_SUFFIX = ".plot.npz"
 NEAR_PEAK_S = 3.0

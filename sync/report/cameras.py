@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sensors.array_types import Floats, Mask
-from sensors.errors import SensorError
-from storage.exports.hidden_films import hidden_in_film
-from storage.reading.camera_clips import clip_openings, moment, read_media
-from storage.recording import Recording
-from storage.timeline.clock_map import ClockMap
-from sync.report.alignment import ShownAlignment
-from sync.report.streams import TicksToHost
+from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.reading.camera_clips import clip_openings, moment, read_media
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.report.alignment import ShownAlignment
+from kitchensync.sync.report.streams import TicksToHost
 
 if TYPE_CHECKING:
-    from sensors.gopro.files.media import GoProMedia
+    from kitchensync.sensors.gopro.files.media import GoProMedia
 
 BY_MAP = "placed by the alignment"
 BY_SHUTTER = "placed by the shutter's stamps only: may be off by some tenths of a second"
@@ -80,7 +80,7 @@ def read_cameras(
 
 
 def _describe(recording: Recording, device: str, path: Path) -> ShownFile:
-    from sensors.gopro.files.media import open_media
+    from kitchensync.sensors.gopro.files.media import open_media
 
     file = ShownFile(device, path, path.stat().st_size, hides=partial(hidden_in_film, recording, path))
     try:

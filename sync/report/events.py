@@ -8,11 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from storage.events import Event
-from storage.manifest import Manifest
-from sync.frame_index.event_frames import in_words, read_event_frames
-from sync.recording.noted import read_noted
-from sync.report.streams import ShownTime
+from kitchensync.storage.events import Event
+from kitchensync.storage.manifest import Manifest
+from kitchensync.sync.frame_index.event_frames import in_words, read_event_frames
+from kitchensync.sync.recording.noted import read_noted
+from kitchensync.sync.report.streams import ShownTime
 
 MOST_LABEL = 60
 SIGNS = {

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from storage.consent import consent_in_words, overrides_in_words
-from storage.manifest import Manifest
-from storage.timeline.alignment import Alignment
-from sync.answers import software_version
-from sync.report.cameras import ShownFile
-from sync.report.render import length, local_time, size
+from kitchensync.storage.consent import consent_in_words, overrides_in_words
+from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.timeline.alignment import Alignment
+from kitchensync.sync.answers import software_version
+from kitchensync.sync.report.cameras import ShownFile
+from kitchensync.sync.report.render import length, local_time, size
 
 _DEVICE_LEFT_OUT = ("kind", "address", "utc_offset_ticks")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sync.report.facts import ShownVerdict
-from sync.report.pictures import Thumbnail, data_address
-from sync.report.plots import Axis, Figure, Plot
+from kitchensync.sync.report.facts import ShownVerdict
+from kitchensync.sync.report.pictures import Thumbnail, data_address
+from kitchensync.sync.report.plots import Axis, Figure, Plot
 
 KEPT = Path("sync") / "mounts.json"
 SCHEMA = "calibrate-check/1"

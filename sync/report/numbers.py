@@ -6,8 +6,13 @@ import math
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from storage.timeline.alignment import CAMERA_CLOCK, Alignment
-from storage.timeline.alignment_evidence import ClockEvidence, GyroEvidence, GyroReport, SoundEvidence
+from kitchensync.storage.timeline.alignment import CAMERA_CLOCK, Alignment
+from kitchensync.storage.timeline.alignment_evidence import (
+    ClockEvidence,
+    GyroEvidence,
+    GyroReport,
+    SoundEvidence,
+)
 
 PARTS = {
     "gyro_to_frame": "the camera's pictures against its gyroscope",

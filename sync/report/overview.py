@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from storage.errors import ManifestDamaged, ManifestLost, OutsideMap, StorageError
-from storage.manifest import read_manifest
-from storage.names import recordings_in
-from storage.reading.alignments import alignment_files, read_alignment
-from storage.shell.outputs import write_output
-from storage.timeline.alignment import Alignment
-from storage.verify import kept_verdict
-from sync.batch.batch import SCHEMA, not_done
-from sync.errors import CannotCompare
-from sync.report.render import render
-from sync.result.state import kept_answer
+from kitchensync.storage.errors import ManifestDamaged, ManifestLost, OutsideMap, StorageError
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import recordings_in
+from kitchensync.storage.reading.alignments import alignment_files, read_alignment
+from kitchensync.storage.shell.outputs import write_output
+from kitchensync.storage.timeline.alignment import Alignment
+from kitchensync.storage.verify import kept_verdict
+from kitchensync.sync.batch.batch import SCHEMA, not_done
+from kitchensync.sync.errors import CannotCompare
+from kitchensync.sync.report.render import render
+from kitchensync.sync.result.state import kept_answer
 
 PAGE = "sync-summary.html"
 WORST = ("bad", "warn", "none", "good")

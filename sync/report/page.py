@@ -9,21 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from storage.recording import Recording, open_recording
-from storage.shell.outputs import write_output
-from storage.verify import keep_verdict, verify
-from sync.errors import SyncError
-from sync.report import facts
-from sync.report.alignment import ShownAlignment, read_alignments
-from sync.report.cameras import ShownFile, read_cameras
-from sync.report.events import SIGNS, Story, read_story
-from sync.report.mounts import read_mounts
-from sync.report.numbers import numbers
-from sync.report.pictures import DAMAGED, Strip, picture_strip
-from sync.report.rates import rate_of
-from sync.report.render import clock, local_time, render
-from sync.report.streams import ReadStream, ShownTime, TicksToHost, read_clock
-from sync.report.timeline import (
+from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.shell.outputs import write_output
+from kitchensync.storage.verify import keep_verdict, verify
+from kitchensync.sync.errors import SyncError
+from kitchensync.sync.report import facts
+from kitchensync.sync.report.alignment import ShownAlignment, read_alignments
+from kitchensync.sync.report.cameras import ShownFile, read_cameras
+from kitchensync.sync.report.events import SIGNS, Story, read_story
+from kitchensync.sync.report.mounts import read_mounts
+from kitchensync.sync.report.numbers import numbers
+from kitchensync.sync.report.pictures import DAMAGED, Strip, picture_strip
+from kitchensync.sync.report.rates import rate_of
+from kitchensync.sync.report.render import clock, local_time, render
+from kitchensync.sync.report.streams import ReadStream, ShownTime, TicksToHost, read_clock
+from kitchensync.sync.report.timeline import (
     Hole,
     Lane,
     ShownSpan,

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sensors.array_types import UInt8
-from sensors.errors import SensorError
-from storage.errors import StorageError
-from sync.report.cameras import ShownFile
-from sync.report.streams import ReadStream, TicksToHost
-from sync.report.timeline import ShownSpan
+from kitchensync.sensors.array_types import UInt8
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.errors import StorageError
+from kitchensync.sync.report.cameras import ShownFile
+from kitchensync.sync.report.streams import ReadStream, TicksToHost
+from kitchensync.sync.report.timeline import ShownSpan
 
 if TYPE_CHECKING:
     import av
@@ -156,7 +156,7 @@ def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]
 
     Raises UnreadableMedia when the file does not open.
     """
-    from sensors.gopro.files.media import open_media
+    from kitchensync.sensors.gopro.files.media import open_media
 
     media = open_media(path)
     first, base = int(media.frame_pts[0]), media.time_base
@@ -190,8 +190,8 @@ def decode_row(pv: ReadStream, row: int) -> UInt8 | None:
     """Decode the picture of one packet; None when it or one that it hangs on is lost, or no key frame is near."""
     import av
 
-    from sensors.hololens.video import CODECS
-    from storage.reading.headset_pictures import is_key, unbroken_frames
+    from kitchensync.sensors.hololens.video import CODECS
+    from kitchensync.storage.reading.headset_pictures import is_key, unbroken_frames
 
     near = range(row, max(row - MOST_BACK_ROWS, -1), -1)
     with closing(pv):

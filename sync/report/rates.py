@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from storage.verify.coverage import is_adaptive
-from storage.verify.gaps import usual_step
-from storage.verify.thresholds import COVERAGE_WARN, RATE_WARN, SILENCE_WARN_S
-from sync.report.plots import tick_text
-from sync.report.render import length
-from sync.report.streams import ReadStream, TicksToHost
+from kitchensync.storage.verify.coverage import is_adaptive
+from kitchensync.storage.verify.gaps import usual_step
+from kitchensync.storage.verify.thresholds import COVERAGE_WARN, RATE_WARN, SILENCE_WARN_S
+from kitchensync.sync.report.plots import tick_text
+from kitchensync.sync.report.render import length
+from kitchensync.sync.report.streams import ReadStream, TicksToHost
 
 TICKS_PER_MS = 10_000.0
 BINS = 30

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
     """Fill a template; everything is escaped but the drawings made here."""
     environment = Environment(
-        loader=PackageLoader("sync.report"),
+        loader=PackageLoader("kitchensync.sync.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Int64, Mask
-from sensors.host_clock import PROBE, decode
-from storage.chunks.chunk import Chunk, chunk_paths
-from storage.chunks.stored_packets import StoredPackets
-from storage.errors import BadChunk
-from storage.names import stream_folder
-from storage.timeline.device_clock import HostClock, constant_clock, host_clock
-from storage.timeline.session_time import SessionTime
+from kitchensync.sensors.array_types import Int64, Mask
+from kitchensync.sensors.host_clock import PROBE, decode
+from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.stored_packets import StoredPackets
+from kitchensync.storage.errors import BadChunk
+from kitchensync.storage.names import stream_folder
+from kitchensync.storage.timeline.device_clock import HostClock, constant_clock, host_clock
+from kitchensync.storage.timeline.session_time import SessionTime
 
 UNREADABLE_CHUNK = (BadChunk, OSError, RuntimeError, KeyError, ValueError)
 FEW_PROBES = 3

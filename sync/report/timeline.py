@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from storage.verify.gaps import Gap
-from sync.report.cameras import ShownFile
-from sync.report.events import Mark
-from sync.report.render import clock, count_of, length, whole_clock
-from sync.report.streams import ReadStream, ShownTime, TicksToHost
+from kitchensync.storage.verify.gaps import Gap
+from kitchensync.sync.report.cameras import ShownFile
+from kitchensync.sync.report.events import Mark
+from kitchensync.sync.report.render import clock, count_of, length, whole_clock
+from kitchensync.sync.report.streams import ReadStream, ShownTime, TicksToHost
 
 LANE = Markup('<svg class="lane" height="22" role="img" aria-label="{}">{}</svg>')
 GRID = Markup('<line x1="{0:.3%}" x2="{0:.3%}" y1="0" y2="22" class="grid"/>')

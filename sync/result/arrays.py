@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from storage.errors import BadStamps
-from storage.timeline.alignment import Alignment, Input
-from storage.timeline.stamps import TICKS_PER_S, repair_stamps
-from sync.align.gyro import align_pair
-from sync.align.headset_gyro import headset_gyro, in_blocks
-from sync.align.pair_alignment import Prior
-from sync.answers import plain
-from sync.errors import BadArrays, SyncError, TooShort
-from sync.fit.resample import make_track
-from sync.result.result import pair_aligned, refused
+from kitchensync.storage.errors import BadStamps
+from kitchensync.storage.timeline.alignment import Alignment, Input
+from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_stamps
+from kitchensync.sync.align.gyro import align_pair
+from kitchensync.sync.align.headset_gyro import headset_gyro, in_blocks
+from kitchensync.sync.align.pair_alignment import Prior
+from kitchensync.sync.answers import plain
+from kitchensync.sync.errors import BadArrays, SyncError, TooShort
+from kitchensync.sync.fit.resample import make_track
+from kitchensync.sync.result.result import pair_aligned, refused
 
 DAMAGED = (
     *(OSError, EOFError, ValueError, SyntaxError, MemoryError, RuntimeError),

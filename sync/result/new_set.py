@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sensors.files_on_disk import sync_path
-from storage.disk.durable import LOCAL
-from storage.manifest import note_change
-from storage.names import PART_SUFFIX
-from sync.result.state import OWN, STATE
+from kitchensync.sensors.files_on_disk import sync_path
+from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.manifest import note_change
+from kitchensync.storage.names import PART_SUFFIX
+from kitchensync.sync.result.state import OWN, STATE
 
 TABLES = ("index.parquet", "poses.parquet", "events.json")
 ALIGNMENT = "alignment"

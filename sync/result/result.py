@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from storage.timeline.alignment import (
+from kitchensync.storage.timeline.alignment import (
     HEADSET_CLOCK,
     MEASURED,
     NOT_ALIGNED,
@@ -19,7 +19,7 @@ from storage.timeline.alignment import (
     ErrorPart,
     Input,
 )
-from storage.timeline.alignment_evidence import (
+from kitchensync.storage.timeline.alignment_evidence import (
     BridgeEvidence,
     ClockEvidence,
     GyroEvidence,
@@ -28,13 +28,13 @@ from storage.timeline.alignment_evidence import (
     GyroSearch,
     GyroUnit,
 )
-from storage.timeline.bridge import Bridge
-from storage.timeline.clock_map import ClockMap, sample_rows
-from sync.align.fine import Fine
-from sync.align.pair_alignment import PairAlignment, Prior
-from sync.align.sound import MICROPHONES_MS, Heard
-from sync.align.verdict import THRESHOLDS, Verdict, judge_bridge
-from sync.answers import software_version
+from kitchensync.storage.timeline.bridge import Bridge
+from kitchensync.storage.timeline.clock_map import ClockMap, sample_rows
+from kitchensync.sync.align.fine import Fine
+from kitchensync.sync.align.pair_alignment import PairAlignment, Prior
+from kitchensync.sync.align.sound import MICROPHONES_MS, Heard
+from kitchensync.sync.align.verdict import THRESHOLDS, Verdict, judge_bridge
+from kitchensync.sync.answers import software_version
 
 ASSUMED = "default"
 HEAD_POSE_PART = ErrorPart("head_pose_filter", 0.0, 10.0, ASSUMED)

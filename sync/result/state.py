@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from storage.copies.copy_log import freed_lines
-from storage.manifest import write_json
-from storage.names import COPIES, DERIVED, MANIFEST
-from sync.align.verdict import THRESHOLDS
-from sync.answers import software_version
-from sync.recording.latency_store import store_of
+from kitchensync.storage.copies.copy_log import freed_lines
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.names import COPIES, DERIVED, MANIFEST
+from kitchensync.sync.align.verdict import THRESHOLDS
+from kitchensync.sync.answers import software_version
+from kitchensync.sync.recording.latency_store import store_of
 
 STATE = Path("sync") / "state.json"
 SCHEMA = "sync-state/1"

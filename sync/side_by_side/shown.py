@@ -8,14 +8,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sensors.array_types import Mask, UInt8
-from sensors.errors import SensorError
-from sensors.gopro.files.media import open_media
-from sensors.gopro.files.picture_reader import PictureReader
-from sensors.hololens.catalogue import headset_stream
-from storage.exports.hidden_films import hidden_in_film
-from storage.reading.headset_pictures import DepthFrame, Frame
-from storage.recording import Recording, StoredStream
+from kitchensync.sensors.array_types import Mask, UInt8
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.picture_reader import PictureReader
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.reading.headset_pictures import DepthFrame, Frame
+from kitchensync.storage.recording import Recording, StoredStream
 
 WIDTH_PX = 640
 

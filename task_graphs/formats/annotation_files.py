@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from task_graphs.formats.annotations import (
+from kitchensync.task_graphs.formats.annotations import (
     AVERAGES,
     CATEGORIES,
     COMPLETE,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from task_graphs.formats.strict_json import Reader, load
+from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 COMPLETE = "annotation_json/complete_step_annotations.json"
 ERRORS = "annotation_json/error_annotations.json"

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from task_graphs.formats.strict_json import NODE_ID, Reader, dump, load
-from task_graphs.model import END, START, Edge, Graph, Link, RecipeVersion, Step
+from kitchensync.task_graphs.formats.strict_json import NODE_ID, Reader, dump, load
+from kitchensync.task_graphs.model import END, START, Edge, Graph, Link, RecipeVersion, Step
 
 START_ID, END_ID = "0", "100"
 

@@ -7,22 +7,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from task_graphs.errors import BadGraph
-from task_graphs.formats import assembly, captaincook4d
-from task_graphs.formats.assembly import AssemblyFile, format_assembly, parse_assembly
-from task_graphs.formats.captaincook4d import format_captaincook4d, parse_captaincook4d
-from task_graphs.formats.dot import format_dot, parse_dot
-from task_graphs.formats.graph_json import format_graph_json, parse_graph_json
-from task_graphs.formats.recipe_sources import (
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats import assembly, captaincook4d
+from kitchensync.task_graphs.formats.assembly import AssemblyFile, format_assembly, parse_assembly
+from kitchensync.task_graphs.formats.captaincook4d import format_captaincook4d, parse_captaincook4d
+from kitchensync.task_graphs.formats.dot import format_dot, parse_dot
+from kitchensync.task_graphs.formats.graph_json import format_graph_json, parse_graph_json
+from kitchensync.task_graphs.formats.recipe_sources import (
     select_cooklang,
     select_json_ld,
     select_plain,
     selected_of,
 )
-from task_graphs.formats.strict_json import Reader, dump
-from task_graphs.model import Graph, Step
-from task_graphs.text.plain_lines import LineKind, RecipeLine, read_lines
-from task_graphs.text.recipe_text import Selected, develop, identify, in_written_order, new_graph
+from kitchensync.task_graphs.formats.strict_json import Reader, dump
+from kitchensync.task_graphs.model import Graph, Step
+from kitchensync.task_graphs.text.plain_lines import LineKind, RecipeLine, read_lines
+from kitchensync.task_graphs.text.recipe_text import Selected, develop, identify, in_written_order, new_graph
 
 MAX_RECIPE = 200_000
 TEXTS = ("cooklang", "jsonld", "text")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from task_graphs.formats.strict_json import NODE_ID, Reader, load
-from task_graphs.model import Edge, Graph, Step
+from kitchensync.task_graphs.formats.strict_json import NODE_ID, Reader, load
+from kitchensync.task_graphs.model import Edge, Graph, Step
 
 
 def parse_captaincook4d(text: str, *, name: str) -> Graph:

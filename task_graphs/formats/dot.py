@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from task_graphs.errors import BadGraph
-from task_graphs.formats.graph_json import format_graph_json, parse_graph_json
-from task_graphs.formats.strict_json import NODE_ID, Reader, dump
-from task_graphs.model import END, START, Edge, Graph, Link, Step
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.graph_json import format_graph_json, parse_graph_json
+from kitchensync.task_graphs.formats.strict_json import NODE_ID, Reader, dump
+from kitchensync.task_graphs.model import END, START, Edge, Graph, Link, Step
 
 _TOKEN = re.compile(
     r"""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from task_graphs.errors import BadGraph
-from task_graphs.formats.annotations import (
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.annotations import (
     AVERAGES,
     CATEGORIES,
     COMPLETE,
@@ -16,8 +16,8 @@ from task_graphs.formats.annotations import (
     Annotations,
     parse_annotations,
 )
-from task_graphs.formats.by_name import kind_of, parse_graph
-from task_graphs.model import Graph
+from kitchensync.task_graphs.formats.by_name import kind_of, parse_graph
+from kitchensync.task_graphs.model import Graph
 
 MAX_BYTES = 20_000_000
 MAX_ANNOTATION_BYTES = 100_000_000

@@ -10,8 +10,8 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-from task_graphs.formats.strict_json import NODE_ID, Reader, dump, load
-from task_graphs.model import Graph, Link, RecipeVersion, Span, Step, Wording
+from kitchensync.task_graphs.formats.strict_json import NODE_ID, Reader, dump, load
+from kitchensync.task_graphs.model import Graph, Link, RecipeVersion, Span, Step, Wording
 
 SCHEMA = "graph/1"
 

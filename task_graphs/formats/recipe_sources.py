@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
-from task_graphs.errors import BadGraph
-from task_graphs.formats.strict_json import MAX_NODES, load, refuse_half_letters
-from task_graphs.model import Span, SpanKind
-from task_graphs.text.plain_lines import NUMBERED, RecipeLine, read_lines
-from task_graphs.text.recipe_text import Passage, Selected
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.strict_json import MAX_NODES, load, refuse_half_letters
+from kitchensync.task_graphs.model import Span, SpanKind
+from kitchensync.task_graphs.text.plain_lines import NUMBERED, RecipeLine, read_lines
+from kitchensync.task_graphs.text.recipe_text import Passage, Selected
 
 
 def select_plain(text: str, *, name: str) -> Selected:

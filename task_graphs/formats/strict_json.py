@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from task_graphs.errors import BadGraph
-from task_graphs.model import END, START
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.model import END, START
 
 MAX_NODES = 500
 MAX_LABEL = 1_000

@@ -10,8 +10,8 @@ from fractions import Fraction
 from importlib import resources
 from itertools import pairwise
 
-from task_graphs.model import Span
-from task_graphs.text.spans import (
+from kitchensync.task_graphs.model import Span
+from kitchensync.task_graphs.text.spans import (
     AMOUNT,
     NUMBER,
     find_spans,
@@ -24,7 +24,9 @@ from task_graphs.text.spans import (
 
 HALF, DOUBLE = Fraction(1, 2), Fraction(2)
 _WORDS: dict[str, dict[str, list[str]]] = tomllib.loads(
-    resources.files("task_graphs.mistakes").joinpath("hint_words.toml").read_text(encoding="utf-8")
+    resources.files("kitchensync.task_graphs.mistakes")
+    .joinpath("hint_words.toml")
+    .read_text(encoding="utf-8")
 )
 "What stands in for what."
 

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from task_graphs.categories import CATEGORIES
-from task_graphs.errors import NotFound
-from task_graphs.mistakes.hint_rules import TEXT_RULES, Change
-from task_graphs.model import Graph, Step
-from task_graphs.order.closure import covers, relation
-from task_graphs.text.safety import why_unsafe
-from task_graphs.text.spans import pieces
+from kitchensync.task_graphs.categories import CATEGORIES
+from kitchensync.task_graphs.errors import NotFound
+from kitchensync.task_graphs.mistakes.hint_rules import TEXT_RULES, Change
+from kitchensync.task_graphs.model import Graph, Step
+from kitchensync.task_graphs.order.closure import covers, relation
+from kitchensync.task_graphs.text.safety import why_unsafe
+from kitchensync.task_graphs.text.spans import pieces
 
 RULES = "rules"
 MOST_CHARACTERS = 400

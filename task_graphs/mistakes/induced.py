@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping, Sequence
 
-from task_graphs.errors import NoSuchScript
-from task_graphs.mistakes.hint_rules import TEXT_RULES
-from task_graphs.mistakes.hints import Hint, step_hints, texts_after
-from task_graphs.model import Graph
+from kitchensync.task_graphs.errors import NoSuchScript
+from kitchensync.task_graphs.mistakes.hint_rules import TEXT_RULES
+from kitchensync.task_graphs.mistakes.hints import Hint, step_hints, texts_after
+from kitchensync.task_graphs.model import Graph
 
 INDUCIBLE = tuple(category for category, _ in TEXT_RULES)
 

@@ -12,11 +12,18 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from task_graphs.errors import NoSuchScript
-from task_graphs.mistakes import certificate
-from task_graphs.model import Edge, Graph
-from task_graphs.order.closure import Relation, covers, pairs_of, relation, relation_of, restricted
-from task_graphs.order.orders import draw_one
+from kitchensync.task_graphs.errors import NoSuchScript
+from kitchensync.task_graphs.mistakes import certificate
+from kitchensync.task_graphs.model import Edge, Graph
+from kitchensync.task_graphs.order.closure import (
+    Relation,
+    covers,
+    pairs_of,
+    relation,
+    relation_of,
+    restricted,
+)
+from kitchensync.task_graphs.order.orders import draw_one
 
 GENERATOR = "flip/1"
 AT_RANDOM = 10

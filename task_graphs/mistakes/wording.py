@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from task_graphs.mistakes.scripts import Script
-from task_graphs.model import Graph
-from task_graphs.text.safety import must_stay
+from kitchensync.task_graphs.mistakes.scripts import Script
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.text.safety import must_stay
 
 
 def say(graph: Graph, script: Script) -> list[str]:

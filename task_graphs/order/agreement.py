@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from task_graphs.errors import CyclicGraph, NotComparable, TooManyStates
-from task_graphs.model import Edge, Graph
-from task_graphs.order.closure import covers, pairs_of, relation
-from task_graphs.order.orders import STATE_BUDGET, count_orders
+from kitchensync.task_graphs.errors import CyclicGraph, NotComparable, TooManyStates
+from kitchensync.task_graphs.model import Edge, Graph
+from kitchensync.task_graphs.order.closure import covers, pairs_of, relation
+from kitchensync.task_graphs.order.orders import STATE_BUDGET, count_orders
 
 
 @dataclass(frozen=True, slots=True)

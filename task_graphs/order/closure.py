@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from task_graphs.errors import CyclicGraph
-from task_graphs.model import Edge, Graph
+from kitchensync.task_graphs.errors import CyclicGraph
+from kitchensync.task_graphs.model import Edge, Graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from task_graphs.model import Graph
-from task_graphs.order.closure import Relation, relation
-from task_graphs.order.orders import STATE_BUDGET, Order, draw_orders, uncounted_limit
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.closure import Relation, relation
+from kitchensync.task_graphs.order.orders import STATE_BUDGET, Order, draw_orders, uncounted_limit
 
 POOL = 600
 FEW = 2_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from task_graphs.model import Edge, Graph
-from task_graphs.order.closure import find_cycle, topological
+from kitchensync.task_graphs.model import Edge, Graph
+from kitchensync.task_graphs.order.closure import find_cycle, topological
 
 SWEEPS = 8
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from task_graphs.errors import BadGraph, TooManyOrders, TooManyStates
-from task_graphs.model import Edge, Graph
-from task_graphs.order.closure import find_cycle, redundant_edges
-from task_graphs.order.diverse import draw_diverse
-from task_graphs.order.orders import Order, count_orders, draw_orders
+from kitchensync.task_graphs.errors import BadGraph, TooManyOrders, TooManyStates
+from kitchensync.task_graphs.model import Edge, Graph
+from kitchensync.task_graphs.order.closure import find_cycle, redundant_edges
+from kitchensync.task_graphs.order.diverse import draw_diverse
+from kitchensync.task_graphs.order.orders import Order, count_orders, draw_orders
 
 SAMPLES = 3
 

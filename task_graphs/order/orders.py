@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from task_graphs.errors import TooManyOrders, TooManyStates
-from task_graphs.model import Graph
-from task_graphs.order.closure import Relation, relation
-from task_graphs.order.parts import Parallel, Part, Series, Single, Table, components
+from kitchensync.task_graphs.errors import TooManyOrders, TooManyStates
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.closure import Relation, relation
+from kitchensync.task_graphs.order.parts import Parallel, Part, Series, Single, Table, components
 
 UNKNOWN = -1
 

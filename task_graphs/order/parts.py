@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from math import comb, prod
 from typing import Protocol
 
-from task_graphs.errors import TooManyStates
-from task_graphs.order.closure import Relation
+from kitchensync.task_graphs.errors import TooManyStates
+from kitchensync.task_graphs.order.closure import Relation
 
 
 class Part(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from task_graphs.model import Edge
-from task_graphs.scoring.judge import Judgement, Prerequisites, State
+from kitchensync.task_graphs.model import Edge
+from kitchensync.task_graphs.scoring.judge import Judgement, Prerequisites, State
 
 STATES: tuple[State, ...] = ("kept", "overlapped", "late", "hard")
 

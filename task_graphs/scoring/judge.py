@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from task_graphs.model import Edge, Graph
-from task_graphs.order.closure import full_closure, topological
+from kitchensync.task_graphs.model import Edge, Graph
+from kitchensync.task_graphs.order.closure import full_closure, topological
 
 State = Literal["kept", "overlapped", "late", "hard"]
 

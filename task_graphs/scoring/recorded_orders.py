@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from task_graphs.formats.graph_files import read_annotations, read_text
-from task_graphs.formats.strict_json import Reader, load
-from task_graphs.model import Graph
-from task_graphs.scoring.score import observations
+from kitchensync.task_graphs.formats.graph_files import read_annotations, read_text
+from kitchensync.task_graphs.formats.strict_json import Reader, load
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.scoring.score import observations
 
 
 def read_recorded(path: Path, graph: Graph) -> list[tuple[int, ...]]:

@@ -11,20 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from task_graphs.errors import TooManyStates
-from task_graphs.formats.annotations import (
+from kitchensync.task_graphs.errors import TooManyStates
+from kitchensync.task_graphs.formats.annotations import (
     MISSING_STEP,
     ORDER_ERROR,
     AnnotatedRecording,
     Annotations,
     Entry,
 )
-from task_graphs.model import Graph
-from task_graphs.order.closure import find_cycle, redundant_edges, relation
-from task_graphs.order.orders import Orders
-from task_graphs.scoring.evidence import Observation
-from task_graphs.scoring.judge import Judgement, Performed, Prerequisites, judge, match_texts
-from task_graphs.scoring.validate import between_start_and_end
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.closure import find_cycle, redundant_edges, relation
+from kitchensync.task_graphs.order.orders import Orders
+from kitchensync.task_graphs.scoring.evidence import Observation
+from kitchensync.task_graphs.scoring.judge import Judgement, Performed, Prerequisites, judge, match_texts
+from kitchensync.task_graphs.scoring.validate import between_start_and_end
 
 WINDOWS = (2, 3, 4, 5)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from task_graphs.model import Graph
-from task_graphs.order.closure import describe_cycle, find_cycle, redundant_edges
-from task_graphs.text.actions import SECOND_ACTION
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.closure import describe_cycle, find_cycle, redundant_edges
+from kitchensync.task_graphs.text.actions import SECOND_ACTION
 
 Level = Literal["error", "warning", "note"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from task_graphs.model import Graph, Span
-from task_graphs.text.spans import find_spans
+from kitchensync.task_graphs.model import Graph, Span
+from kitchensync.task_graphs.text.spans import find_spans
 
 _NOUN_ENDS = re.compile(
     r"\s*(?:[.,;:(]|\b(?:into|in|onto|on|over|with|from|to|and|for|until|at|under|through|the|then)\b)", re.I

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from task_graphs.text.actions import LEADING_VERB
+from kitchensync.task_graphs.text.actions import LEADING_VERB
 
 LineKind = Literal["title", "yield", "heading", "ingredient", "step", "note"]
 LINE_KINDS: tuple[LineKind, ...] = get_args(LineKind)

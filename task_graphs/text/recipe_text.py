@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from task_graphs.model import END, START, Edge, Graph, Link, RecipeVersion, Span, Step
-from task_graphs.order.closure import covers, relation_of
-from task_graphs.text.actions import LISTED_ACTION, SECOND_ACTION, action_of
-from task_graphs.text.safety import hazards_of
-from task_graphs.text.spans import find_spans, values_of
+from kitchensync.task_graphs.model import END, START, Edge, Graph, Link, RecipeVersion, Span, Step
+from kitchensync.task_graphs.order.closure import covers, relation_of
+from kitchensync.task_graphs.text.actions import LISTED_ACTION, SECOND_ACTION, action_of
+from kitchensync.task_graphs.text.safety import hazards_of
+from kitchensync.task_graphs.text.spans import find_spans, values_of
 
 RULE = "rule"
 LONG = 90

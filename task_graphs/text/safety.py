@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from task_graphs.text.spans import find_spans, values_of
+from kitchensync.task_graphs.text.spans import find_spans, values_of
 
 _NO_WATER = (
     r"(?:\w*juice|lemonade|soda|cola|milk|cream|oil|butter|broth|stock|soup|sauce|wine|beer|vodka|rum|whisky|vinegar|"

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
 
-from task_graphs.model import Span, SpanKind
+from kitchensync.task_graphs.model import Span, SpanKind
 
 WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from task_graphs.errors import BadGraph
-from task_graphs.model import Graph, Wording
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.model import Graph, Wording
 
 LANGUAGE = re.compile(r"[a-z]{2,3}")
 

@@ -10,29 +10,29 @@ import pytest
 from click.testing import CliRunner
 from scipy.spatial.transform import Rotation
 
-from calibration.estimate.board import Board, Detector
-from calibration.estimate.joint_cameras import BoardPair, from_board
-from calibration.geometry.camera_models import Pinhole
-from calibration.jobs.joint_lenses import _lens
-from calibration.jobs.lens import calibrate_lens
-from calibration.results import load
+from kitchensync.calibration.estimate.board import Board, Detector
+from kitchensync.calibration.estimate.joint_cameras import BoardPair, from_board
+from kitchensync.calibration.geometry.camera_models import Pinhole
+from kitchensync.calibration.jobs.joint_lenses import _lens
+from kitchensync.calibration.jobs.lens import calibrate_lens
+from kitchensync.calibration.results import load
 from kitchensync.cli import main
-from sensors.hololens.streams import depth_longthrow, pv
-from virtual_kitchen.gopro.files.chapters import WallTimes
-from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import ClipFile
-from virtual_kitchen.gopro.files.sensors import CameraMount, Timeline
-from virtual_kitchen.headset.cameras import LONGTHROW
-from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.streams.longthrow_stream import LongThrowFeed
-from virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed, eye, focal_px_of
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world import boards, rotations
-from virtual_kitchen.world.boards import FRAME_S, PLACE_FRAMES, BoardShow
-from virtual_kitchen.world.motion import VIEWING_POINT_M, simulated_motion
-from virtual_kitchen.world.room import off_surface_m
+from kitchensync.sensors.hololens.streams import depth_longthrow, pv
+from kitchensync.virtual_kitchen.gopro.files.chapters import WallTimes
+from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
+from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile
+from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount, Timeline
+from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW
+from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.streams.longthrow_stream import LongThrowFeed
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed, eye, focal_px_of
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world import boards, rotations
+from kitchensync.virtual_kitchen.world.boards import FRAME_S, PLACE_FRAMES, BoardShow
+from kitchensync.virtual_kitchen.world.motion import VIEWING_POINT_M, simulated_motion
+from kitchensync.virtual_kitchen.world.room import off_surface_m
 
 pytestmark = pytest.mark.slow
 

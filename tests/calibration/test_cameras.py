@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.errors import BadModel
-from calibration.geometry.camera_models import Fisheye, Pinhole, inside, lens_of
-from calibration.geometry.look_up_table import LookUpTable
-from virtual_kitchen.world.optics import Optics
+from kitchensync.calibration.errors import BadModel
+from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole, inside, lens_of
+from kitchensync.calibration.geometry.look_up_table import LookUpTable
+from kitchensync.virtual_kitchen.world.optics import Optics
 
 WIDE = Fisheye(1920, 1080, 880, 878, 955, 545, 0.03, -0.01, 0.004, -0.001)
 LINEAR = Pinhole(1920, 1080, 1250, 1252, 962, 541, -0.12, 0.08, 5e-4, -4e-4, -0.01)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from calibration.geometry.camera_models import Pinhole, inside
-from calibration.geometry.clouds import DepthCamera, moved
-from calibration.geometry.look_up_table import LookUpTable
-from calibration.geometry.registration import colours, registered
-from virtual_kitchen.headset.cameras import LONGTHROW
+from kitchensync.calibration.geometry.camera_models import Pinhole, inside
+from kitchensync.calibration.geometry.clouds import DepthCamera, moved
+from kitchensync.calibration.geometry.look_up_table import LookUpTable
+from kitchensync.calibration.geometry.registration import colours, registered
+from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW
 
 
 def depth_camera() -> LookUpTable:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from calibration.estimate.freedom import UncertaintyPart, Witnesses, stated, widening
+from kitchensync.calibration.estimate.freedom import UncertaintyPart, Witnesses, stated, widening
 
 VIEWS, STEEP = 9, 2.5
 

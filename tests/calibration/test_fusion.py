@@ -7,10 +7,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tables import look_up_table
 
-from calibration.errors import Refused
-from calibration.space.mesh import Fusion, PinholeDepth, open3d_or_refuse
-from virtual_kitchen.headset.cameras import LONGTHROW
-from virtual_kitchen.world.room import BACK, FLOOR, RIGHT, distance_m, off_surface_m
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.space.mesh import Fusion, PinholeDepth, open3d_or_refuse
+from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW
+from kitchensync.virtual_kitchen.world.room import BACK, FLOOR, RIGHT, distance_m, off_surface_m
 
 
 def looking(yaw_deg: float, pitch_deg: float, place: list[float]) -> np.ndarray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibration.errors import Refused
-from calibration.estimate.imu_at_rest import allan, down, rest
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.estimate.imu_at_rest import allan, down, rest
 
 HZ = 200.0
 

@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 from scipy.spatial import KDTree
 
-from calibration.commands.space import cloud, mesh
-from calibration.errors import Refused
-from calibration.geometry.wrapping import without_wrapped
-from calibration.space.mesh import open3d_or_refuse
-from sensors.hololens.streams import depth_ahat
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.room import off_surface_m
+from kitchensync.calibration.commands.space import cloud, mesh
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.geometry.wrapping import without_wrapped
+from kitchensync.calibration.space.mesh import open3d_or_refuse
+from kitchensync.sensors.hololens.streams import depth_ahat
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.world.room import off_surface_m
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from calibration.space.partial import Partial
-from storage.shell.outputs import OutputRefused
+from kitchensync.calibration.space.partial import Partial
+from kitchensync.storage.shell.outputs import OutputRefused
 
 
 def test_the_same_work_goes_on_and_other_work_begins_anew(tmp_path):

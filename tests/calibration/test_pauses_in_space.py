@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 from small_recordings import START_WORLD_S, probe_packets, seal_stream
 
-from calibration.space.depth_views import DepthSource
+from kitchensync.calibration.space.depth_views import DepthSource
 from kitchensync.cli import main
-from storage.events import EventLog
-from storage.manifest import write_json
-from storage.recording import open_recording
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.recording import open_recording
 
 needs_rerun = pytest.mark.skipif(find_spec("rerun") is None, reason="needs the extra view (rerun-sdk)")
 BEGIN_S, END_S = START_WORLD_S + 0.32, START_WORLD_S + 0.72

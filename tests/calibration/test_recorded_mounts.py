@@ -21,14 +21,14 @@ from small_recordings import (
     write_true_alignment,
 )
 
-from calibration.commands.calibrate import calibrate
-from calibration.jobs.mount_check import refresh
-from calibration.results import save
-from sensors.gopro.files.media import open_media
-from sensors.hololens import inertial_samples as imu
-from storage.manifest import edit_manifest
-from virtual_kitchen.gopro.files.sensors import CameraMount
-from virtual_kitchen.world import rotations
+from kitchensync.calibration.commands.calibrate import calibrate
+from kitchensync.calibration.jobs.mount_check import refresh
+from kitchensync.calibration.results import save
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount
+from kitchensync.virtual_kitchen.world import rotations
 
 pytestmark = pytest.mark.slow
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from calibration.geometry.camera_models import Fisheye, Pinhole
-from calibration.geometry.clouds import DepthCamera, moved
-from calibration.geometry.registration import colours, registered
-from virtual_kitchen.headset.cameras import AHAT, LONGTHROW
-from virtual_kitchen.world.optics import Optics
+from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole
+from kitchensync.calibration.geometry.clouds import DepthCamera, moved
+from kitchensync.calibration.geometry.registration import colours, registered
+from kitchensync.virtual_kitchen.headset.cameras import AHAT, LONGTHROW
+from kitchensync.virtual_kitchen.world.optics import Optics
 
 pytestmark = pytest.mark.slow
 

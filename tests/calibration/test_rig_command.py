@@ -22,16 +22,16 @@ from small_recordings import (
     write_true_alignment,
 )
 
-from calibration.commands.calibrate import calibrate
-from calibration.results import save
-from sensors.gopro.files.media import open_media
-from sensors.hololens.streams import pv
-from virtual_kitchen.gopro.files.sensors import CameraMount
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world import boards, rotations
-from virtual_kitchen.world.motion import simulated_motion
-from virtual_kitchen.world.optics import Optics
+from kitchensync.calibration.commands.calibrate import calibrate
+from kitchensync.calibration.results import save
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.hololens.streams import pv
+from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world import boards, rotations
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.world.optics import Optics
 
 pytestmark = pytest.mark.slow
 

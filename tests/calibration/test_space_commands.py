@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from calibration.commands.space import cloud, mesh, overlay
-from calibration.errors import Refused
-from calibration.geometry.clouds import STEP, STEP_MM
-from calibration.geometry.voxels import Voxels
-from calibration.space import cloud as cloud_job
-from calibration.space import overlay as overlay_job
-from calibration.space import partial
-from calibration.space.body import Body
-from calibration.space.depth_views import DepthSource
-from calibration.space.eyes import eye_of
-from calibration.space.mesh import open3d_or_refuse
-from calibration.space.onlooker import Onlooker
+from kitchensync.calibration.commands.space import cloud, mesh, overlay
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.geometry.clouds import STEP, STEP_MM
+from kitchensync.calibration.geometry.voxels import Voxels
+from kitchensync.calibration.space import cloud as cloud_job
+from kitchensync.calibration.space import overlay as overlay_job
+from kitchensync.calibration.space import partial
+from kitchensync.calibration.space.body import Body
+from kitchensync.calibration.space.depth_views import DepthSource
+from kitchensync.calibration.space.eyes import eye_of
+from kitchensync.calibration.space.mesh import open3d_or_refuse
+from kitchensync.calibration.space.onlooker import Onlooker
 from kitchensync.cli import main
-from storage.copies.derived import read_derived
-from storage.recording import open_recording
-from virtual_kitchen.world.optics import Optics
-from virtual_kitchen.world.room import off_surface_m
+from kitchensync.storage.copies.derived import read_derived
+from kitchensync.storage.recording import open_recording
+from kitchensync.virtual_kitchen.world.optics import Optics
+from kitchensync.virtual_kitchen.world.room import off_surface_m
 
 pytestmark = pytest.mark.slow
 

@@ -25,12 +25,12 @@ from small_recordings import (
     write_true_alignment,
 )
 
-from calibration.commands.view import view
-from sensors.hololens.streams import pv
-from storage.events import EventLog
-from storage.recording import open_recording
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.room import off_surface_m
+from kitchensync.calibration.commands.view import view
+from kitchensync.sensors.hololens.streams import pv
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.recording import open_recording
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.world.room import off_surface_m
 
 pytestmark = pytest.mark.slow
 

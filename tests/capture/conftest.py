@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from capture.plan import HeadsetPlan, Plan
-from capture.process import health
-from capture.queue import stream_queue as queue
-from capture.queue.server import QueueServer
+from kitchensync.capture.plan import HeadsetPlan, Plan
+from kitchensync.capture.process import health
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.server import QueueServer
 
 
 @pytest.fixture(autouse=True)

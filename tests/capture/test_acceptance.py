@@ -14,7 +14,7 @@ from small_recordings import true_alignment, write_film
 from timed_recordings import HZ, Stream, host_ns, make, steady
 
 from kitchensync.cli import main
-from storage.manifest import edit_manifest, write_json
+from kitchensync.storage.manifest import edit_manifest, write_json
 
 STOP_S, SERIAL = 40.0, "C3501325000005"
 CLIPS_S = ((1.0, 14.0), (20.0, 20.0))

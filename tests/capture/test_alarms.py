@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from waiting import until
 
-from capture.camera.watch import CameraHealth, CameraWatch
-from capture.errors import QueueSilent
-from capture.session import alarms
-from capture.session.alarms import LATE_S, QueueWatch, lost_streams, mute_processes, quiet_streams
-from capture.session.supervisor import Supervisor
-from storage.names import LOGS
+from kitchensync.capture.camera.watch import CameraHealth, CameraWatch
+from kitchensync.capture.errors import QueueSilent
+from kitchensync.capture.session import alarms
+from kitchensync.capture.session.alarms import LATE_S, QueueWatch, lost_streams, mute_processes, quiet_streams
+from kitchensync.capture.session.supervisor import Supervisor
+from kitchensync.storage.names import LOGS
 
 SECOND = 10**9
 NOW_NS = 100 * SECOND

@@ -14,24 +14,24 @@ from click.testing import CliRunner
 from kitchen_clock import MovedClock
 from waiting import until
 
-from capture.camera import camera_recorder as camera_clip
-from capture.camera.camera_recorder import CameraRecorder
-from capture.camera.fetch import fetch_pending, pending_in
-from capture.camera.files import fetch_files
-from capture.camera.watch import CameraHealth, CameraWatch
-from capture.lock import held
-from capture.plan import RUNNING, runtime_folder
+from kitchensync.capture.camera import camera_recorder as camera_clip
+from kitchensync.capture.camera.camera_recorder import CameraRecorder
+from kitchensync.capture.camera.fetch import fetch_pending, pending_in
+from kitchensync.capture.camera.files import fetch_files
+from kitchensync.capture.camera.watch import CameraHealth, CameraWatch
+from kitchensync.capture.lock import held
+from kitchensync.capture.plan import RUNNING, runtime_folder
 from kitchensync.cli import main
-from sensors.gopro.control import camera as gopro_http
-from sensors.gopro.control.camera import GoProHttp
-from sensors.gopro.control.camera_types import CameraState as Answer
-from sensors.gopro.control.settings import set_clock_now
-from sensors.host_clock import host_ns
-from storage.manifest import write_json
-from storage.move.mover import run_mover
-from virtual_kitchen.gopro.camera import VirtualCamera
-from virtual_kitchen.gopro.card import CardFile
-from virtual_kitchen.gopro.server import VirtualGoPro
+from kitchensync.sensors.gopro.control import camera as gopro_http
+from kitchensync.sensors.gopro.control.camera import GoProHttp
+from kitchensync.sensors.gopro.control.camera_types import CameraState as Answer
+from kitchensync.sensors.gopro.control.settings import set_clock_now
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.virtual_kitchen.gopro.camera import VirtualCamera
+from kitchensync.virtual_kitchen.gopro.card import CardFile
+from kitchensync.virtual_kitchen.gopro.server import VirtualGoPro
 
 pytestmark = pytest.mark.slow
 

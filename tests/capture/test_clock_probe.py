@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capture.produce.probe_clock import LEAST_PAUSE_S, PERIOD_S, ClockProbe, next_round_s
-from sensors.errors import SensorError
-from sensors.hololens.remote import ClockExchange
-from sensors.host_clock import decode
+from kitchensync.capture.produce.probe_clock import LEAST_PAUSE_S, PERIOD_S, ClockProbe, next_round_s
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens.remote import ClockExchange
+from kitchensync.sensors.host_clock import decode
 
 
 class Written:
@@ -28,7 +28,7 @@ class Written:
 
 
 def test_an_exchange_is_stored_with_both_ways_and_a_dead_network_ends_nothing(monkeypatch):
-    monkeypatch.setattr("capture.produce.probe_clock.PERIOD_S", 0.01)
+    monkeypatch.setattr("kitchensync.capture.produce.probe_clock.PERIOD_S", 0.01)
     exchanges = [ClockExchange(1000 + k, 9000 + k, 55_000 + k, 133_000_000_000_000_000 + k) for k in range(4)]
     rounds = iter([exchanges[:2], SensorError("nobody answers"), exchanges[2:]])
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import zmq
 
-from capture.process.health import HealthBoard
-from capture.session.control import FRESH_NS, KEY, ControlServer, ask, signed
+from kitchensync.capture.process.health import HealthBoard
+from kitchensync.capture.session.control import FRESH_NS, KEY, ControlServer, ask, signed
 
 STATE = {"recording": "take", "streams": {}}
 
@@ -101,7 +101,7 @@ def test_a_request_that_was_overheard_works_no_second_time(
     assert answering.send(message)["ok"] is False
     late = signed(answering.endpoint.with_name(KEY).read_bytes(), "stop")
     now = json.loads(late)["host_ns"]
-    monkeypatch.setattr("capture.session.control.host_ns", lambda: now + 3 * FRESH_NS)
+    monkeypatch.setattr("kitchensync.capture.session.control.host_ns", lambda: now + 3 * FRESH_NS)
     assert answering.send(late)["ok"] is False
     assert answering.send(message)["ok"] is False
     assert answering.heard == ["stop"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 
-from capture.doctor.checks import BAD, LOOK
-from capture.doctor.headset_checks import examine_headset
-from sensors.hololens.profile import Profile
+from kitchensync.capture.doctor.checks import BAD, LOOK
+from kitchensync.capture.doctor.headset_checks import examine_headset
+from kitchensync.sensors.hololens.profile import Profile
 
 
 def findings(host: str) -> tuple[object, dict[str, tuple[str, str]]]:

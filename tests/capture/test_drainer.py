@@ -14,15 +14,15 @@ import h5py
 import pytest
 import redis
 
-from capture.drain import drainer as drainer_module
-from capture.drain import open_chunk as open_chunk_module
-from capture.drain.drainer import Drainer
-from capture.drain.open_chunk import open_chunk
-from capture.plan import HeadsetPlan
-from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
-from storage.chunks.chunk import Chunk, chunk_paths
-from storage.manifest import write_json
-from storage.names import MANIFEST
+from kitchensync.capture.drain import drainer as drainer_module
+from kitchensync.capture.drain import open_chunk as open_chunk_module
+from kitchensync.capture.drain.drainer import Drainer
+from kitchensync.capture.drain.open_chunk import open_chunk
+from kitchensync.capture.plan import HeadsetPlan
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
+from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.names import MANIFEST
 
 pytestmark = pytest.mark.slow
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from capture.process import heartbeat
-from capture.process.heartbeat import PERIOD_NS, Heartbeat, last_beat, was_held
-from sensors.host_clock import UtcAnchor
+from kitchensync.capture.process import heartbeat
+from kitchensync.capture.process.heartbeat import PERIOD_NS, Heartbeat, last_beat, was_held
+from kitchensync.sensors.host_clock import UtcAnchor
 
 SECOND = 10**9
 

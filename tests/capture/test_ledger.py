@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from capture.produce.ledger_writer import Ledger
-from capture.queue.stream_queue import QueueReader
-from storage.ledger import ConditionNote, ConnectedNote, DeclaredLossNote, EndNote
+from kitchensync.capture.produce.ledger_writer import Ledger
+from kitchensync.capture.queue.stream_queue import QueueReader
+from kitchensync.storage.ledger import ConditionNote, ConnectedNote, DeclaredLossNote, EndNote
 
 
 def test_a_note_that_found_no_room_is_said_with_the_next(client):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from capture.lock import held, is_held
+from kitchensync.capture.lock import held, is_held
 
 
 def test_a_lock_is_seen_and_ends_with_its_holder(tmp_path):
@@ -33,7 +33,7 @@ def test_a_child_holds_on_when_its_parent_is_gone(tmp_path):
 
 def test_a_child_killed_at_once_leaves_no_lock(tmp_path):
     path = tmp_path / "lock"
-    code = "import sys, time\nfrom pathlib import Path\nfrom capture.lock import held\n"
+    code = "import sys, time\nfrom pathlib import Path\nfrom kitchensync.capture.lock import held\n"
     code += f"with held(Path({str(path)!r})):\n print('held', flush=True)\n time.sleep(60)\n"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"held\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from capture.process.log import FILE, RecordingLog, tell
+from kitchensync.capture.process.log import FILE, RecordingLog, tell
 
 
 def test_every_event_is_a_line_and_nothing_is_written_after_the_end(tmp_path):

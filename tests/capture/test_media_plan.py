@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from sensors.stream import SensorStream
+from kitchensync.sensors.stream import SensorStream
 
 FULL_RIG = """\
 link = "{link}"
@@ -91,7 +91,7 @@ def test_people_get_a_table_and_the_time_to_fetch(tmp_path: Path) -> None:
 
 
 def test_a_plug_in_whose_size_nobody_knows_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("capture.rig.rig_file.load_sensor", lambda *_: ScaleSensor())
+    monkeypatch.setattr("kitchensync.capture.rig.rig_file.load_sensor", lambda *_: ScaleSensor())
     rig = tmp_path / "rig.toml"
     rig.write_text('[sensor.scale]\nkind = "scale"\n')
     answer = plan("--minutes", 1, "--recordings", 1, "--rig", rig)

@@ -3,11 +3,11 @@
 import subprocess
 import sys
 
-from capture.process.worker_process import EXIT_CODE
+from kitchensync.capture.process.worker_process import EXIT_CODE
 
 CHILD = """
 import threading
-from capture.process import worker_process
+from kitchensync.capture.process import worker_process
 
 worker_process.GRACE_S = 0.2
 forever = threading.Event()

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from waiting import until
 
-from capture.process.pause import LATE_NS, PauseWatch
+from kitchensync.capture.process.pause import LATE_NS, PauseWatch
 
 SECOND = 10**9
 
@@ -101,7 +101,7 @@ def taken(child: subprocess.Popen[str]) -> list[list[int]]:
 
 CHILD = """
 import json, mmap, sys
-from capture.process import pause
+from kitchensync.capture.process import pause
 
 with open(sys.argv[1], "r+b") as file:
     clock = memoryview(mmap.mmap(file.fileno(), 16)).cast("q")

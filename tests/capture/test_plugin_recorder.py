@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from waiting import until
 
-from capture.produce import stream_end
-from capture.produce.plugin_device import PluginSource
-from capture.produce.stream_end import Streams
-from capture.produce.stream_recorder import StreamRecorder
-from capture.queue.stream_queue import QueueWriter
-from sensors.plugin import SensorPacket, SensorStream
-from storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote, Note
+from kitchensync.capture.produce import stream_end
+from kitchensync.capture.produce.plugin_device import PluginSource
+from kitchensync.capture.produce.stream_end import Streams
+from kitchensync.capture.produce.stream_recorder import StreamRecorder
+from kitchensync.capture.queue.stream_queue import QueueWriter
+from kitchensync.sensors.plugin import SensorPacket, SensorStream
+from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote, Note
 
 
 class Notes:

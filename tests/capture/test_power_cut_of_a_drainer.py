@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from disk_model import TracingDisk, choices, remains
 
-from capture.drain import drainer as drainer_module
-from capture.drain import open_chunk as open_chunk_module
-from capture.drain.drainer import Drainer
-from capture.plan import Plan
-from capture.process.outcome import Outcome
-from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
-from capture.session.closing import close_recording
-from storage.chunks.chunk import Chunk, chunk_paths
-from storage.manifest import write_json
-from storage.verify import verify
+from kitchensync.capture.drain import drainer as drainer_module
+from kitchensync.capture.drain import open_chunk as open_chunk_module
+from kitchensync.capture.drain.drainer import Drainer
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.outcome import Outcome
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.capture.session.closing import close_recording
+from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 

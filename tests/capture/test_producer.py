@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from capture.errors import StreamsFailed
-from capture.process.heartbeat import HELD
-from capture.process.pause import Pause
-from capture.produce.device import Device
-from capture.produce.producer import Producer
-from capture.produce.stream_end import StreamState
-from capture.produce.stream_watch import RateWatch
+from kitchensync.capture.errors import StreamsFailed
+from kitchensync.capture.process.heartbeat import HELD
+from kitchensync.capture.process.pause import Pause
+from kitchensync.capture.produce.device import Device
+from kitchensync.capture.produce.producer import Producer
+from kitchensync.capture.produce.stream_end import StreamState
+from kitchensync.capture.produce.stream_watch import RateWatch
 
 pytestmark = pytest.mark.slow
 

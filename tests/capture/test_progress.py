@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from capture.process.health import HealthSender
-from capture.process.outcome import NO_SPACE
-from capture.session import stream_lines as progress
-from capture.session.stream_lines import RecordingProgress
-from capture.session.supervisor import Supervisor
-from storage.names import LOGS
+from kitchensync.capture.process.health import HealthSender
+from kitchensync.capture.process.outcome import NO_SPACE
+from kitchensync.capture.session import stream_lines as progress
+from kitchensync.capture.session.stream_lines import RecordingProgress
+from kitchensync.capture.session.supervisor import Supervisor
+from kitchensync.storage.names import LOGS
 
 
 @pytest.fixture

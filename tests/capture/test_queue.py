@@ -9,9 +9,9 @@ import threading
 import pytest
 from processes import wait_until_synced
 
-from capture.queue import stream_entries
-from capture.queue import stream_queue as queue
-from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.capture.queue import stream_entries
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
 
 NEVER = lambda: False  # noqa: E731
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from capture.errors import BadQueueAddress, without_password
-from capture.queue.address import check_address
+from kitchensync.capture.errors import BadQueueAddress, without_password
+from kitchensync.capture.queue.address import check_address
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import redis
 from processes import kitchensync, one_line
 from waiting import until
 
-from capture.errors import QueueUnavailable
-from capture.queue import stream_queue as queue
-from capture.queue.dry_run import check_server
-from capture.queue.server import queue_binary
+from kitchensync.capture.errors import QueueUnavailable
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.dry_run import check_server
+from kitchensync.capture.queue.server import queue_binary
 
 pytestmark = pytest.mark.slow
 

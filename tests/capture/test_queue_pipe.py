@@ -10,10 +10,10 @@ import time
 import pytest
 from waiting import until
 
-from capture.queue.pipe import Batch
-from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueReader, QueueWriter
-from storage.chunks.chunk import Sealed
-from storage.names import stream_key
+from kitchensync.capture.queue.pipe import Batch
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueReader, QueueWriter
+from kitchensync.storage.chunks.chunk import Sealed
+from kitchensync.storage.names import stream_key
 
 NEVER = lambda: False  # noqa: E731
 

@@ -8,11 +8,11 @@ from collections import namedtuple
 import pytest
 from processes import wait_until_synced
 
-from capture.errors import QueueUnavailable
-from capture.queue import stream_queue as queue
-from capture.queue.server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
-from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from storage.names import stream_key
+from kitchensync.capture.errors import QueueUnavailable
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.storage.names import stream_key
 
 Usage = namedtuple("Usage", "total used free")
 

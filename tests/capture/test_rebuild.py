@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner
 from killed import QUEUED, leave_an_orphan
 
-from capture.commands.record import recover as recover_command
-from capture.errors import AlreadyRunning
-from capture.lock import held
-from capture.plan import RUNNING, runtime_folder
-from capture.session.rebuild import rebuild
-from storage.manifest import read_manifest
-from storage.names import MANIFEST, WORK
-from storage.verify import verify
+from kitchensync.capture.commands.record import recover as recover_command
+from kitchensync.capture.errors import AlreadyRunning
+from kitchensync.capture.lock import held
+from kitchensync.capture.plan import RUNNING, runtime_folder
+from kitchensync.capture.session.rebuild import rebuild
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import MANIFEST, WORK
+from kitchensync.storage.verify import verify
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import threading
 import pytest
 from waiting import until
 
-from capture.produce.receiver import Receiver
-from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueWriter
-from sensors.errors import StreamClosed
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.client import StreamClient
-from sensors.hololens.wire import HEADER, HEADER_BYTES
+from kitchensync.capture.produce.receiver import Receiver
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueWriter
+from kitchensync.sensors.errors import StreamClosed
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.client import StreamClient
+from kitchensync.sensors.hololens.wire import HEADER, HEADER_BYTES
 
 pytestmark = pytest.mark.slow
 

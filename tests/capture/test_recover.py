@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from processes import wait_until_synced
 
-from capture.plan import HeadsetPlan, Plan, load_plan
-from capture.queue import stream_queue as queue
-from capture.queue.server import QueueServer
-from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from capture.session.recover import orphan_in, recover, recover_all, work_folders
-from storage.manifest import edit_manifest, read_manifest, write_json
-from storage.names import LOGS, MANIFEST, WORK
-from storage.verify import verify
+from kitchensync.capture.plan import HeadsetPlan, Plan, load_plan
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.session.recover import orphan_in, recover, recover_all, work_folders
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.names import LOGS, MANIFEST, WORK
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 

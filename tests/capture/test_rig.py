@@ -10,11 +10,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from capture.errors import BadRig
-from capture.record_options import RecordingRequest
-from capture.rig.rig_file import no_options, order_from, template
-from sensors.hololens.catalogue import DEFAULT_SET, STREAMS
-from sensors.hololens.profile import Profile
+from kitchensync.capture.errors import BadRig
+from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.rig.rig_file import no_options, order_from, template
+from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, STREAMS
+from kitchensync.sensors.hololens.profile import Profile
 
 PREFIXES = ("# pv_", "# vlc_", "# depth_", "# microphone", "# eye_", "# extended_")
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/reference/rig.schema.json").read_text())

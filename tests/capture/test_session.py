@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-from capture.errors import FolderNotWritable
-from capture.plan import Plan
-from capture.record_options import RecordingRequest
-from capture.session.first_manifest import first_manifest
-from capture.session.recording_session import record
-from storage.consent import Purpose, why_not
+from kitchensync.capture.errors import FolderNotWritable
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.session.first_manifest import first_manifest
+from kitchensync.capture.session.recording_session import record
+from kitchensync.storage.consent import Purpose, why_not
 
 
 @pytest.mark.parametrize("closed", ["data", "data/.kitchensync"])

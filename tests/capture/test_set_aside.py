@@ -12,20 +12,20 @@ import pytest
 from killed import QUEUED, leave_an_orphan, put
 from processes import in_small_disk
 
-from capture.drain import drainer as drainer_module
-from capture.drain.drainer import Drainer
-from capture.plan import load_plan
-from capture.process.health import HealthBoard
-from capture.process.outcome import Outcome
-from capture.queue import stream_queue as queue
-from capture.queue.server import QueueServer
-from capture.session.alarms import StorageTrouble
-from capture.session.closing import close_recording, queued_packets
-from capture.session.recover import orphan_in, recover_all
-from storage.chunks.chunk import Chunk, chunk_paths, prepare_folder
-from storage.manifest import read_manifest, write_json
-from storage.names import MANIFEST, WORK, stream_key
-from storage.verify import verify
+from kitchensync.capture.drain import drainer as drainer_module
+from kitchensync.capture.drain.drainer import Drainer
+from kitchensync.capture.plan import load_plan
+from kitchensync.capture.process.health import HealthBoard
+from kitchensync.capture.process.outcome import Outcome
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.capture.session.alarms import StorageTrouble
+from kitchensync.capture.session.closing import close_recording, queued_packets
+from kitchensync.capture.session.recover import orphan_in, recover_all
+from kitchensync.storage.chunks.chunk import Chunk, chunk_paths, prepare_folder
+from kitchensync.storage.manifest import read_manifest, write_json
+from kitchensync.storage.names import MANIFEST, WORK, stream_key
+from kitchensync.storage.verify import verify
 
 GOOD, BAD = "hololens/gyroscope", "hololens/pv"
 
@@ -192,9 +192,9 @@ def put_without_file(server, plan) -> None:
 
 NO_ROOM = """
 from pathlib import Path
-from capture.queue import stream_queue as queue
-from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from capture.queue.server import QueueServer
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.server import QueueServer
 
 disk = Path({disk!r})
 (disk / "work").mkdir()

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from told_states import SECOND, told_state
 
-from capture.plan import runtime_folder
-from capture.station import Station
-from sensors.host_clock import host_ns
-from storage.manifest import write_json
+from kitchensync.capture.plan import runtime_folder
+from kitchensync.capture.station import Station
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.manifest import write_json
 
 PV = told_state(host_ns())["streams"]["hololens/pv"]
 

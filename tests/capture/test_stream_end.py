@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from fake_headset import FakeHeadset
 
-from capture.produce import stream_end
-from capture.produce.headset_device import HeadsetSource
-from capture.produce.headset_setup import HeadsetSetup
-from capture.produce.receiver import Receiver
-from capture.produce.stream_end import Streams, StreamState, end_of
-from capture.produce.stream_recorder import StreamRecorder
-from capture.queue.stream_queue import QueuePipe, QueueWriter
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.profile import Profile
-from storage.ledger import BY_DEVICE, LOST, STOPPED, Note
-from storage.manifest import write_json
+from kitchensync.capture.produce import stream_end
+from kitchensync.capture.produce.headset_device import HeadsetSource
+from kitchensync.capture.produce.headset_setup import HeadsetSetup
+from kitchensync.capture.produce.receiver import Receiver
+from kitchensync.capture.produce.stream_end import Streams, StreamState, end_of
+from kitchensync.capture.produce.stream_recorder import StreamRecorder
+from kitchensync.capture.queue.stream_queue import QueuePipe, QueueWriter
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, Note
+from kitchensync.storage.manifest import write_json
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from capture.produce.stream_watch import RATE_LOW, SLOW_BY_ITSELF, STALLED, STREAMING, RateWatch, StampWatch
+from kitchensync.capture.produce.stream_watch import (
+    RATE_LOW,
+    SLOW_BY_ITSELF,
+    STALLED,
+    STREAMING,
+    RateWatch,
+    StampWatch,
+)
 
 S = 1_000_000_000
 

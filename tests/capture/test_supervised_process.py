@@ -7,9 +7,9 @@ import sys
 import pytest
 from waiting import until
 
-from capture.errors import ProcessKeepsDying
-from capture.process import supervised_process
-from capture.process.supervised_process import MAX_DEATHS, SupervisedProcess
+from kitchensync.capture.errors import ProcessKeepsDying
+from kitchensync.capture.process import supervised_process
+from kitchensync.capture.process.supervised_process import MAX_DEATHS, SupervisedProcess
 
 SCRIPT = """
 import sys, time

@@ -14,18 +14,18 @@ from cameras import virtual_camera
 from processes import wait_until_synced
 from waiting import until
 
-from capture.camera import camera_recorder as camera_clip
-from capture.camera.camera_recorder import CameraRecorder
-from capture.process import supervised_process as worker_module
-from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from capture.session import supervisor as supervisor_module
-from capture.session.children import DrainProgress
-from capture.session.closing import close_recording
-from capture.session.control import ask
-from capture.session.supervisor import DRAIN_LIMIT_S, Supervisor
-from storage.chunks.chunk import Chunk, chunk_paths
-from storage.manifest import read_manifest, write_json
-from storage.names import LOGS, MANIFEST, stream_key
+from kitchensync.capture.camera import camera_recorder as camera_clip
+from kitchensync.capture.camera.camera_recorder import CameraRecorder
+from kitchensync.capture.process import supervised_process as worker_module
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.session import supervisor as supervisor_module
+from kitchensync.capture.session.children import DrainProgress
+from kitchensync.capture.session.closing import close_recording
+from kitchensync.capture.session.control import ask
+from kitchensync.capture.session.supervisor import DRAIN_LIMIT_S, Supervisor
+from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.manifest import read_manifest, write_json
+from kitchensync.storage.names import LOGS, MANIFEST, stream_key
 
 pytestmark = pytest.mark.slow
 
@@ -66,15 +66,15 @@ def stored(plan, stream: str = STREAM) -> list[int]:
 
 CRASH = """
 import os
-import storage.chunks.chunk
-lay_out = storage.chunks.chunk.layout_image
+import kitchensync.storage.chunks.chunk
+lay_out = kitchensync.storage.chunks.chunk.layout_image
 
 def crash(packets, attributes, *rest, **options):
     if attributes["stream"] == "hololens/gyroscope":
         os._exit(9)
     return lay_out(packets, attributes, *rest, **options)
 
-storage.chunks.chunk.layout_image = crash
+kitchensync.storage.chunks.chunk.layout_image = crash
 """
 """A fault below Python: no exception tells of it."""
 

@@ -12,27 +12,27 @@ from follower import ROOT, Follower
 from small_recordings import SECONDS, gyroscope_packets, seal_stream, write_manifest
 from waiting import until
 
-from capture.drain.drainer import Drainer
-from capture.produce.receiver import Receiver
-from capture.produce.stream_end import Streams
-from capture.produce.stream_recorder import StreamRecorder, StreamSource
-from capture.queue.stream_queue import QueuePipe, QueueWriter
-from sensors.errors import StreamClosed
-from sensors.hololens import inertial_samples as imu
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.client import StreamClient
-from sensors.hololens.profile import Profile
-from sensors.hololens.wire import join_frame
-from storage.manifest import write_json
-from storage.reading.inertial import inertial_clock
-from storage.recording import open_recording
-from storage.verify import verify
-from sync.align.gyro import align_pair
-from sync.fit.resample import make_track
-from sync.recording.headset import gyroscope
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.capture.drain.drainer import Drainer
+from kitchensync.capture.produce.receiver import Receiver
+from kitchensync.capture.produce.stream_end import Streams
+from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
+from kitchensync.capture.queue.stream_queue import QueuePipe, QueueWriter
+from kitchensync.sensors.errors import StreamClosed
+from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.client import StreamClient
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.hololens.wire import join_frame
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.reading.inertial import inertial_clock
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.verify import verify
+from kitchensync.sync.align.gyro import align_pair
+from kitchensync.sync.fit.resample import make_track
+from kitchensync.sync.recording.headset import gyroscope
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from capture.drain import withheld
-from capture.drain.drainer import Drainer
-from capture.plan import Plan
-from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
-from storage.chunks.chunk import Chunk, chunk_paths
-from storage.chunks.stored_packets import StoredPackets
-from storage.events import EventLog
-from storage.manifest import read_manifest, write_json
-from storage.verify.findings import Findings
-from storage.verify.sealed_files import Contents
-from storage.verify.stream_balance import balance
+from kitchensync.capture.drain import withheld
+from kitchensync.capture.drain.drainer import Drainer
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.stored_packets import StoredPackets
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import read_manifest, write_json
+from kitchensync.storage.verify.findings import Findings
+from kitchensync.storage.verify.sealed_files import Contents
+from kitchensync.storage.verify.stream_balance import balance
 
 pytestmark = pytest.mark.slow
 SECOND = 1_000_000_000

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from capture.zone import local_zone
+from kitchensync.capture.zone import local_zone
 
 
 def ns(*moment: int) -> int:

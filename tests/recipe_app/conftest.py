@@ -22,16 +22,16 @@ from argon2 import PasswordHasher
 from browser import Tablet, chromium, on_screen
 from databases import emptied, postgresql
 
-from recipe_app.cooking.checklist import CONSENT_VERSION, items_for
-from recipe_app.cooking.collaborators import Collaborators, collaborators
-from recipe_app.exchange.folders import Folders
-from recipe_app.people import secrets
-from recipe_app.store.app_records import AppRecords, new_id
-from recipe_app.store.database import Database, kept_key, open_database
-from recipe_app.store.shelf import Shelf
-from recipe_app.web.app import create_app
-from recipe_app.web.door.connections import BoundedServer
-from storage.manifest import write_json
+from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION, items_for
+from kitchensync.recipe_app.cooking.collaborators import Collaborators, collaborators
+from kitchensync.recipe_app.exchange.folders import Folders
+from kitchensync.recipe_app.people import secrets
+from kitchensync.recipe_app.store.app_records import AppRecords, new_id
+from kitchensync.recipe_app.store.database import Database, kept_key, open_database
+from kitchensync.recipe_app.store.shelf import Shelf
+from kitchensync.recipe_app.web.app import create_app
+from kitchensync.recipe_app.web.door.connections import BoundedServer
+from kitchensync.storage.manifest import write_json
 
 PIN, PASSWORD = "482916", "a long enough pass phrase"
 RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitchensync.cli import main
-from recipe_app.exchange.adopt import adopt as make
-from recipe_app.exchange.adopt import safe_names
-from storage.verify import verify
+from kitchensync.recipe_app.exchange.adopt import adopt as make
+from kitchensync.recipe_app.exchange.adopt import safe_names
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 

@@ -18,10 +18,10 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.store import oplog
-from recipe_app.store.database import open_database
-from storage.manifest import read_manifest, write_json
-from virtual_kitchen.tablet import participate
+from kitchensync.recipe_app.store import oplog
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.storage.manifest import read_manifest, write_json
+from kitchensync.virtual_kitchen.tablet import participate
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def test_it_serves_when_ready_and_ends_at_a_signal(tmp_path: Path, number: signa
 AT_ONCE = """
 import os, signal, sys
 from pathlib import Path
-from recipe_app.web.serve import Setup, serve
+from kitchensync.recipe_app.web.serve import Setup, serve
 
 def say(line):
     if line.startswith("ready"):
@@ -166,7 +166,7 @@ def test_operations_of_a_killed_app_are_on_the_disk(tmp_path: Path) -> None:
 
 
 def test_answers_are_not_held_back_by_the_network_stack() -> None:
-    from recipe_app.web.serve import _listen
+    from kitchensync.recipe_app.web.serve import _listen
 
     with _listen("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # what asyncio asks before it switches Nagle's delay off

@@ -16,16 +16,16 @@ from histories import recording_body
 from sqlalchemy import insert, select, update
 
 from kitchensync.cli import main
-from recipe_app.cooking.checklist import CONSENT_VERSION
-from recipe_app.cooking.withdrawals import carry_out, finish_open
-from recipe_app.people.accounts import Accounts
-from recipe_app.store import destruction, oplog, projections, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.database import open_database
-from recipe_app.store.keys import kept_key
-from storage.copies.derived import asked, noting, will_write
-from storage.disk.self_check import read_sound_lines
-from storage.manifest import edit_manifest, read_manifest
+from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION
+from kitchensync.recipe_app.cooking.withdrawals import carry_out, finish_open
+from kitchensync.recipe_app.people.accounts import Accounts
+from kitchensync.recipe_app.store import destruction, oplog, projections, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.recipe_app.store.keys import kept_key
+from kitchensync.storage.copies.derived import asked, noting, will_write
+from kitchensync.storage.disk.self_check import read_sound_lines
+from kitchensync.storage.manifest import edit_manifest, read_manifest
 
 pytestmark = pytest.mark.slow
 
@@ -470,7 +470,7 @@ def test_a_killed_withdrawal_is_finished_by_whoever_opens_the_app(
     with monkeypatch.context() as patched:
         for name in ("_empty", "_drop", "scrub"):
             patched.setattr(destruction, name, dying(getattr(destruction, name)))
-        patched.setattr("recipe_app.exchange.app_withdrawals.scrub", dying(destruction.scrub))
+        patched.setattr("kitchensync.recipe_app.exchange.app_withdrawals.scrub", dying(destruction.scrub))
         run("withdraw", "--person", "Basil", "--data", withdrawn.data)
     assert read_manifest(withdrawn.data / "soup_1").get("withdrawn")
     run("annotations", "import", "none", "--data", withdrawn.data)

@@ -12,11 +12,11 @@ import pytest
 from everybody import WHO, clients
 from numbered_recording import write_numbered
 
-from recipe_app.cooking.collaborators import collaborators
-from recipe_app.store import tables
-from recipe_app.web.app import ROUTES, create_app
-from recipe_app.web.door.request_bodies import MAX_BODY
-from storage.shell.loopback import is_loopback_address
+from kitchensync.recipe_app.cooking.collaborators import collaborators
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.app import ROUTES, create_app
+from kitchensync.recipe_app.web.door.request_bodies import MAX_BODY
+from kitchensync.storage.shell.loopback import is_loopback_address
 
 PAGES = Path(__file__).resolve().parents[2] / "recipe_app"
 PASSWORD = "a long enough pass phrase"

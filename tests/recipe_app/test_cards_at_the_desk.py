@@ -15,11 +15,11 @@ from numbered_recording import write_numbered
 from rigs import Rig
 from screens import fit_to_be_shown
 
-from dataset.errors import NotNow
-from recipe_app.cooking.steering import steer
-from recipe_app.web.app import create_app
-from storage.kept_cards import CARDS, kept_cards
-from storage.manifest import edit_manifest, read_manifest
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.cooking.steering import steer
+from kitchensync.recipe_app.web.app import create_app
+from kitchensync.storage.kept_cards import CARDS, kept_cards
+from kitchensync.storage.manifest import edit_manifest, read_manifest
 
 pytestmark = pytest.mark.slow
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from numbered_recording import write_numbered
 
-from recipe_app.review.film_evidence import EVIDENCE
-from recipe_app.review.judged_answers import ERRORS
-from recipe_app.review.marks import STEPS
-from recipe_app.review.opinions import OPINIONS
-from recipe_app.review.question_rounds import QUESTIONS
-from storage.manifest import edit_manifest
+from kitchensync.recipe_app.review.film_evidence import EVIDENCE
+from kitchensync.recipe_app.review.judged_answers import ERRORS
+from kitchensync.recipe_app.review.marks import STEPS
+from kitchensync.recipe_app.review.opinions import OPINIONS
+from kitchensync.recipe_app.review.question_rounds import QUESTIONS
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow
 

@@ -15,11 +15,11 @@ from typing import Any
 import httpx
 import pytest
 
-from recipe_app.errors import TooOften
-from recipe_app.web.app import create_app
-from recipe_app.web.door import connections, networks, tls
-from recipe_app.web.door.connections import Connections
-from recipe_app.web.door.networks import LanePlace, Lanes, network_of
+from kitchensync.recipe_app.errors import TooOften
+from kitchensync.recipe_app.web.app import create_app
+from kitchensync.recipe_app.web.door import connections, networks, tls
+from kitchensync.recipe_app.web.door.connections import Connections
+from kitchensync.recipe_app.web.door.networks import LanePlace, Lanes, network_of
 
 SOON_S = 0.3
 

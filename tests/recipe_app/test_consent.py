@@ -11,13 +11,13 @@ from typing import Any, get_args
 import pytest
 from rigs import Rig
 
-from dataset.operations import operation_kinds as kinds
-from recipe_app.cooking import checklist
-from recipe_app.cooking.checklist import CONSENT_VERSION
-from recipe_app.cooking.steering import steer
-from recipe_app.store.app_records import new_id
-from storage.consent import Purpose, Scope, consent_in_words, enter_consent, why_not
-from storage.manifest import edit_manifest, read_manifest
+from kitchensync.dataset.operations import operation_kinds as kinds
+from kitchensync.recipe_app.cooking import checklist
+from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION
+from kitchensync.recipe_app.cooking.steering import steer
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.storage.consent import Purpose, Scope, consent_in_words, enter_consent, why_not
+from kitchensync.storage.manifest import edit_manifest, read_manifest
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ import pytest
 from browser import Tablet
 from screens import serious
 
-from recipe_app.cooking import checklist
-from storage.consent import Scope, consent_in_words
+from kitchensync.recipe_app.cooking import checklist
+from kitchensync.storage.consent import Scope, consent_in_words
 
 pytestmark = pytest.mark.timeout(240)
 

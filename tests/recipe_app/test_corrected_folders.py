@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.store.app_records import new_id
-from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 pytestmark = pytest.mark.timeout(300)
 CSV, JSON = "annotation_csv/error_annotations.csv", "annotation_json/error_annotations.json"
@@ -70,7 +70,7 @@ class AtTheDesk:
 
 
 def made_tables() -> Any:
-    from recipe_app.store import tables
+    from kitchensync.recipe_app.store import tables
 
     return tables
 

@@ -14,7 +14,7 @@ from filmed_cooking import cook_on_film
 from label_server import at_the_task, label_studio, label_studio_command
 
 from kitchensync.cli import main
-from recipe_app.films.review_film import facts_of
+from kitchensync.recipe_app.films.review_film import facts_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 
@@ -34,7 +34,7 @@ def run(*words: object) -> dict[str, Any]:
 @pytest.fixture
 def cooked(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Path]:
     """A recording of fourteen steps, every boundary of which is filled in; its folder."""
-    monkeypatch.setattr("recipe_app.review.marks.BLANK_OF", 10**9)
+    monkeypatch.setattr("kitchensync.recipe_app.review.marks.BLANK_OF", 10**9)
     return cook_on_film(kitchen, DONE_S, recipe="mezze_platter")[:2]
 
 

@@ -16,8 +16,8 @@ from numbered_recording import write_numbered
 from screens import serious
 
 from kitchensync.cli import main
-from recipe_app.exchange.desk_batches import outcome_of
-from storage.manifest import edit_manifest
+from kitchensync.recipe_app.exchange.desk_batches import outcome_of
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 BATCH = "/api/v1/desk/batch"

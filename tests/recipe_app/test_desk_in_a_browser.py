@@ -18,7 +18,7 @@ import segno
 from browser import LANDSCAPE, Desk, chromium, ops
 from screens import fit_to_be_shown
 
-from recipe_app.store import tables
+from kitchensync.recipe_app.store import tables
 
 pytestmark = pytest.mark.timeout(240)
 LINK_CODE = "async (text) => (await import('/static/core/qr.js')).qrOfLink(text)"

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from screens import fit_to_be_shown, small_boxes
 
 from kitchensync.cli import main
-from recipe_app.exchange.dump_pictures import frames_in
-from recipe_app.exchange.dumps import join_frames
-from recipe_app.web.door.access import LOGIN_HEADER
+from kitchensync.recipe_app.exchange.dump_pictures import frames_in
+from kitchensync.recipe_app.exchange.dumps import join_frames
+from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
 
 pytestmark = pytest.mark.timeout(240)
 QR = "async (text) => (await import('/static/core/qr.js')).qr(text)"

@@ -18,13 +18,13 @@ import pytest
 import segno
 from click.testing import CliRunner
 
-from dataset.errors import BadOperation
 from kitchensync.cli import main
-from recipe_app.exchange.dumps import read_dump, site_of, take_in
-from recipe_app.store import tables
-from recipe_app.store.app_records import new_id
-from recipe_app.web.desk.api_desk import FILM
-from recipe_app.web.door.request_bodies import MAX_BODY
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.exchange.dumps import read_dump, site_of, take_in
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.web.desk.api_desk import FILM
+from kitchensync.recipe_app.web.door.request_bodies import MAX_BODY
 
 pytestmark = pytest.mark.slow
 

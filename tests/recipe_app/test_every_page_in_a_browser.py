@@ -9,8 +9,8 @@ import pytest
 from browser import LANDSCAPE, at_the_desk, on_screen
 from screens import serious
 
-from recipe_app.web.app import ROUTES
-from recipe_app.web.i18n import LANGUAGES
+from kitchensync.recipe_app.web.app import ROUTES
+from kitchensync.recipe_app.web.i18n import LANGUAGES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PASSWORD = "a long enough pass phrase"

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from screens import serious
 
-from dataset.grounding.object_questions import MULTI_HOP, NEEDLE
 from kitchensync.cli import main
-from recipe_app.films.review_film import facts_of
-from recipe_app.review.film_evidence import AGREED_IOU, Pass, clip_pictures, record_of, standing
+from kitchensync.dataset.grounding.object_questions import MULTI_HOP, NEEDLE
+from kitchensync.recipe_app.films.review_film import facts_of
+from kitchensync.recipe_app.review.film_evidence import AGREED_IOU, Pass, clip_pictures, record_of, standing
 
 ITEM = {
     "item": "q", "node": 0, "question_id": "q", "recording": "r", "clip_start": 2.0, "clip_end": 6.0, "task": "Tea",

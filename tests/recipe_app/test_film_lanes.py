@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from cooked_recording import write_cooked
 
-from dataset.source.own_recording import OwnRecording
-from recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
-from storage.consent import Purpose
-from storage.manifest import edit_manifest
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
+from kitchensync.storage.consent import Purpose
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow
 FPS, SECONDS = 25, 12

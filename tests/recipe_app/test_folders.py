@@ -8,9 +8,9 @@ from typing import Any
 import paused_recording
 import pytest
 
-from recipe_app.exchange.folders import Event, Folders
-from storage.manifest import write_json
-from storage.verify import verify
+from kitchensync.recipe_app.exchange.folders import Event, Folders
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
-from dataset.errors import BadOperation
-from recipe_app.cooking.checklist import CONSENT_VERSION
-from recipe_app.exchange import intake
-from recipe_app.exchange.dumps import read_dump, site_of, take_in
-from recipe_app.store.app_records import new_id
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION
+from kitchensync.recipe_app.exchange import intake
+from kitchensync.recipe_app.exchange.dumps import read_dump, site_of, take_in
+from kitchensync.recipe_app.store.app_records import new_id
 
 pytestmark = pytest.mark.slow
 
@@ -328,8 +328,8 @@ def test_a_tablet_without_part_in_a_recording_steers_nothing(world: World) -> No
 
 
 def test_the_key_is_its_owners_and_the_same_after_a_restart(tmp_path: Any) -> None:
-    from recipe_app.errors import BadSetup
-    from recipe_app.store.keys import kept_key
+    from kitchensync.recipe_app.errors import BadSetup
+    from kitchensync.recipe_app.store.keys import kept_key
 
     key = kept_key(tmp_path / "_app")
     path = tmp_path / "_app" / "app.key"

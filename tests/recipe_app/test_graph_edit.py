@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from task_graphs.errors import BadGraph
-from task_graphs.model import END, START, Edge, Graph, Link, Step
-from task_graphs.order.drawing import draw
-from task_graphs.order.edit import tell, with_inner_edges
-from task_graphs.scoring.validate import check_graph
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.model import END, START, Edge, Graph, Link, Step
+from kitchensync.task_graphs.order.drawing import draw
+from kitchensync.task_graphs.order.edit import tell, with_inner_edges
+from kitchensync.task_graphs.scoring.validate import check_graph
 
 pytestmark = pytest.mark.slow
 

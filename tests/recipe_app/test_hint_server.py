@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from model_server import ModelServer, Say, message
 
 from kitchensync.cli import main
-from recipe_app.hints.hint_server import KEY_ENV, KEY_FILE, MODEL, URL, model_hints, server_of
-from storage.shell.endpoint import MAX_ANSWER_BYTES
-from task_graphs.formats.graph_files import read_graph
+from kitchensync.recipe_app.hints.hint_server import KEY_ENV, KEY_FILE, MODEL, URL, model_hints, server_of
+from kitchensync.storage.shell.endpoint import MAX_ANSWER_BYTES
+from kitchensync.task_graphs.formats.graph_files import read_graph
 
 QUESADILLA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "pan_quesadilla.json"
 

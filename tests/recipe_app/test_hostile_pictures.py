@@ -14,12 +14,12 @@ import pytest
 import segno
 from made_up_pictures import black
 
-from dataset.errors import BadOperation
-from recipe_app.exchange import dump_pictures
-from recipe_app.exchange.adopt import NotAdopted, adopt
-from recipe_app.exchange.dump_pictures import frames_in
-from sensors.gopro.files.media import open_media
-from sensors.process_apart import Bounds
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.exchange import dump_pictures
+from kitchensync.recipe_app.exchange.adopt import NotAdopted, adopt
+from kitchensync.recipe_app.exchange.dump_pictures import frames_in
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.process_apart import Bounds
 
 pytestmark = pytest.mark.slow
 

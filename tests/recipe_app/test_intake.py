@@ -18,13 +18,13 @@ import pytest
 import sqlalchemy as sa
 from databases import emptied
 
-from capture.station import Station
-from recipe_app.store import tables
-from recipe_app.store.app_records import new_id
-from recipe_app.store.database import open_database
-from recipe_app.web import serve
-from recipe_app.web.app import create_app
-from storage.events import read_events
+from kitchensync.capture.station import Station
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.recipe_app.web import serve
+from kitchensync.recipe_app.web.app import create_app
+from kitchensync.storage.events import read_events
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numbered_recording import write_numbered
 from screens import serious
 
-from recipe_app.review.judged_answers import ERRORS, agreement_of_answers, cohens_kappa, settled
-from storage.manifest import edit_manifest
+from kitchensync.recipe_app.review.judged_answers import ERRORS, agreement_of_answers, cohens_kappa, settled
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recipe_app.store import tables
+from kitchensync.recipe_app.store import tables
 
 
 def cook(kitchen: Any, nodes: list[int], **more: Any) -> str:

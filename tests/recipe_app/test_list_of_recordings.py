@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from property_runs import examples
 from screens import fit_to_be_shown
 
-from recipe_app.store import tables
-from recipe_app.store.app_records import new_id
-from recipe_app.web.desk import pages_overview
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.web.desk import pages_overview
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +119,7 @@ def test_the_log_is_filtered_by_person_device_and_recording(kitchen: Any) -> Non
 def test_the_filters_are_used_by_keyboard_and_fit(kitchen: Any, listed: dict[str, dict[str, Any]]) -> None:
     from browser import at_the_desk, chromium
 
-    from recipe_app.web.door.access import LOGIN_HEADER
+    from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
 
     with chromium() as browser:
         desk = at_the_desk(browser, kitchen.url, kitchen.desk("researcher").headers[LOGIN_HEADER])

@@ -15,12 +15,12 @@ from numbered_recording import write_numbered
 from screens import fit_to_be_shown
 from told_states import SECOND, told_state
 
-from capture.plan import runtime_folder
-from capture.session.control import ControlServer
-from capture.station import Station
-from recipe_app.web.app import create_app
-from sensors.host_clock import host_ns
-from storage.manifest import edit_manifest
+from kitchensync.capture.plan import runtime_folder
+from kitchensync.capture.session.control import ControlServer
+from kitchensync.capture.station import Station
+from kitchensync.recipe_app.web.app import create_app
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow
 

@@ -15,14 +15,14 @@ import pytest
 from numbered_pictures import number_in
 from numbered_recording import PV_S, write_numbered
 
-from recipe_app.live import picture_process
-from recipe_app.live.live_pictures import NewestPictures
-from recipe_app.live.picture_process import LivePictures
-from storage.chunks.chunk import Packet, seal
-from storage.errors import Withdrawn
-from storage.events import EventLog
-from storage.manifest import edit_manifest
-from storage.recording import open_recording
+from kitchensync.recipe_app.live import picture_process
+from kitchensync.recipe_app.live.live_pictures import NewestPictures
+from kitchensync.recipe_app.live.picture_process import LivePictures
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.errors import Withdrawn
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.recording import open_recording
 
 pytestmark = pytest.mark.slow
 

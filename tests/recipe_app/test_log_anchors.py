@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, delete, select, update
 
-from recipe_app.store import anchors, oplog, tables
-from storage.manifest import write_json
+from kitchensync.recipe_app.store import anchors, oplog, tables
+from kitchensync.storage.manifest import write_json
 
 pytestmark = pytest.mark.slow
 TIMES = 40

@@ -21,7 +21,7 @@ from screens import serious
 from speech import HZ, kitchen_noises, spoken, write_wav
 
 from kitchensync.cli import main
-from storage.manifest import edit_manifest
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 pytest.importorskip(

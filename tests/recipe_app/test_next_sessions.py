@@ -14,10 +14,10 @@ from browser import at_the_desk, on_screen
 from screens import fit_to_be_shown, serious
 from small_recordings import write_manifest
 
-from recipe_app.cooking import next_sessions
-from recipe_app.store.app_records import new_id
-from recipe_app.web.door.access import LOGIN_HEADER
-from storage.manifest import edit_manifest
+from kitchensync.recipe_app.cooking import next_sessions
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from virtual_kitchen.tablet import Keys, Tablet
+from kitchensync.virtual_kitchen.tablet import Keys, Tablet
 
 PROGRAM = [sys.executable, "-m", "kitchensync"]
 APP = [*PROGRAM, "app"]

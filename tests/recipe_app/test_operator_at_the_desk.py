@@ -11,7 +11,7 @@ import pytest
 from browser import at_the_desk
 from screens import fit_to_be_shown
 
-from recipe_app.web.app import create_app
+from kitchensync.recipe_app.web.app import create_app
 
 pytestmark = pytest.mark.slow
 

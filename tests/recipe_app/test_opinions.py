@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 from screens import serious
 
-from recipe_app.review.opinions import OPINIONS, figures, spearman
-from recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.review.opinions import OPINIONS, figures, spearman
+from kitchensync.recipe_app.store.app_records import new_id
 
 SCORES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=12)
 

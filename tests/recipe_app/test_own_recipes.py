@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from recipe_app.store.shelf import OWN_RECIPES, Recipe, Shelf
+from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Recipe, Shelf
 
 
 def test_six_recipes_of_different_kinds_are_ready() -> None:

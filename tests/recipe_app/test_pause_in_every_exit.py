@@ -13,8 +13,8 @@ from paused_recording import FILM, host_ns, write_paused
 from planted import MOTION, PICTURE, TONE, Planted
 
 from kitchensync.cli import main
-from storage.events import EventLog
-from storage.manifest import edit_manifest
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 HIDDEN, SHOWN = Planted(1, 3217), Planted(2, 2459)

@@ -11,7 +11,7 @@ import pytest
 from browser import Tablet, at_the_desk, on_screen, ops
 from screens import serious
 
-from recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.store.app_records import new_id
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 STRATEGIES = ("normal", "impromptu", "disordered", "induced")

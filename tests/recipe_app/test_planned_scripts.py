@@ -16,18 +16,26 @@ from zoneinfo import ZoneInfo
 import pytest
 from small_recordings import write_manifest
 
-from recipe_app.cooking import next_sessions
-from recipe_app.store.app_records import new_id
-from recipe_app.study.already_cooked import CookedRecording, cooked_below
-from recipe_app.study.as_cooked import as_cooked
-from recipe_app.study.error_scripts import draw_apart, script_of
-from recipe_app.study.make_plan import make_plan
-from recipe_app.study.plan_file import CATEGORIES, PlanEntry
-from recipe_app.study.wanted import Cook, CookedSession, OpenHours, Study, StudyGoal, StudyKitchen, StudyRules
-from storage.manifest import edit_manifest
-from task_graphs.formats.captaincook4d import parse_captaincook4d
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.model import Graph
+from kitchensync.recipe_app.cooking import next_sessions
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.study.already_cooked import CookedRecording, cooked_below
+from kitchensync.recipe_app.study.as_cooked import as_cooked
+from kitchensync.recipe_app.study.error_scripts import draw_apart, script_of
+from kitchensync.recipe_app.study.make_plan import make_plan
+from kitchensync.recipe_app.study.plan_file import CATEGORIES, PlanEntry
+from kitchensync.recipe_app.study.wanted import (
+    Cook,
+    CookedSession,
+    OpenHours,
+    Study,
+    StudyGoal,
+    StudyKitchen,
+    StudyRules,
+)
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.model import Graph
 
 RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 LEMONADE = read_graph(RECIPES / "fresh_lemonade.json")

@@ -19,17 +19,23 @@ from property_runs import examples
 from screens import fit_to_be_shown
 
 from kitchensync.cli import main
-from recipe_app.exchange.published import category_of, check_names, collections, give_back, take_in
-from recipe_app.store import oplog, projections, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.database import Database
-from recipe_app.web.door.access import LOGIN_HEADER
-from task_graphs.errors import BadGraph
-from task_graphs.formats.annotation_files import format_annotations
-from task_graphs.formats.annotations import (
+from kitchensync.recipe_app.exchange.published import (
+    category_of,
+    check_names,
+    collections,
+    give_back,
+    take_in,
+)
+from kitchensync.recipe_app.store import oplog, projections, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.database import Database
+from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.annotation_files import format_annotations
+from kitchensync.task_graphs.formats.annotations import (
     CATEGORIES as CATEGORY_FILE,
 )
-from task_graphs.formats.annotations import (
+from kitchensync.task_graphs.formats.annotations import (
     ERRORS,
     SPLITS,
     AnnotatedRecording,

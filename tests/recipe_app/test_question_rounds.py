@@ -15,8 +15,14 @@ from model_server import ModelServer, message
 from screens import serious
 
 from kitchensync.cli import main
-from recipe_app.review.question_rounds import ASKED, QuestionVerdict, agreement_of_judges, candidates, decide
-from storage.manifest import edit_manifest
+from kitchensync.recipe_app.review.question_rounds import (
+    ASKED,
+    QuestionVerdict,
+    agreement_of_judges,
+    candidates,
+    decide,
+)
+from kitchensync.storage.manifest import edit_manifest
 
 ITEM = {"item": "q", "type": "next", "answers": ["a", "b"], "question": "?", "example": {}}
 

@@ -14,12 +14,12 @@ from browser import at_the_desk, on_screen, ops
 from made_up_pictures import black
 from screens import fit_to_be_shown, serious
 
-from dataset.errors import BadOperation
-from recipe_app.cooking import recipe_pictures
-from recipe_app.cooking.mise_en_place import to_fetch
-from recipe_app.store.shelf import OWN_RECIPES, Shelf
-from task_graphs.model import Graph, Step
-from task_graphs.text.gathering import ingredients_in, tools_in
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.cooking import recipe_pictures
+from kitchensync.recipe_app.cooking.mise_en_place import to_fetch
+from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
+from kitchensync.task_graphs.model import Graph, Step
+from kitchensync.task_graphs.text.gathering import ingredients_in, tools_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 BLUE, GREEN = (200, 40, 10), (20, 160, 30)

@@ -16,18 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rigs import Rig
 
-from dataset.errors import BadOperation, NotNow
-from recipe_app.cooking.checklist import ITEMS
-from recipe_app.errors import TooOften
-from recipe_app.exchange.dumps import SCHEMA, site_of
-from recipe_app.people.roles import ROLES
-from recipe_app.store import tables
-from recipe_app.store.app_records import new_id
-from recipe_app.store.shelf import Shelf
-from recipe_app.web.desk.api_desk import SEEN
-from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
-from recipe_app.web.tablet.tablet_files import shell_files
-from task_graphs.errors import BadGraph, NotFound, filled
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.recipe_app.cooking.checklist import ITEMS
+from kitchensync.recipe_app.errors import TooOften
+from kitchensync.recipe_app.exchange.dumps import SCHEMA, site_of
+from kitchensync.recipe_app.people.roles import ROLES
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.store.shelf import Shelf
+from kitchensync.recipe_app.web.desk.api_desk import SEEN
+from kitchensync.recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
+from kitchensync.recipe_app.web.tablet.tablet_files import shell_files
+from kitchensync.task_graphs.errors import BadGraph, NotFound, filled
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("dataset", "recipe_app", "task_graphs")

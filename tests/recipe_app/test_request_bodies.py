@@ -19,13 +19,13 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
-from recipe_app.people import quotas
-from recipe_app.people.roles import Access
-from recipe_app.web.app import ROUTES
-from recipe_app.web.door import networks, request_bodies, strings_apart
-from recipe_app.web.door.request_bodies import MAX_BODY, MAX_FORM, timely
-from recipe_app.web.door.strings_apart import NotStrings, strings_in
-from storage.disk import free_space as room
+from kitchensync.recipe_app.people import quotas
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.web.app import ROUTES
+from kitchensync.recipe_app.web.door import networks, request_bodies, strings_apart
+from kitchensync.recipe_app.web.door.request_bodies import MAX_BODY, MAX_FORM, timely
+from kitchensync.recipe_app.web.door.strings_apart import NotStrings, strings_in
+from kitchensync.storage.disk import free_space as room
 
 WRITES = [route for route in ROUTES if route.method not in ("GET", "HEAD")]
 LARGE = 59 << 20

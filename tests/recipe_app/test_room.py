@@ -14,12 +14,12 @@ from browser import at_the_desk
 from screens import fit_to_be_shown
 from told_states import SECOND, told_state
 
-from capture.plan import runtime_folder
-from capture.session.control import ControlServer, Request
-from capture.station import Station
-from recipe_app.web.app import create_app
-from sensors.host_clock import host_ns
-from storage.events import EventLog
+from kitchensync.capture.plan import runtime_folder
+from kitchensync.capture.session.control import ControlServer, Request
+from kitchensync.capture.station import Station
+from kitchensync.recipe_app.web.app import create_app
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.events import EventLog
 
 
 class Recorder(threading.Thread):

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from browser import LANDSCAPE, Tablet, chromium
 
-from recipe_app.web.app import create_app
-from recipe_app.web.door.tls import credentials
+from kitchensync.recipe_app.web.app import create_app
+from kitchensync.recipe_app.web.door.tls import credentials
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 NAME = "kitchen-lab"

@@ -12,11 +12,11 @@ import pytest
 from browser import at_the_desk, chromium
 from click.testing import CliRunner
 
-from dataset.checks.check import check
 from kitchensync.cli import main
-from recipe_app.exchange.stated_facts import stated_of
-from recipe_app.store import oplog, projections
-from recipe_app.web.door.access import LOGIN_HEADER
+from kitchensync.dataset.checks.check import check
+from kitchensync.recipe_app.exchange.stated_facts import stated_of
+from kitchensync.recipe_app.store import oplog, projections
+from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
 
 
 def test_facts_and_bands_are_counted_the_latest_wins_and_nobody_is_named(kitchen: Any) -> None:

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from rigs import Rig
 
-from dataset.errors import NotNow
-from recipe_app.cooking.steering import steer
-from storage.errors import StorageError
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.cooking.steering import steer
+from kitchensync.storage.errors import StorageError
 
 pytestmark = pytest.mark.slow
 

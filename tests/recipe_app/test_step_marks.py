@@ -12,11 +12,11 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from dataset.errors import NotNow
-from dataset.operations.reduce import reduce_log
-from dataset.source.own_recording import OwnRecording
-from recipe_app.films.review_film import steps_of, touches_of
-from recipe_app.review.marks import (
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.reduce import reduce_log
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.recipe_app.films.review_film import steps_of, touches_of
+from kitchensync.recipe_app.review.marks import (
     STEPS,
     Mark,
     given_marks,
@@ -25,8 +25,8 @@ from recipe_app.review.marks import (
     require_finished,
     touched_marks,
 )
-from recipe_app.review.rulings import merged, pairs_of_people
-from storage.timeline.film_times import FilmPlace
+from kitchensync.recipe_app.review.rulings import merged, pairs_of_people
+from kitchensync.storage.timeline.film_times import FilmPlace
 
 SECOND_NS = 10**9
 TOUCHES = [

@@ -20,10 +20,10 @@ from screens import serious
 from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
-from recipe_app.films.review_film import facts_of, film_of
-from recipe_app.review.marks import given_marks, touched_marks
-from storage.manifest import edit_manifest
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.recipe_app.films.review_film import facts_of, film_of
+from kitchensync.recipe_app.review.marks import given_marks, touched_marks
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -200,7 +200,7 @@ def test_films_are_served_in_parts_to_whom_the_address_was_given(
     one, other = kitchen.desk("annotator"), kitchen.desk("researcher")
     film = f"/api/v1/desk/recordings/{recording}/film"
     address = one.get(film).json()["address"]
-    monkeypatch.setattr("recipe_app.review.marks.BLANK_OF", 1)
+    monkeypatch.setattr("kitchensync.recipe_app.review.marks.BLANK_OF", 1)
     told = [
         (touch["start"] is None, touch["end"] is None) for touch in one.get(film).json()["facts"]["touches"]
     ]

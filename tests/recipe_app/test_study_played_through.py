@@ -20,11 +20,11 @@ from click.testing import CliRunner
 from small_recordings import write_manifest
 
 from kitchensync.cli import main
-from recipe_app.cooking import next_sessions
-from recipe_app.store.app_records import new_id
-from recipe_app.web.door.access import LOGIN_HEADER
-from storage.manifest import edit_manifest
-from storage.verify.by_life import keep_verdict
+from kitchensync.recipe_app.cooking import next_sessions
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.verify.by_life import keep_verdict
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 PEOPLE = ("Ann", "Ben", "Cleo", "Dan", "Eve")

@@ -8,7 +8,7 @@ from typing import Any
 
 import javascript
 
-from recipe_app.exchange.touch_clock import Exchange, Stamp, stamp_exchange
+from kitchensync.recipe_app.exchange.touch_clock import Exchange, Stamp, stamp_exchange
 
 CLOCK_JS = Path(__file__).resolve().parents[2] / "recipe_app" / "static" / "core" / "clock.js"
 WORLD = """

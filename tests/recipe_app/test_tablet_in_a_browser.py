@@ -9,8 +9,8 @@ import pytest
 from browser import PIN, Tablet, on_screen, ops
 from screens import serious
 
-from recipe_app.store import tables
-from recipe_app.web.desk import pages
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.desk import pages
 
 pytestmark = pytest.mark.timeout(240)
 KEPT_HERE = """new Promise((resolve) => {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from browser import Tablet, on_screen, ops
 
-from recipe_app.exchange.dumps import read_dump, take_in
+from kitchensync.recipe_app.exchange.dumps import read_dump, take_in
 
 pytestmark = pytest.mark.timeout(240)
 HOLD_CONNECTIONS = """
@@ -63,7 +63,7 @@ def test_who_looks_at_a_recording_that_was_destroyed_comes_to_the_recipes(
     kitchen: Any, tablet: Tablet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = cooking(kitchen, tablet)
-    monkeypatch.setattr("recipe_app.web.tablet.api_sign_in.to_forget", lambda *_: [recording])
+    monkeypatch.setattr("kitchensync.recipe_app.web.tablet.api_sign_in.to_forget", lambda *_: [recording])
     tablet.page.reload()
     tablet.screen("choose")
     tablet.page.get_by_text("Tea and toast").first.wait_for()

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from recipe_app.web.door import tls
-from recipe_app.web.door.tls import LEAF_DAYS, credentials, own_names
-from recipe_app.web.serve import addresses
+from kitchensync.recipe_app.web.door import tls
+from kitchensync.recipe_app.web.door.tls import LEAF_DAYS, credentials, own_names
+from kitchensync.recipe_app.web.serve import addresses
 
 NAMES = ["127.0.0.1", "::1", "kitchen-pc", "localhost", "192.168.7.20"]
 NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
@@ -112,7 +112,7 @@ exec "$@"
 """
 ASKED = """
 import json, sys
-from recipe_app.web.door import tls
+from kitchensync.recipe_app.web.door import tls
 print(json.dumps({"own": tls.own_addresses(), "names": tls.own_names("0.0.0.0"), "routed": tls.routed_address()}))
 """
 

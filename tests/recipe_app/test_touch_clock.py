@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipe_app.exchange.touch_clock import (
+from kitchensync.recipe_app.exchange.touch_clock import (
     BLIND_NS,
     UNKNOWN_AGE_NS,
     Exchange,

@@ -16,7 +16,7 @@ from browser import Tablet, at_the_desk, on_screen
 from rigs import Rig
 from screens import serious
 
-from recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.store.app_records import new_id
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "tablet.md"

@@ -8,7 +8,7 @@ import pytest
 from browser import on_screen, ops
 from screens import serious
 
-from recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.store.app_records import new_id
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from recipe_app.store import tables
+from kitchensync.recipe_app.store import tables
 
 pytestmark = pytest.mark.slow
 

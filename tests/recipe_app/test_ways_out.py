@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from cooked_recording import write_cooked
 
 from kitchensync.cli import main
-from storage.manifest import edit_manifest
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow
 RELEASED = "release captaincook4d TAKE --out OUT/set --media 360p --numbering OUT/n.json"

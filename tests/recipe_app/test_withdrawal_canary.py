@@ -18,10 +18,10 @@ from planted import MOTION, PICTURE, TONE, Planted
 from s3_server import s3_server
 
 from kitchensync.cli import main
-from recipe_app.store.app_records import new_id
-from storage.manifest import edit_manifest
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
 
 # Libraries of others: their clients leave the closing of sockets to the garbage collector.
 pytestmark = [

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.store.app_records import new_id
-from storage.manifest import edit_manifest
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow
 NAME = "Wilhelmina Canary"

@@ -22,14 +22,14 @@ from paused_recording import Truth, contents, host_ns, write_paused
 from sqlalchemy import insert, select
 
 from kitchensync.cli import main
-from recipe_app.people.accounts import Accounts
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.database import open_database
-from storage.events import EventLog
-from storage.manifest import edit_manifest
-from storage.move.archive import archive
-from storage.move.mover import run_mover
+from kitchensync.recipe_app.people.accounts import Accounts
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.move.archive import archive
+from kitchensync.storage.move.mover import run_mover
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 HISTORIES = int(os.environ.get("KITCHENSYNC_HISTORIES") or 3)
@@ -37,7 +37,8 @@ CANARY, VOICE = "a canary sentence of P07", b"canary tone " * 50
 DIES = """
 import json, os, signal, sys
 from kitchensync.cli import main
-import recipe_app.commands.at_rest, storage.redact.redaction, storage.withdraw.withdrawal, scipy.optimize
+import kitchensync.recipe_app.commands.at_rest, scipy.optimize
+import kitchensync.storage.redact.redaction, kitchensync.storage.withdraw.withdrawal
 
 def changes(event, arguments, root):
     if event in ("os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "sqlite3.connect"):

@@ -14,11 +14,11 @@ import pytest
 from browser import ops
 from rigs import Rig
 
-from recipe_app.cooking.withdrawals import end_withdrawn
-from recipe_app.exchange.dumps import site_of
-from recipe_app.store import tables
-from recipe_app.store.app_records import new_id
-from recipe_app.web.serve import _file, _repeated
+from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
+from kitchensync.recipe_app.exchange.dumps import site_of
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.web.serve import _file, _repeated
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ from everybody import WHO, clients
 from paused_recording import write_paused
 from planted import Planted
 
-from recipe_app.cooking.checklist import CONSENT_VERSION
-from recipe_app.web.app import ROUTES
-from storage.manifest import edit_manifest, read_manifest
+from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION
+from kitchensync.recipe_app.web.app import ROUTES
+from kitchensync.storage.manifest import edit_manifest, read_manifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 WHO_COOKED = Planted(1, 3217)

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from dataset.operations.reduce import PHASES
-from recipe_app.cooking.checklist import ITEMS
-from recipe_app.exchange.desk_batches import VERBS
-from recipe_app.people.roles import ROLES
-from recipe_app.review.drawn_graphs import MEASURES
-from recipe_app.review.judged_answers import ERRORS
-from recipe_app.review.opinions import OPINIONS
-from recipe_app.review.question_rounds import CRITERIA
-from recipe_app.study.study_progress import DIMENSIONS, STAGES
-from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
-from storage.consent import Scope
-from task_graphs.text.plain_lines import LINE_KINDS
+from kitchensync.dataset.operations.reduce import PHASES
+from kitchensync.recipe_app.cooking.checklist import ITEMS
+from kitchensync.recipe_app.exchange.desk_batches import VERBS
+from kitchensync.recipe_app.people.roles import ROLES
+from kitchensync.recipe_app.review.drawn_graphs import MEASURES
+from kitchensync.recipe_app.review.judged_answers import ERRORS
+from kitchensync.recipe_app.review.opinions import OPINIONS
+from kitchensync.recipe_app.review.question_rounds import CRITERIA
+from kitchensync.recipe_app.study.study_progress import DIMENSIONS, STAGES
+from kitchensync.recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
+from kitchensync.storage.consent import Scope
+from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]

@@ -9,9 +9,17 @@ from typing import Any
 import psutil
 import pytest
 
-from sensors.process_apart import Bounds, OutOfMemory, OutOfTime, ProcessApart, ToldApart, Unread, ask_once
+from kitchensync.sensors.process_apart import (
+    Bounds,
+    OutOfMemory,
+    OutOfTime,
+    ProcessApart,
+    ToldApart,
+    Unread,
+    ask_once,
+)
 
-SAYS = "sensors.process_apart:ToldApart"
+SAYS = "kitchensync.sensors.process_apart:ToldApart"
 BOUNDS = Bounds(150.0, 1 << 30)
 
 

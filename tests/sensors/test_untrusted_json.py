@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sensors.files_on_disk import NotPlainFile
-from sensors.untrusted_json import BadJson, load_json, parse_json
+from kitchensync.sensors.files_on_disk import NotPlainFile
+from kitchensync.sensors.untrusted_json import BadJson, load_json, parse_json
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import write_json
-from storage.reading.device_constants import ConstantTable, calibration_files, write_calibration
-from storage.verify import verify
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.reading.device_constants import ConstantTable, calibration_files, write_calibration
+from kitchensync.storage.verify import verify
 
 STREAM = "hololens/pv"
 POSE = np.eye(4, dtype=np.float32).tobytes()

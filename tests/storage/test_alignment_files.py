@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.reading.alignments import read_alignment
-from storage.timeline.alignment import Alignment
+from kitchensync.storage.reading.alignments import read_alignment
+from kitchensync.storage.timeline.alignment import Alignment
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("calibration", "capture", "kitchensync", "recipe_app", "sensors", "storage", "sync")
@@ -163,4 +163,4 @@ def test_nobody_else_knows_the_keys_of_an_alignment():
             words = {node.value for node in nodes if isinstance(node, ast.Constant)}
             if name not in KNOWS and (keys := (words & KEYS) - ELSEWHERE.get(name, set())):
                 found[name] = keys
-    assert not found, "use storage.timeline.alignment"
+    assert not found, "use kitchensync.storage.timeline.alignment"

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from processes import COMMAND
 
-from storage.chunks.chunk import Chunk, Packet, chunk_paths, seal
-from storage.disk.durable import LocalDisk
-from storage.errors import BadChunk, NotPackable
-from storage.manifest import edit_manifest, read_manifest, write_json
-from storage.move import archive as archive_module
-from storage.move.archive import archive
-from storage.recording import open_recording
-from storage.verify import verify
+from kitchensync.storage.chunks.chunk import Chunk, Packet, chunk_paths, seal
+from kitchensync.storage.disk.durable import LocalDisk
+from kitchensync.storage.errors import BadChunk, NotPackable
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.move import archive as archive_module
+from kitchensync.storage.move.archive import archive
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 

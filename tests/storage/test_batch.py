@@ -25,10 +25,10 @@ from processes import COMMAND
 from kitchensync.batch.command import Journal
 from kitchensync.batch.jobs import VERBS, job_of
 from kitchensync.cli import main
-from storage.batch import workers
-from storage.batch.runner import Job, Workforce, run_all
-from storage.catalogue.listing import recordings_below
-from storage.manifest import edit_manifest
+from kitchensync.storage.batch import workers
+from kitchensync.storage.batch.runner import Job, Workforce, run_all
+from kitchensync.storage.catalogue.listing import recordings_below
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow
 
@@ -150,7 +150,7 @@ def test_strict_lets_a_warning_fail(lab: Path) -> None:
 
 
 def test_a_fault_of_ours_in_one_recording_is_its_own(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from storage import verify as verification
+    from kitchensync.storage import verify as verification
 
     whole = verification.verify
 
@@ -206,7 +206,7 @@ def test_a_scheduler_elsewhere_gives_the_same(lab: Path) -> None:
 
 
 def test_no_scheduler_is_one_line_and_nothing_is_done(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.batch.cluster.CONNECT_S", 1)
+    monkeypatch.setattr("kitchensync.storage.batch.cluster.CONNECT_S", 1)
     refused = asked("archive", lab / "a", "--scheduler", "tcp://127.0.0.1:1")
     assert (refused["code"], refused["status"]) == (1, "refused")
     assert "start the scheduler" in refused["reason"]
@@ -279,7 +279,7 @@ def test_ctrl_c_waits_until_the_pool_has_let_go_of_its_locks(
             done.append("given out")
             return future
 
-    monkeypatch.setattr("storage.batch.workers.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("kitchensync.storage.batch.workers.ProcessPoolExecutor", Pool)
     job = Job(dying_work.work, dying_work.not_done, loads="json", writes=None)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):

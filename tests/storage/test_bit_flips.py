@@ -18,15 +18,15 @@ import numpy as np
 import pytest
 from flips import block_at, flip, stream_of
 
-from sensors.files_on_disk import file_sha256
-from storage.chunks.chunk import Packet, seal
-from storage.copies.copy_log import COPIED, CopyLog, CopyRecord
-from storage.events import EventLog
-from storage.manifest import edit_manifest, write_json
-from storage.media_blocks import block_checksums
-from storage.move.archive import archive_stream
-from storage.reading.device_constants import ConstantTable, calibration_files, write_calibration
-from storage.verify import verify
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.media_blocks import block_checksums
+from kitchensync.storage.move.archive import archive_stream
+from kitchensync.storage.reading.device_constants import ConstantTable, calibration_files, write_calibration
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 
@@ -152,7 +152,7 @@ def test_a_flipped_bit_in_what_others_are_judged_by_is_found_and_nothing_else_is
 
 
 def test_a_damaged_manifest_is_not_given_a_new_checksum(whole):
-    from storage.errors import NotARecording
+    from kitchensync.storage.errors import NotARecording
 
     manifest = whole / "recording.json"
     place = manifest.read_bytes().index(b"take")

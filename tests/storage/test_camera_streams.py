@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from films import film
 
-from storage.errors import UnknownStream
-from storage.manifest import write_json
-from storage.recording import open_recording
+from kitchensync.storage.errors import UnknownStream
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.recording import open_recording
 
 
 def test_streams_of_a_camera(tmp_path: Path) -> None:

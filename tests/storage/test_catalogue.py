@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from storage.catalogue import kept_lines as kept
-from storage.catalogue.kept_lines import FILE, catalogue_of
-from storage.catalogue.listing import line_of, recordings_below
-from storage.manifest import edit_manifest, write_json
-from storage.verify import keep_verdict
+from kitchensync.storage.catalogue import kept_lines as kept
+from kitchensync.storage.catalogue.kept_lines import FILE, catalogue_of
+from kitchensync.storage.catalogue.listing import line_of, recordings_below
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.verify import keep_verdict
 
 PEOPLE = ("Basil", "Clove", "Sage")
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chunks.compress import shuffled
-from storage.disk.checksum import crc32
+from kitchensync.storage.chunks.compress import shuffled
+from kitchensync.storage.disk.checksum import crc32
 
 
 @given(st.binary(max_size=5000))

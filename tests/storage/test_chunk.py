@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chunks.chunk import Chunk, Packet, chunk_paths, image_of, seal
-from storage.errors import BadChunk
+from kitchensync.storage.chunks.chunk import Chunk, Packet, chunk_paths, image_of, seal
+from kitchensync.storage.errors import BadChunk
 
 
 def make(payloads: list[bytes], *, pose: bool = False, first: int = 0) -> list[Packet]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.errors import OutsideMap
-from storage.timeline.clock_map import ClockMap, sample_rows
-from storage.timeline.device_clock import host_clock
+from kitchensync.storage.errors import OutsideMap
+from kitchensync.storage.timeline.clock_map import ClockMap, sample_rows
+from kitchensync.storage.timeline.device_clock import host_clock
 
 EPOCH = 133_875_715_436_816_907
 

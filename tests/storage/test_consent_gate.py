@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from storage.consent import FREE, Purpose, Scope, give_consent, require_consent
-from storage.errors import NotARecording, NotPermitted, Withdrawn
-from storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.consent import FREE, Purpose, Scope, give_consent, require_consent
+from kitchensync.storage.errors import NotARecording, NotPermitted, Withdrawn
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 
 MANIFEST = {
     "schema": "recording/1",

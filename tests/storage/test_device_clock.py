@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from storage.timeline.device_clock import host_clock
-from storage.timeline.session_time import SessionTime
+from kitchensync.storage.timeline.device_clock import host_clock
+from kitchensync.storage.timeline.session_time import SessionTime
 
 EPOCH = 133_875_715_436_816_907
 HOST0 = 5 * 10**12
@@ -66,7 +66,7 @@ def test_an_hour_over_a_bad_network_is_known_to_two_milliseconds(random, hz, ske
 
 @pytest.mark.parametrize("random", [uniform, mostly_slow])
 def test_rounds_of_five_a_second_as_the_recorder_asks(random):
-    """`capture.produce.probe_clock`: each waits for the answer before it; five of them begin every second."""
+    """`capture/produce/probe_clock.py`: each waits for the answer before it; five of them begin every second."""
     rng = np.random.default_rng(9)
     parts = [exchanges(HOUR_S, rng, skew_ppm=50.0, random=random) for _ in range(5)]
     send, receive, ticks, read = (np.concatenate(part) for part in zip(*parts, strict=True))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.disk.durable import DIRECT_BYTES, O_DIRECT, LocalDisk, write_whole
+from kitchensync.storage.disk.durable import DIRECT_BYTES, O_DIRECT, LocalDisk, write_whole
 
 SIZES = [
     [DIRECT_BYTES],

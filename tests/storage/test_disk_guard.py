@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from storage.disk.space_guard import DiskGuard, bytes_per_minute, outlook
+from kitchensync.storage.disk.space_guard import DiskGuard, bytes_per_minute, outlook
 
 MINUTE = 60 * 10**9
 

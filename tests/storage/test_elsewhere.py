@@ -12,18 +12,18 @@ from click.testing import CliRunner
 from processes import kitchensync
 
 from kitchensync.cli import main
-from storage.commands.storage import upload as upload_command
-from storage.commands.storage import verify as verify_command
-from storage.copies.target import MARKER
-from storage.errors import FilesFreed, FilesMissing
-from storage.manifest import edit_manifest
-from storage.move.archive import archive
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
-from storage.move.upload import upload
-from storage.names import MANIFEST
-from storage.recording import open_recording
-from storage.verify import verify
+from kitchensync.storage.commands.storage import upload as upload_command
+from kitchensync.storage.commands.storage import verify as verify_command
+from kitchensync.storage.copies.target import MARKER
+from kitchensync.storage.errors import FilesFreed, FilesMissing
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.move.archive import archive
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.move.upload import upload
+from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 

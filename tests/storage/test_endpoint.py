@@ -8,7 +8,14 @@ from dataclasses import replace
 import pytest
 from model_server import ModelServer, Say, message
 
-from storage.shell.endpoint import MAX_ANSWER_BYTES, Endpoint, NoAnswer, chat, chat_body, endpoint_of
+from kitchensync.storage.shell.endpoint import (
+    MAX_ANSWER_BYTES,
+    Endpoint,
+    NoAnswer,
+    chat,
+    chat_body,
+    endpoint_of,
+)
 
 ASKED = [{"role": "user", "content": "hello"}]
 

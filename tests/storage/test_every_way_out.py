@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kitchensync.cli import main
-from storage.manifest import edit_manifest
+from kitchensync.storage.manifest import edit_manifest
 
 TAKE, OUT = "data/take", "out"
 OWN_STORE, STRANGERS = "file://PLACE/out/own", "file://PLACE/out/strange"
@@ -118,7 +118,9 @@ def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder around the data, which is the working directory; one of its stores is the laboratory's own."""
     around = finished.parent.parent
     (around / OUT / "nas").mkdir(parents=True)
-    monkeypatch.setattr("storage.move.mover_process.lower_priority", lambda: None)  # of this very process
+    monkeypatch.setattr(
+        "kitchensync.storage.move.mover_process.lower_priority", lambda: None
+    )  # of this very process
     (around / "splits").mkdir()
     (around / "token").write_text("secret")
     (finished.parent / "lab.toml").write_text(f'stores = ["file://{around}/out/own"]')

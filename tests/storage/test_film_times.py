@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from storage.privacy import in_pauses
-from storage.timeline.film_times import UNKNOWN, FilmTimes
+from kitchensync.storage.privacy import in_pauses
+from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 STEP_NS = 40_000_000
 FPS = Fraction(25)

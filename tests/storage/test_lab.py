@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kitchensync.cli import main
-from storage.errors import BadLabFile
-from storage.lab import VARIABLE, Lab, lab_of
-from storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.errors import BadLabFile
+from kitchensync.storage.lab import VARIABLE, Lab, lab_of
+from kitchensync.storage.manifest import edit_manifest, read_manifest
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from storage import ledger
-from storage.chunks.chunk import Packet, seal
-from storage.ledger import (
+from kitchensync.storage import ledger
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.ledger import (
     CalibrationMissingNote,
     CameraSettingsNote,
     ClosedNote,
@@ -31,9 +31,9 @@ from storage.ledger import (
     read_note,
     written,
 )
-from storage.ledger_reader import read_notes
-from storage.manifest import write_json
-from storage.verify import verify
+from kitchensync.storage.ledger_reader import read_notes
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.verify import verify
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = '"stream": "hololens/pv", "host_ns": 77'
@@ -179,7 +179,7 @@ def test_no_kind_of_a_note_stands_elsewhere_in_capture_or_storage():
         allowed = {word for word, places in MEANS_ELSE.items() if name in places}
         if name != "storage/ledger.py" and (words := _words(path) & kinds - allowed):
             found[name] = words
-    assert not found, "use storage.ledger, or say here what else the word means"
+    assert not found, "use kitchensync.storage.ledger, or say here what else the word means"
 
 
 def test_the_page_of_the_format_names_every_kind_with_its_keys():

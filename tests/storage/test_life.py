@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from storage.copies.copy_log import COPY_LOG
-from storage.errors import NotARecording
-from storage.life import Life, life_of
-from storage.manifest import edit_manifest
-from storage.move.archive import archive
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
-from storage.names import MANIFEST, recordings_in
+from kitchensync.storage.copies.copy_log import COPY_LOG
+from kitchensync.storage.errors import NotARecording
+from kitchensync.storage.life import Life, life_of
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.move.archive import archive
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.names import MANIFEST, recordings_in
 
 NOW = FreeRule(copies_before_free=1, keep_days=0.0)
 

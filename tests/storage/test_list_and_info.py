@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from small_recordings import write_film
 
 from kitchensync.cli import main
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import edit_manifest
-from storage.verify import keep_verdict, verify
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.verify import keep_verdict, verify
 
 
 def asked(*words: str) -> dict[str, Any]:

@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 from processes import kitchensync
 
-from storage.copies.copy_log import COPIED, COPY_LOG, FREED, CopyLog, CopyRecord, read_copies
-from storage.copies.target import MARKER
-from storage.disk.durable import LocalDisk
-from storage.manifest import edit_manifest
-from storage.move import mover as mover_module
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
-from storage.move.mover_process import MoverProcess
-from storage.recording import open_recording
-from storage.verify import verify
+from kitchensync.storage.copies.copy_log import COPIED, COPY_LOG, FREED, CopyLog, CopyRecord, read_copies
+from kitchensync.storage.copies.target import MARKER
+from kitchensync.storage.disk.durable import LocalDisk
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.move import mover as mover_module
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.move.mover_process import MoverProcess
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 
@@ -228,7 +228,7 @@ def test_what_changed_since_is_copied_again(finished, stores):
 
 
 def test_chunks_that_were_packed_are_dropped_from_the_store_too(finished, stores):
-    from storage.move.archive import archive
+    from kitchensync.storage.move.archive import archive
 
     run_mover([finished], stores[:1])
     archive(finished)
@@ -276,8 +276,8 @@ def test_the_command_says_what_it_did_and_fails_with_a_store_that_is_away(finish
 BEHIND_THE_CACHE = """
 import os, sys
 from pathlib import Path
-from storage.disk.durable import LocalDisk
-from storage.move.mover import run_mover
+from kitchensync.storage.disk.durable import LocalDisk
+from kitchensync.storage.move.mover import run_mover
 image, store, take = map(Path, sys.argv[1:])
 
 class LyingStore(LocalDisk):
@@ -340,7 +340,7 @@ def test_a_store_that_is_unmounted_in_the_middle_leaves_nothing_below_its_mount_
 
 
 def test_a_mover_that_was_killed_is_started_again_and_goes_on(finished, stores, tmp_path, monkeypatch):
-    monkeypatch.setattr("storage.move.mover_process.REVIVE_S", 0.0)
+    monkeypatch.setattr("kitchensync.storage.move.mover_process.REVIVE_S", 0.0)
     mover = MoverProcess(finished, stores[:1], tmp_path / "mover.log")
     assert mover.restart() is None
     mover.process.kill()

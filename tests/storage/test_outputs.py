@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from storage.shell.outputs import PART, OutputRefused, check_output, write_into, write_output, written
+from kitchensync.storage.shell.outputs import (
+    PART,
+    OutputRefused,
+    check_output,
+    write_into,
+    write_output,
+    written,
+)
 
 
 @pytest.fixture

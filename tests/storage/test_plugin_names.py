@@ -8,11 +8,11 @@ import h5py
 import numpy as np
 import pytest
 
-from sensors.hololens.catalogue import STREAMS
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import write_json
-from storage.recording import open_recording
-from storage.verify import verify
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.verify import verify
 
 RECORD = [["grams", "<f4"], ["still", "|u1"]]
 PAYLOAD = np.array([(1.5, 1)], [tuple(field) for field in RECORD]).tobytes()
@@ -30,7 +30,7 @@ def take(tmp_path):
         seal(folder, 1, packets, {"stream": name, "format": json.dumps(FORM)})
     devices = {"watch": {"kind": "plugin", "sensor": "watch"}, "hololens": {"kind": "hololens"}}
     manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "files": {}}
-    about = {"format": {"module": "sensors.hololens.streams.gyroscope"}}
+    about = {"format": {"module": "kitchensync.sensors.hololens.streams.gyroscope"}}
     write_json(
         recording / "recording.json",
         manifest | {"streams": {**streams, "hololens/gyroscope": about}, "devices": devices},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
-from storage.timeline.pose_track import PoseTrack, rotation_wxyz
+from kitchensync.storage.timeline.pose_track import PoseTrack, rotation_wxyz
 
 BIG = 133_875_715_436_816_907
 GAP = 2_500_000

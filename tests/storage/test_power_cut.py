@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from disk_model import TracingDisk, choices, remains
 
-from storage.chunks.chunk import Chunk, Packet, chunk_paths, image_of, prepare_folder, seal
-from storage.disk.durable import make_durable_folders
-from storage.manifest import write_json
-from storage.names import chunk_name
-from storage.verify import verify
+from kitchensync.storage.chunks.chunk import Chunk, Packet, chunk_paths, image_of, prepare_folder, seal
+from kitchensync.storage.disk.durable import make_durable_folders
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.names import chunk_name
+from kitchensync.storage.verify import verify
 
 STREAM = "hololens/pv"
 SEEDS = range(6)
@@ -155,8 +155,8 @@ def _made(path: Path) -> Path:
 ON_A_REAL_DISK = """
 import shutil, sys
 from pathlib import Path
-from storage.chunks.chunk import Packet, prepare_folder, seal
-from storage.disk.durable import make_durable_folders
+from kitchensync.storage.chunks.chunk import Packet, prepare_folder, seal
+from kitchensync.storage.disk.durable import make_durable_folders
 image, mounted, copies = map(Path, sys.argv[1:])
 make_durable_folders(mounted / "take", mounted)
 folder = prepare_folder(mounted / "take", "hololens/pv")

@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from storage.chunks.chunk import INDEX
-from storage.privacy import FOR_EVER, hidden_packets, pauses_in
-from storage.timeline.device_clock import constant_clock
+from kitchensync.storage.chunks.chunk import INDEX
+from kitchensync.storage.privacy import FOR_EVER, hidden_packets, pauses_in
+from kitchensync.storage.timeline.device_clock import constant_clock
 
 SECOND = 1_000_000_000
 BOUND_NS = 2_000_000

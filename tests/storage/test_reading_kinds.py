@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sensors.hololens.catalogue import STREAMS
-from storage.chunks.chunk import Packet, seal
-from storage.errors import NotOfThisKind
-from storage.reading.camera_streams import CameraStream
-from storage.recording import StoredStream
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.errors import NotOfThisKind
+from kitchensync.storage.reading.camera_streams import CameraStream
+from kitchensync.storage.recording import StoredStream
 
 FITS = {
     "samples": {"gyroscope", "accelerometer", "magnetometer"},

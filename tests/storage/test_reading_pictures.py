@@ -10,11 +10,11 @@ import av
 import numpy as np
 import pytest
 
-from sensors.hololens.streams import pv
-from storage.chunks.chunk import Packet, seal
-from storage.errors import NotOfThisKind
-from storage.manifest import write_json
-from storage.recording import StoredStream, open_recording
+from kitchensync.sensors.hololens.streams import pv
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.errors import NotOfThisKind
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.recording import StoredStream, open_recording
 
 WIDTH, HEIGHT, GOP, COUNT, A_CHUNK = 424, 240, 10, 40, 15
 FIRST_TICKS, STEP = 10**12, 333_333

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from storage.chunks.chunk import Packet, seal
-from storage.errors import CannotRebuild, NotARecording
-from storage.events import EventLog
-from storage.life import Life, life_of
-from storage.manifest import edit_manifest, read_manifest
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
-from storage.names import MANIFEST, MEDIA
-from storage.rebuild import rebuild
-from storage.verify import verify
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.errors import CannotRebuild, NotARecording
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.life import Life, life_of
+from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.names import MANIFEST, MEDIA
+from kitchensync.storage.rebuild import rebuild
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 
 BEGAN = {"host_ns": 4_000_000_000, "utc_ns": 1_700_000_000_000_000_000, "event": "recording begins"}
-FORM = {"codec": "h264", "hz": 30, "module": "sensors.hololens.vlc_leftfront", "width": 640}
+FORM = {"codec": "h264", "hz": 30, "module": "kitchensync.sensors.hololens.vlc_leftfront", "width": 640}
 SAME = ("received", "stored", "missing", "gaps", "bytes", "sha256")
 
 

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from storage.chunks import stored_packets
-from storage.chunks.chunk import Packet, seal
-from storage.errors import BadEventLog, BadName, NotARecording, UnknownStream
-from storage.events import EventLog, read_events
-from storage.manifest import edit_manifest, read_manifest, write_json
-from storage.names import check_recording_id
-from storage.recording import open_recording
+from kitchensync.storage.chunks import stored_packets
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.errors import BadEventLog, BadName, NotARecording, UnknownStream
+from kitchensync.storage.events import EventLog, read_events
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.names import check_recording_id
+from kitchensync.storage.recording import open_recording
 
 
 @pytest.fixture

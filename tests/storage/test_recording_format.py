@@ -13,11 +13,11 @@ import h5py
 import numpy as np
 import pytest
 
-from storage.chunks import chunk as chunk_module
-from storage.chunks.chunk import INDEX, Packet, seal
-from storage.chunks.compress import compressor
-from storage.manifest import write_json
-from storage.move.archive import archive_stream
+from kitchensync.storage.chunks import chunk as chunk_module
+from kitchensync.storage.chunks.chunk import INDEX, Packet, seal
+from kitchensync.storage.chunks.compress import compressor
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.move.archive import archive_stream
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "recording-format.md"
 
@@ -134,7 +134,7 @@ def test_every_chunk_carries_its_constants(tmp_path):
 
 
 def test_columns_of_an_imu_are_typed_for_stock_h5py(tmp_path):
-    from sensors.hololens.inertial_samples import SAMPLE
+    from kitchensync.sensors.hololens.inertial_samples import SAMPLE
 
     samples = np.zeros(6, SAMPLE)
     samples["xyz"] = np.arange(18, dtype=np.float32).reshape(6, 3)

@@ -32,12 +32,12 @@ from paused_recording import (
 )  # fmt: skip
 
 from kitchensync.cli import main
-from storage.copies.derived import asked, noting, will_write
-from storage.manifest import edit_manifest, write_json
-from storage.move.archive import archive
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
-from storage.recording import open_recording
+from kitchensync.storage.copies.derived import asked, noting, will_write
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.move.archive import archive
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.recording import open_recording
 
 pytestmark = pytest.mark.slow
 
@@ -329,7 +329,7 @@ def hook(event, arguments):
     if left[0] < 0:
         os.kill(os.getpid(), signal.SIGKILL)
 from kitchensync.cli import main
-import storage.redact.redaction
+import kitchensync.storage.redact.redaction
 sys.addaudithook(hook)
 main(["redact", root, "--reason", "a visitor"])
 """

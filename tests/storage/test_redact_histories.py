@@ -14,19 +14,19 @@ from pathlib import Path
 import pytest
 from paused_recording import FILM, RATES, SECONDS, SEEN, Truth, contents, host_ns, write_paused
 
-from storage.events import EventLog
-from storage.move.archive import archive
-from storage.move.mover import run_mover
-from storage.recording import open_recording
-from storage.redact.redaction import redact
-from storage.verify import verify
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.move.archive import archive
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.redact.redaction import redact
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 HISTORIES = int(os.environ.get("KITCHENSYNC_HISTORIES") or 3)
 DIES = """
 import json, os, signal, sys
 from pathlib import Path
-import scipy.optimize, storage.redact.redaction as job, storage.timeline.device_clock
+import scipy.optimize, kitchensync.storage.redact.redaction as job, kitchensync.storage.timeline.device_clock
 
 def changes(event, arguments, root):
     if event in ("os.rename", "os.remove"):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_runs import examples
 
-from storage.timeline.device_clock import host_clock
-from storage.timeline.session_time import SessionTime
+from kitchensync.storage.timeline.device_clock import host_clock
+from kitchensync.storage.timeline.session_time import SessionTime
 
 HOST0_NS = 8_000_000_000_000
 TICKS0 = 612_345_678_901

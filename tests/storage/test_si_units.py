@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from small_recordings import true_alignment
 
-from storage.manifest import write_json
-from storage.recording import open_recording
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.recording import open_recording
 
 STREAMS = ("gyroscope", "accelerometer", "magnetometer", "pv")
 MEDIA_S = np.linspace(0, 60, 5)

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from storage.errors import BadStamps
-from storage.timeline.stamps import BatchStamps, repair_stamps
+from kitchensync.storage.errors import BadStamps
+from kitchensync.storage.timeline.stamps import BatchStamps, repair_stamps
 
 EPOCH = 133_875_715_436_816_907  # a FILETIME: float64 steps by 16 ticks here
 BATCH = 315

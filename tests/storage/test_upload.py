@@ -15,13 +15,13 @@ from processes import COMMAND
 from s3_server import s3_server
 
 from kitchensync.cli import main
-from storage.commands.storage import upload as upload_command
-from storage.copies.copy_log import read_copies
-from storage.errors import CloudRefused, CopyDiffers, NotFinished, SecretInAddress
-from storage.manifest import edit_manifest
-from storage.move import upload as upload_module
-from storage.move.upload import upload
-from storage.verify import verify
+from kitchensync.storage.commands.storage import upload as upload_command
+from kitchensync.storage.copies.copy_log import read_copies
+from kitchensync.storage.errors import CloudRefused, CopyDiffers, NotFinished, SecretInAddress
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.move import upload as upload_module
+from kitchensync.storage.move.upload import upload
+from kitchensync.storage.verify import verify
 
 # Libraries of others: their clients leave the closing of sockets to the garbage collector.
 pytestmark = [

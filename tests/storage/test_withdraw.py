@@ -17,14 +17,14 @@ from click.testing import CliRunner
 from fsspec.implementations.memory import MemoryFileSystem
 
 from kitchensync.cli import main
-from storage.disk.durable import LOCAL
-from storage.errors import Withdrawn
-from storage.manifest import edit_manifest, read_manifest
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
-from storage.move.upload import upload
-from storage.withdraw import withdrawal
-from storage.withdraw.withdrawal import Policy
+from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.errors import Withdrawn
+from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.move.upload import upload
+from kitchensync.storage.withdraw import withdrawal
+from kitchensync.storage.withdraw.withdrawal import Policy
 
 pytestmark = pytest.mark.slow
 

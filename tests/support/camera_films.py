@@ -14,8 +14,14 @@ import av
 import cv2
 import numpy as np
 
-from virtual_kitchen.gopro.files.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
-from virtual_kitchen.gopro.files.encoders import (
+from kitchensync.virtual_kitchen.gopro.files.chapters import (
+    Chapter,
+    ChapterRule,
+    ChapterWriter,
+    PictureFormat,
+    WallTimes,
+)
+from kitchensync.virtual_kitchen.gopro.files.encoders import (
     AAC_SAMPLES,
     AUDIO_HZ,
     FIRST_BLOCK,
@@ -25,8 +31,8 @@ from virtual_kitchen.gopro.files.encoders import (
     hevc_configuration,
     unit_type,
 )
-from virtual_kitchen.gopro.files.models import MODELS, FileIds, chapter_path
-from virtual_kitchen.gopro.files.sensors import (
+from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds, chapter_path
+from kitchensync.virtual_kitchen.gopro.files.sensors import (
     FRAME_TICKS,
     FRAMES_PER_PAYLOAD,
     VIDEO_TIMESCALE,
@@ -35,10 +41,10 @@ from virtual_kitchen.gopro.files.sensors import (
     TelemetryWriter,
     Timeline,
 )
-from virtual_kitchen.world.clocks import CameraCrystal, camera_clock
-from virtual_kitchen.world.motion import HeadMotion, simulated_motion
-from virtual_kitchen.world.seeds import generator
-from virtual_kitchen.world.sound import kitchen_sound
+from kitchensync.virtual_kitchen.world.clocks import CameraCrystal, camera_clock
+from kitchensync.virtual_kitchen.world.motion import HeadMotion, simulated_motion
+from kitchensync.virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.world.sound import kitchen_sound
 
 RING_BLOCKS = 47
 AVC_SPS, AVC_PPS = 7, 8

@@ -14,14 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from virtual_kitchen.gopro.faults import SELF_ENDING, CameraFault, CameraFaults, parse_camera_fault
-from virtual_kitchen.gopro.http import HomeNetwork
-from virtual_kitchen.gopro.server import VirtualGoPro
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.host_clock import ComputerClock
-from virtual_kitchen.world.motion import simulated_motion
-from virtual_kitchen.world.scene import Scene
+from kitchensync.virtual_kitchen.gopro.faults import (
+    SELF_ENDING,
+    CameraFault,
+    CameraFaults,
+    parse_camera_fault,
+)
+from kitchensync.virtual_kitchen.gopro.http import HomeNetwork
+from kitchensync.virtual_kitchen.gopro.server import VirtualGoPro
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.host_clock import ComputerClock
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.world.scene import Scene
 
 
 @lru_cache(maxsize=4)

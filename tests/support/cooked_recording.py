@@ -13,9 +13,9 @@ from numbered_recording import FRAME_S, film_host_ns, write_numbered
 from small_recordings import FRAMES, HOST0_NS
 
 from kitchensync.cli import main
-from storage.events import EventLog
-from storage.manifest import edit_manifest
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in range(1, 5)}
 FROZEN = {

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from processes import children
 
-from capture.session.control import ask, running
+from kitchensync.capture.session.control import ask, running
 
 MEGABYTES = 900
 READY_S = 60.0

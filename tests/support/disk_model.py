@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from storage.disk.durable import LocalDisk
+from kitchensync.storage.disk.durable import LocalDisk
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from camera_films import FilmPlan, write_clip
 
-from virtual_kitchen.gopro.files.encoders import VideoEncoder
-from virtual_kitchen.world.boards import BoardCamera, DrawnBoard, looking_at
-from virtual_kitchen.world.optics import Floats, Optics
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.gopro.files.encoders import VideoEncoder
+from kitchensync.virtual_kitchen.world.boards import BoardCamera, DrawnBoard, looking_at
+from kitchensync.virtual_kitchen.world.optics import Floats, Optics
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 HELD_FRAMES = 12
 CRF = 18

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from numbered_recording import FRAME_S, film_host_ns, write_numbered
 
 from kitchensync.cli import main
-from storage.manifest import edit_manifest
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 DONE_S = [2.5, 5.5, 8.0, 11.0]
 """When the first steps were touched as done, seconds of the film."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from camera_films import FilmPlan, Synthesis, synthesize
 
-from virtual_kitchen.gopro.files.chapters import ChapterRule
-from virtual_kitchen.gopro.files.sensors import Instruments
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.gopro.files.chapters import ChapterRule
+from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 SMALL = {"width": 320, "height": 180}
 

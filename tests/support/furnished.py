@@ -14,25 +14,25 @@ from camera_films import FilmPlan, write_clip
 from scipy.spatial.transform import Rotation
 from small_recordings import SEED, START_WORLD_S, seal_stream, true_alignment, truth_ticks, write_manifest
 
-from calibration.results import save
-from sensors.gopro.files.media import open_media
-from sensors.hololens import calibration as constants_parser
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.streams import depth_longthrow, pv
-from storage.manifest import write_json
-from storage.reading.device_constants import ConstantTable, write_calibration
-from virtual_kitchen.gopro.files.encoders import VideoEncoder
-from virtual_kitchen.headset.cameras import LONGTHROW, constants
-from virtual_kitchen.headset.client_configuration import VideoFormat
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.streams.pv_stream import constants as pv_constants
-from virtual_kitchen.headset.streams.spatial_stream import EyeFeed, SpatialFeed
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world import rotations
-from virtual_kitchen.world.motion import simulated_motion
-from virtual_kitchen.world.optics import Optics
-from virtual_kitchen.world.room import COUNTER, COUNTER_EDGE_Z, distance_m
+from kitchensync.calibration.results import save
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.hololens import calibration as constants_parser
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.streams import depth_longthrow, pv
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.reading.device_constants import ConstantTable, write_calibration
+from kitchensync.virtual_kitchen.gopro.files.encoders import VideoEncoder
+from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW, constants
+from kitchensync.virtual_kitchen.headset.client_configuration import VideoFormat
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import constants as pv_constants
+from kitchensync.virtual_kitchen.headset.streams.spatial_stream import EyeFeed, SpatialFeed
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world import rotations
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.world.optics import Optics
+from kitchensync.virtual_kitchen.world.room import COUNTER, COUNTER_EDGE_Z, distance_m
 
 VIEWING_POINT = np.array([0.0, 1.62, 0.0])
 THINGS = tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.store.app_records import new_id
 
 NODES = [4, 7, 9, 12]
 KINDS = (

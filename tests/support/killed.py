@@ -7,12 +7,12 @@ from pathlib import Path
 
 from processes import wait_until_synced
 
-from capture.plan import HeadsetPlan, Plan
-from capture.queue import stream_queue as queue
-from capture.queue.server import QueueServer
-from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from storage.manifest import write_json
-from storage.names import LOGS, MANIFEST, WORK
+from kitchensync.capture.plan import HeadsetPlan, Plan
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.names import LOGS, MANIFEST, WORK
 
 QUEUED = 100
 

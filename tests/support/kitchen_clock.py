@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from virtual_kitchen.world.host_clock import ComputerClock
+from kitchensync.virtual_kitchen.world.host_clock import ComputerClock
 
 LOOK_S = 0.005
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from processes import COMMAND, running
 
-from storage.chunks.chunk import Chunk, Packet, seal
-from storage.life import Life, life_of
-from storage.manifest import edit_manifest
-from storage.move.archive import archive
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
+from kitchensync.storage.chunks.chunk import Chunk, Packet, seal
+from kitchensync.storage.life import Life, life_of
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.move.archive import archive
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
 
 AWAY = "elsewhere, stores away"
 

@@ -11,14 +11,14 @@ from typing import Any
 import av
 import numpy as np
 
-from dataset.cards.about import About
-from dataset.cards.write_cards import write_cards
-from dataset.release.release import own_splits
-from dataset.source.data_set import LINKS, Cooked, numbered, text_files
-from dataset.source.entries import Told
-from dataset.source.numbering import Numbering
-from task_graphs.formats.annotation_files import format_annotations
-from task_graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
+from kitchensync.dataset.cards.about import About
+from kitchensync.dataset.cards.write_cards import write_cards
+from kitchensync.dataset.release.release import own_splits
+from kitchensync.dataset.source.data_set import LINKS, Cooked, numbered, text_files
+from kitchensync.dataset.source.entries import Told
+from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.task_graphs.formats.annotation_files import format_annotations
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
 
 CATEGORIES = {"Preparation Error": 0, "Order Error": 2, "Missing Step": 6, "Other": 7}
 COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")

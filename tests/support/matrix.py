@@ -21,7 +21,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from capture.rehearsal.small_disks import FILLER, fill
+from kitchensync.capture.rehearsal.small_disks import FILLER, fill
 
 TAKE = "data/take"
 COMMANDS: dict[str, list[str]] = {

@@ -10,7 +10,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from storage.shell.endpoint import names_of
+from kitchensync.storage.shell.endpoint import names_of
 
 Say = Callable[[Any], tuple[int, bytes]]
 

@@ -8,9 +8,9 @@ import furnished as room
 import numpy as np
 from small_recordings import START_WORLD_S, write_manifest
 
-from sensors.hololens.streams import depth_ahat
-from virtual_kitchen.headset.cameras import AHAT, constants
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.sensors.hololens.streams import depth_ahat
+from kitchensync.virtual_kitchen.headset.cameras import AHAT, constants
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 ALIAS_MM = 1055
 NOISE_MM, NOISE_OF_BRIGHTNESS = 3.0, 0.05

@@ -25,10 +25,10 @@ from small_recordings import (
     write_shutter,
 )
 
-from sensors.hololens.streams import depth_ahat, pv
-from storage.manifest import edit_manifest
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.frame_counter import draw_i420
+from kitchensync.sensors.hololens.streams import depth_ahat, pv
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 PV_S = np.delete(np.arange(0.01, SECONDS, 1 / 29.97), [100, 101, 300])
 """World seconds of the front camera's pictures: three were never taken."""

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from waiting import until
 
-from capture.session.control import ask
+from kitchensync.capture.session.control import ask
 
 COMMAND = str(Path(sys.executable).parent / "kitchensync")
 LIMIT_S = 120

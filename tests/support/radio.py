@@ -14,7 +14,7 @@ from typing import Any
 from open_gopro.models.constants import GoProUUID
 from open_gopro.network.ble.controller import BLEController
 
-from virtual_kitchen.gopro.camera import VirtualCamera, WrongState
+from kitchensync.virtual_kitchen.gopro.camera import VirtualCamera, WrongState
 
 ANSWERS = {
     GoProUUID.CQ_COMMAND: GoProUUID.CQ_COMMAND_RESP,

@@ -7,9 +7,9 @@ import random
 
 import numpy as np
 
-from sensors.errors import SensorError
-from sensors.hololens import video, zdepth
-from sensors.hololens.streams import (
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens import video, zdepth
+from kitchensync.sensors.hololens.streams import (
     accelerometer,
     depth_ahat,
     depth_longthrow,

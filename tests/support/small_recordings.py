@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 from camera_films import FilmPlan, synthesize
 
-from sensors import host_clock
-from sensors.hololens import inertial_samples as imu
-from sensors.hololens.streams import spatial_input
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import write_json
-from storage.reading.device_constants import ConstantTable, write_calibration
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.clocks import media_map
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.sensors import host_clock
+from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.reading.device_constants import ConstantTable, write_calibration
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.clocks import media_map
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 SEED, OTHER_SEED = 5, 6
 SECONDS, FRAMES, START_WORLD_S = 26.0, 660, 2.5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibration.geometry.look_up_table import LookUpTable
-from virtual_kitchen.headset import cameras as built
+from kitchensync.calibration.geometry.look_up_table import LookUpTable
+from kitchensync.virtual_kitchen.headset import cameras as built
 
 
 def look_up_table(model: built.RigCamera) -> LookUpTable:

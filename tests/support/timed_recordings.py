@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import write_json
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import write_json
 
 HOST0_NS = 5_000_000_000_000
 TICKS0 = 37_000_000_000

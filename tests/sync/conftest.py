@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 from small_recordings import write_recordings
 
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from sync.errors import BadArrays
-from sync.result.arrays import align_files
+from kitchensync.sync.errors import BadArrays
+from kitchensync.sync.result.arrays import align_files
 
 
 @pytest.fixture(scope="module")

@@ -21,13 +21,13 @@ from small_recordings import (
 )
 
 from kitchensync.cli import main
-from sensors import host_clock
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import edit_manifest
-from storage.recording import open_recording
-from sync.report.page import write_report
-from virtual_kitchen.gopro.files.chapters import ChapterRule
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.sensors import host_clock
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.recording import open_recording
+from kitchensync.sync.report.page import write_report
+from kitchensync.virtual_kitchen.gopro.files.chapters import ChapterRule
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sensors.errors import CannotJoin
-from sensors.gopro.files.media import open_media
-from storage.recording import open_recording
-from storage.timeline.clock_map import ClockMap
-from sync.synchronize import synchronize
-from virtual_kitchen.world.clocks import media_map
+from kitchensync.sensors.errors import CannotJoin
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.synchronize import synchronize
+from kitchensync.virtual_kitchen.world.clocks import media_map
 
 pytestmark = pytest.mark.slow
 

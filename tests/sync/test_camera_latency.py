@@ -13,12 +13,12 @@ from scipy.spatial.transform import Rotation
 from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
-from sensors.gopro.files.media import open_media
-from storage.events import EventLog
-from sync.errors import BadLatencyStore, NoCameraName
-from sync.fit.resample import GyroTrack
-from sync.latency.image_latency import measure_latency
-from sync.latency.image_rotation import (
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.events import EventLog
+from kitchensync.sync.errors import BadLatencyStore, NoCameraName
+from kitchensync.sync.fit.resample import GyroTrack
+from kitchensync.sync.latency.image_latency import measure_latency
+from kitchensync.sync.latency.image_rotation import (
     LEAST_POINTS,
     ImageTurns,
     LensModel,
@@ -27,15 +27,15 @@ from sync.latency.image_rotation import (
     track,
     turn_between,
 )
-from sync.recording.camera_latency import STORE, keep
-from sync.synchronize import synchronize
-from virtual_kitchen.gopro.files.chapters import WallTimes
-from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import ClipFile
-from virtual_kitchen.gopro.files.sensors import Instruments, Timeline
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.sync.recording.camera_latency import STORE, keep
+from kitchensync.sync.synchronize import synchronize
+from kitchensync.virtual_kitchen.gopro.files.chapters import WallTimes
+from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
+from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile
+from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments, Timeline
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow
 

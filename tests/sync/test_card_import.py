@@ -13,16 +13,16 @@ from click.testing import CliRunner
 from films import film
 
 from kitchensync.cli import main
-from sensors.errors import DownloadFailed
-from sensors.gopro.files.memory_card import copy_verified, scan_card
-from sensors.hololens import inertial_samples as imu
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import write_json
-from storage.verify import verify
-from sync.cards.match import propose
-from virtual_kitchen.gopro.files.models import MODELS
-from virtual_kitchen.gopro.files.sensors import Instruments
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.sensors.errors import DownloadFailed
+from kitchensync.sensors.gopro.files.memory_card import copy_verified, scan_card
+from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.verify import verify
+from kitchensync.sync.cards.match import propose
+from kitchensync.virtual_kitchen.gopro.files.models import MODELS
+from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 UTC0_S = 1_750_000_000
 SECONDS, FRAMES, HZ, BATCH = 20.0, 480, 1000.0, 50

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sync.align.prior import (
+from kitchensync.sync.align.prior import (
     StatedCameraClock,
     StatedStart,
     prior_of,

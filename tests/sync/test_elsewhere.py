@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from calibration.jobs.mount_check import KEPT
+from kitchensync.calibration.jobs.mount_check import KEPT
 from kitchensync.cli import main
-from storage.errors import FilesFreed
-from storage.manifest import edit_manifest, write_json
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
-from storage.names import MANIFEST
-from sync.report.page import write_report
-from sync.result.state import STATE
+from kitchensync.storage.errors import FilesFreed
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.names import MANIFEST
+from kitchensync.sync.report.page import write_report
+from kitchensync.sync.result.state import STATE
 
 pytestmark = pytest.mark.slow
 

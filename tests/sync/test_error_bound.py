@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from storage.timeline.stamps import repair_batches
-from sync.align.error_parts import _stamps_ms, sigmas_at_both_ends, sigmas_of
+from kitchensync.storage.timeline.stamps import repair_batches
+from kitchensync.sync.align.error_parts import _stamps_ms, sigmas_at_both_ends, sigmas_of
 
 DRAWS = 400_000
 EPOCH = 133_875_715_436_816_907

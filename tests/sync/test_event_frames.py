@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from small_recordings import FRAMES, HOST0_NS, SECONDS, START_WORLD_S, pv_times_s
 
-from storage.events import EventLog
-from storage.manifest import edit_manifest
-from sync.synchronize import synchronize
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.sync.synchronize import synchronize
 
 pytestmark = pytest.mark.slow
 

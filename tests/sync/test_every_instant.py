@@ -10,12 +10,12 @@ import pytest
 from scipy.spatial.transform import Rotation, Slerp
 from small_recordings import SECONDS
 
-from sensors.gopro.files.media import open_media
-from sensors.hololens.streams import spatial_input
-from storage.reading.instants import NotIndexed
-from storage.recording import open_recording
-from storage.timeline.clock_map import ClockMap
-from sync.synchronize import synchronize
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.storage.reading.instants import NotIndexed
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.synchronize import synchronize
 
 FRAMES = {"depth_ahat": "hololens/depth_ahat", "spatial_input": "hololens/spatial_input"}
 

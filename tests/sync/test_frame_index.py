@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sync.align.nearest import (
+from kitchensync.sync.align.nearest import (
     nearest,
     offsets_us,
     slices,
     strictly_increasing,
     tolerance_ticks,
 )
-from sync.errors import NotIncreasing
+from kitchensync.sync.errors import NotIncreasing
 
 BIG = 133_875_715_436_816_907
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from storage.timeline.stamps import StampLine, repair_stamps
-from sync.align.gyro import align_pair
-from sync.align.headset_gyro import HeadsetGyro, headset_gyro, in_blocks
-from sync.align.pair_alignment import Prior
-from sync.fit.resample import decimate, make_track
+from kitchensync.storage.timeline.stamps import StampLine, repair_stamps
+from kitchensync.sync.align.gyro import align_pair
+from kitchensync.sync.align.headset_gyro import HeadsetGyro, headset_gyro, in_blocks
+from kitchensync.sync.align.pair_alignment import Prior
+from kitchensync.sync.fit.resample import decimate, make_track
 
 pytestmark = pytest.mark.slow
 
@@ -212,7 +212,7 @@ def test_the_bound_speaks_for_all_that_is_handed_out(trials):
 
 
 def test_two_seconds_are_too_short_to_say_anything(trials):
-    from sync.errors import TooShort
+    from kitchensync.sync.errors import TooShort
 
     pair = simulated(trials, 1)
     with pytest.raises(TooShort, match=r"camera gyroscope lasts 2\.\d+ s, at least 3 s"):

@@ -12,19 +12,19 @@ import pytest
 from click.testing import CliRunner, Result
 from small_recordings import HOST0_NS
 
-import storage.move.mover_process
-from capture.camera.fetch import pending_in
+from kitchensync.capture.camera.fetch import pending_in
 from kitchensync.cli import main
-from sensors.files_on_disk import file_sha256
-from storage.chunks.chunk import Packet, chunk_paths, seal
-from storage.life import life_of
-from storage.manifest import edit_manifest, write_json
-from storage.move.archive import archive
-from storage.move.freeing import FreeRule
-from storage.move.mover import run_mover
-from storage.names import MANIFEST
-from storage.recording import open_recording
-from sync.cards.match import recordings_below
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.chunks.chunk import Packet, chunk_paths, seal
+from kitchensync.storage.life import life_of
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.move import mover_process
+from kitchensync.storage.move.archive import archive
+from kitchensync.storage.move.freeing import FreeRule
+from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.recording import open_recording
+from kitchensync.sync.cards.match import recordings_below
 
 pytestmark = pytest.mark.slow
 
@@ -126,7 +126,7 @@ def as_it_is(take: Path, life: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("life", list(TABLE))
 def test_commands_do_what_the_page_says(life, usual, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage.move.mover_process, "lower_priority", lambda: None)  # of this very process
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
     (tmp_path / "third").mkdir()
     take = tmp_path / "data" / "take1"
     for command, (code, words) in TABLE[life].items():
@@ -152,7 +152,7 @@ def test_commands_do_what_the_page_says(life, usual, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_folder_names_a_lost_manifest_and_goes_on(usual, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage.move.mover_process, "lower_priority", lambda: None)
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)
     (tmp_path / "third").mkdir()
     for name in ("take1", "lost"):
         shutil.copytree(usual, tmp_path / "data" / name)

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from distributed import LocalCluster
 
 from kitchensync.cli import main
-from storage.errors import NoDask
-from sync import synchronize as job
-from sync.batch.batch import failed, synchronize_all
-from sync.report.overview import compare, summary_page, worst_first
-from sync.result.state import finished
+from kitchensync.storage.errors import NoDask
+from kitchensync.sync import synchronize as job
+from kitchensync.sync.batch.batch import failed, synchronize_all
+from kitchensync.sync.report.overview import compare, summary_page, worst_first
+from kitchensync.sync.result.state import finished
 
 pytestmark = pytest.mark.slow
 
@@ -129,7 +129,7 @@ def test_a_file_that_comes_meanwhile_is_not_taken_for_synchronized(root, monkeyp
         shutil.copy(path / "gopro" / "GH010001.MP4", path / "gopro" / "GH010002.MP4")
         return answer
 
-    monkeypatch.setattr("sync.synchronize.synchronize", synchronize)
+    monkeypatch.setattr("kitchensync.sync.synchronize.synchronize", synchronize)
     synchronize_all([take], workers=1)
     assert finished(take, None) is None
 
@@ -147,7 +147,7 @@ def test_a_fault_in_one_recording_is_its_own(root, monkeypatch):
             raise ZeroDivisionError("nobody thought of it")
         return {"recording": path.name, "status": "aligned", "pairs": [], "path": str(path)}
 
-    monkeypatch.setattr("sync.synchronize.synchronize", synchronize)
+    monkeypatch.setattr("kitchensync.sync.synchronize.synchronize", synchronize)
     answer = synchronize_all([root], workers=1)
     assert statuses(answer)["take-0"] == "aligned"
     bad = next(entry for entry in answer["recordings"] if entry["recording"] == "take-1")

@@ -18,9 +18,9 @@ from numbered_recording import PV_S, write_numbered
 from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
-from storage.events import EventLog
-from storage.recording import open_recording
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.recording import open_recording
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow
 

@@ -7,11 +7,11 @@ import pytest
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
-from sync.align.gyro import align_pair
-from sync.align.headset_gyro import head_pose_gyro
-from sync.fit.pairing import FINE_HZ
-from sync.fit.resample import make_track
-from sync.fit.whole_fit import rising_noise_s
+from kitchensync.sync.align.gyro import align_pair
+from kitchensync.sync.align.headset_gyro import head_pose_gyro
+from kitchensync.sync.fit.pairing import FINE_HZ
+from kitchensync.sync.fit.resample import make_track
+from kitchensync.sync.fit.whole_fit import rising_noise_s
 
 EPOCH = 133_875_715_436_816_907
 POSE_HZ, SEEN_HZ = 30.0, 200.0

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from small_recordings import FRAMES, GYRO_HZ, SECONDS, START_WORLD_S, truth_ticks
 
 from kitchensync.cli import main
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import edit_manifest
-from storage.timeline.clock_map import ClockMap
-from sync.synchronize import synchronize
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.synchronize import synchronize
 
 pytestmark = pytest.mark.slow
 
@@ -218,7 +218,7 @@ def test_without_a_gyroscope_the_head_pose_serves_with_an_honest_bound(made, tak
 
 
 def test_a_recording_tells_everything_at_an_instant(made, take):
-    from storage.recording import open_recording
+    from kitchensync.storage.recording import open_recording
 
     synchronize(take)
     kitchen = made[1]

@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from small_recordings import FRAMES, START_WORLD_S, pv_times_s, truth_ticks, write_two_heads
 
 from kitchensync.cli import main
-from storage.manifest import edit_manifest
-from storage.recording import open_recording
-from storage.timeline.clock_map import ClockMap
-from sync.errors import NoSuchMaster
-from sync.report.page import write_report
-from sync.synchronize import synchronize
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.errors import NoSuchMaster
+from kitchensync.sync.report.page import write_report
+from kitchensync.sync.synchronize import synchronize
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from small_recordings import seal_stream, write_manifest
 
 from kitchensync.cli import main
-from sensors.hololens.streams import pv
+from kitchensync.sensors.hololens.streams import pv
 
 WIDTH, HEIGHT, BITS = 320, 180, 8
 PV, FILM, ROWS = 90, 80, 80

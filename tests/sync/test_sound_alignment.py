@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from sync.align.sound import Sound, align_sounds, phase_lag
+from kitchensync.sync.align.sound import Sound, align_sounds, phase_lag
 
 HZ = 12_000
 

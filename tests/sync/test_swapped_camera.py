@@ -11,22 +11,22 @@ import pytest
 from camera_films import FilmPlan, synthesize
 from small_recordings import HOST0_NS, SEED, UTC0_NS, truth_ticks, write_headset, write_manifest
 
-from dataset.source.own_recording import OwnRecording
-from recipe_app.films.film_lanes import motion_levels
-from storage.events import EventLog
-from storage.exports.hidden_films import hidden_in_film
-from storage.manifest import write_json
-from storage.recording import open_recording
-from storage.timeline.clock_map import ClockMap
-from storage.verify.camera_cover import camera_cover
-from storage.verify.deep import CAMERA_PICTURES, decode
-from storage.verify.findings import Findings
-from storage.verify.session_span import SessionTimes
-from sync.report.cameras import read_cameras
-from sync.synchronize import synchronize
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.recipe_app.films.film_lanes import motion_levels
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.storage.verify.camera_cover import camera_cover
+from kitchensync.storage.verify.deep import CAMERA_PICTURES, decode
+from kitchensync.storage.verify.findings import Findings
+from kitchensync.storage.verify.session_span import SessionTimes
+from kitchensync.sync.report.cameras import read_cameras
+from kitchensync.sync.synchronize import synchronize
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow
 

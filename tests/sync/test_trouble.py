@@ -17,10 +17,10 @@ from click.testing import CliRunner
 from processes import COMMAND
 from small_recordings import SEED, write_film
 
-from capture.rehearsal.small_disks import can_mount, on_small_disk
+from kitchensync.capture.rehearsal.small_disks import can_mount, on_small_disk
 from kitchensync.cli import main
-from storage.manifest import edit_manifest
-from sync.batch.batch import synchronize_all
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.sync.batch.batch import synchronize_all
 
 pytestmark = pytest.mark.slow
 
@@ -64,8 +64,8 @@ def test_a_disk_that_is_full_at_any_file_leaves_the_last_set(aligned, monkeypatc
     places = {
         "write_table": "pyarrow.parquet.write_table",
         "savez_compressed": "numpy.savez_compressed",
-        "write_json": "sync.result.state.write_json",
-        "rename": "storage.disk.durable.LocalDisk.rename",
+        "write_json": "kitchensync.sync.result.state.write_json",
+        "rename": "kitchensync.storage.disk.durable.LocalDisk.rename",
     }
     monkeypatch.setattr(places[where], full)
     done = run("sync", aligned, "--json")
@@ -99,7 +99,7 @@ def test_a_camera_file_that_may_not_be_read_is_not_judged(aligned, monkeypatch):
     def denied(_path):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("sensors.gopro.files.boxes.read_moov", denied)
+    monkeypatch.setattr("kitchensync.sensors.gopro.files.boxes.read_moov", denied)
     done = run("sync", aligned, "--json")
     assert (done.exit_code, entry(done)["status"]) == (1, "aligned")
     assert "permission denied" in entry(done)["error"]
@@ -203,7 +203,7 @@ def test_a_process_that_dies_takes_no_verdict_along(aligned, monkeypatch):
             job.set_exception(BrokenProcessPool("gone"))
             return job
 
-    monkeypatch.setattr("storage.batch.runner.pool_of", lambda *_: Pool())
+    monkeypatch.setattr("kitchensync.storage.batch.runner.pool_of", lambda *_: Pool())
     answer = synchronize_all([aligned.parent], workers=2, again=True)
     assert [one["status"] for one in answer["recordings"]] == ["aligned", "aligned"]
     assert all("process that worked on it died" in one["error"] for one in answer["recordings"])

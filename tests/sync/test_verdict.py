@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sync.align.verdict import Evidence, judge
+from kitchensync.sync.align.verdict import Evidence, judge
 
 SOUND = Evidence(
     rho=0.9, rho2=0.3, rival=0.2, z=20.0, edge=False, tau0_s=1.0, lobe_distance_s=5.0,

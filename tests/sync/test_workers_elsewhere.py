@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
 from kitchensync.cli import main
-from storage.batch import cluster
-from storage.batch.cluster import Undone, facts, on_cluster, unfit
-from storage.errors import NoDask, NoWorkers
-from storage.manifest import write_json
-from sync.batch.batch import synchronize_all
+from kitchensync.storage.batch import cluster
+from kitchensync.storage.batch.cluster import Undone, facts, on_cluster, unfit
+from kitchensync.storage.errors import NoDask, NoWorkers
+from kitchensync.storage.manifest import write_json
+from kitchensync.sync.batch.batch import synchronize_all
 
 pytestmark = pytest.mark.slow
 
@@ -182,11 +182,11 @@ def test_without_a_worker_left_this_computer_has_the_last_try(take, monkeypatch)
     def died(job, todo, _workers):
         yield from ((path, job.not_done(path, "the process died")) for path in todo)
 
-    monkeypatch.setattr("storage.batch.runner.on_cluster", nobody)
+    monkeypatch.setattr("kitchensync.storage.batch.runner.on_cluster", nobody)
     (answer,) = synchronize_all([take], scheduler="tcp://10.0.0.5:8786")["recordings"]
     assert answer["status"] == "aligned"
     (take / "sync" / "state.json").unlink()
-    monkeypatch.setattr("storage.batch.runner._in_processes", died)
+    monkeypatch.setattr("kitchensync.storage.batch.runner._in_processes", died)
     (answer,) = synchronize_all([take], scheduler="tcp://10.0.0.5:8786")["recordings"]
     assert answer["status"] == "not_done"
     assert answer["error"].endswith("; before, tcp://10.0.0.9:1: the worker was lost")

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow.parquet as pq
 from small_recordings import SECONDS, seal_stream, write_manifest
 
-from sensors.hololens.streams import spatial_input
-from storage.chunks.layout import INDEX
-from storage.ledger import ConnectedNote, NewWorldFrameNote
-from storage.reading.worlds import first_rows, frames_of
-from storage.recording import open_recording
-from sync.synchronize import synchronize
+from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.storage.chunks.layout import INDEX
+from kitchensync.storage.ledger import ConnectedNote, NewWorldFrameNote
+from kitchensync.storage.reading.worlds import first_rows, frames_of
+from kitchensync.storage.recording import open_recording
+from kitchensync.sync.synchronize import synchronize
 
 RESTART_ROW, STEP, FAR_M = 300, 333_333, 40.0
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from processes import COMMAND, kitchensync, one_line, running, wait_until_all_stream
 
-from storage.manifest import read_manifest
+from kitchensync.storage.manifest import read_manifest
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(400)]
 

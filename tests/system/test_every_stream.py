@@ -21,9 +21,9 @@ import pytest
 from processes import COMMAND, Kitchen, kitchensync, running, wait_until_all_stream
 from second_server import SecondServer
 
-from storage.ledger import CameraSettingsNote, ClosedNote, NewWorldFrameNote, StampNote, of_kind
-from storage.ledger_reader import read_notes
-from storage.recording import open_recording
+from kitchensync.storage.ledger import CameraSettingsNote, ClosedNote, NewWorldFrameNote, StampNote, of_kind
+from kitchensync.storage.ledger_reader import read_notes
+from kitchensync.storage.recording import open_recording
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,8 +17,8 @@ import pytest
 from processes import COMMAND, kitchensync, running, wait_until_all_stream
 from waiting import until
 
-from capture.monitor.metrics import metrics_text
-from capture.monitor.monitor import RecordingMonitor
+from kitchensync.capture.monitor.metrics import metrics_text
+from kitchensync.capture.monitor.monitor import RecordingMonitor
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(300)]
 

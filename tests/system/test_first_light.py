@@ -159,7 +159,9 @@ def the_group_reads_and_nobody_else(data: Path, group: grp.struct_group) -> None
     assert [path for path in shared if not path.stat().st_mode & 0o040] == []
 
 
-@pytest.mark.parametrize("victim", ["capture.drain.drainer", "capture.produce.producer", "valkey-server"])
+@pytest.mark.parametrize(
+    "victim", ["kitchensync.capture.drain.drainer", "kitchensync.capture.produce.producer", "valkey-server"]
+)
 def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp_path, victim):
     place = kitchen("--rings", seconds=8)
     data = tmp_path / "data"
@@ -171,7 +173,7 @@ def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp
     assert "Traceback" not in errors
     answer = json.loads(output)  # its verdict is up to how soon a busy computer starts the process again
     assert [restart["exit"] for restart in answer["restarts"]] == [-9]
-    if victim == "capture.drain.drainer":
+    if victim == "kitchensync.capture.drain.drainer":
         equal_to_truth(answer["streams"], place.truth())
     for name, facts in answer["streams"].items():
         assert facts["duplicates"] == 0, name
@@ -236,8 +238,8 @@ def test_a_killed_recorder_leaves_no_process_and_its_recording_is_recovered(kitc
 
 
 def test_a_recording_over_a_server_of_yours(kitchen, runtime, tmp_path):
-    from capture.queue import stream_queue as queue
-    from capture.queue.server import QueueServer
+    from kitchensync.capture.queue import stream_queue as queue
+    from kitchensync.capture.queue.server import QueueServer
 
     place = kitchen("--rings", seconds=4)
     (tmp_path / "q").mkdir()

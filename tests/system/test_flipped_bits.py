@@ -14,9 +14,9 @@ import pytest
 from flips import block_at, flip, stream_of
 from processes import kitchensync
 
-from storage.events import EventLog
-from storage.move.archive import archive_stream
-from storage.verify import verify
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.move.archive import archive_stream
+from kitchensync.storage.verify import verify
 
 FLIPS = int(os.environ.get("KITCHENSYNC_FLIPS", "12"))
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180 + 4 * FLIPS)]

@@ -14,7 +14,7 @@ SCRIPT = """
 {command} record take --data DISK/data --hololens {host} --json > {out}/record.json &
 recorder=$!
 for turn in $(seq 200); do
-    {python} -c 'from capture.session.control import ask, running; import sys
+    {python} -c 'from kitchensync.capture.session.control import ask, running; import sys
 states = [ask(endpoint, "state") for _, endpoint in running()]
 sys.exit(0 if states and all(s.get("first_host_ns") for s in states[0]["streams"].values()) else 1)' && break
     sleep 0.2
@@ -35,12 +35,12 @@ DRAINER_FIRST = """
 import os, threading, time
 from pathlib import Path
 import redis
-from capture.queue import stream_queue as queue
-from capture.drain.drainer import Drainer
-from capture.plan import HeadsetPlan, Plan
-from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from capture.queue.server import QueueServer
-from storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.drain.drainer import Drainer
+from kitchensync.capture.plan import HeadsetPlan, Plan
+from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.server import QueueServer
+from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
 
 disk, short, stream = Path({disk!r}), Path({short!r}), "hololens/gyroscope"
 for name in ("take", "work"):

@@ -31,13 +31,13 @@ def test_no_parser_crashes_hangs_or_takes_memory(tmp_path: Path) -> None:
 
 
 RAISING = """
-import storage.lab
+import kitchensync.storage.lab
 def wrong(*_): raise KeyError("a bug of ours")
-storage.lab.lab_of = wrong
+kitchensync.storage.lab.lab_of = wrong
 """
 SLOW = """
-import storage.lab, time
-storage.lab.lab_of = lambda _: time.sleep(20)
+import kitchensync.storage.lab, time
+kitchensync.storage.lab.lab_of = lambda _: time.sleep(20)
 import signal
 signal.setitimer = lambda which, seconds, real=signal.setitimer: real(which, seconds and 0.2)
 """

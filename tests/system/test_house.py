@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import json
 import subprocess
@@ -24,13 +25,35 @@ def child(code: str, cwd: Path) -> str:
     return done.stdout
 
 
-def test_an_interpreter_elsewhere_sees_our_folders_and_nobody_elses(tmp_path):
-    names = sorted(path.parent.name for path in REPOSITORY.glob("*/__init__.py"))
-    code = (
-        f"import importlib, json\nprint(json.dumps([importlib.import_module(n).__file__ for n in {names!r}]))"
-    )
-    files = [Path(file) for file in json.loads(child(code, tmp_path))]
-    assert [file.parent for file in files] == [REPOSITORY / name for name in names]
+FOLDERS = sorted({path.parent.name for path in REPOSITORY.glob("*/__init__.py")} - {"kitchensync"})
+"""The folders at the root; each is imported by a link in `kitchensync/`."""
+
+
+def test_every_folder_is_linked_and_an_interpreter_elsewhere_sees_one_name(tmp_path):
+    links = {
+        path.name: path.readlink() for path in (REPOSITORY / "kitchensync").iterdir() if path.is_symlink()
+    }
+    assert links == {name: Path("..") / name for name in FOLDERS}
+    code = "import importlib, importlib.util as util, json\n"
+    code += f"names, found = {FOLDERS!r}, lambda n: importlib.import_module(f'kitchensync.{{n}}').__file__\n"
+    code += "print(json.dumps([[found(n) for n in names], [n for n in names if util.find_spec(n)]]))"
+    files, by_folder = json.loads(child(code, tmp_path))
+    assert [Path(file).resolve().parent for file in files] == [REPOSITORY / name for name in FOLDERS]
+    assert by_folder == []
+
+
+def test_no_folder_is_imported_by_its_own_name():
+    """In the repository that would find it, as a second copy of the same module."""
+    found = []
+    for path in REPOSITORY.glob("*/**/*.py"):
+        if any(part.startswith(".") for part in path.relative_to(REPOSITORY).parts):
+            continue
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            found += [(str(path), name) for name in names if name.partition(".")[0] in FOLDERS]
+    assert found == []
 
 
 def test_the_package_list_is_complete():
@@ -41,7 +64,11 @@ def test_the_package_list_is_complete():
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*/__init__.py"],
         cwd=REPOSITORY, capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
-    assert listed == {".".join(Path(path).parent.parts) for path in ours}
+    packages = {".".join(Path(path).parent.parts) for path in ours}
+    assert listed == {"kitchensync"} | {
+        name if name.startswith("kitchensync.") else f"kitchensync.{name}"
+        for name in packages - {"kitchensync"}
+    }
 
 
 def test_nothing_lies_loose_and_tests_are_no_package():

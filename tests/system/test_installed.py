@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,20 +15,12 @@ import pytest
 from small_recordings import write_recordings
 
 import kitchensync as ks
-from storage.errors import NotARecording
+from kitchensync.storage.errors import NotARecording
 
 pytestmark = pytest.mark.system
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHIPPED = [
-    "calibration",
-    "capture",
-    "kitchensync",
-    "recipe_app",
-    "sensors",
-    "storage",
-    "sync",
-    "virtual_kitchen",
-]
+SHIPPED = sorted(path.parent.name for path in REPOSITORY.glob("*/__init__.py"))
+"""The folders at the root."""
 NO_NETWORK = "Could not find a version", "No matching distribution", "ConnectionError", "NewConnectionError"
 
 
@@ -39,7 +32,12 @@ def tracked() -> list[str]:
     done = run("git", "ls-files", cwd=REPOSITORY)
     if done.returncode:
         pytest.skip("this is no clone: nobody says which files belong to it")
-    return [name for name in done.stdout.splitlines() if (REPOSITORY / name).is_file()]
+    return done.stdout.splitlines()
+
+
+def installed_as(name: str) -> str:
+    """A file of the repository, as it is called in what is built."""
+    return name if name.startswith("kitchensync/") else f"kitchensync/{name}"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[zipfile.ZipFile, ta
     source = tmp_path_factory.mktemp("source")
     for name in tracked():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
-        (source / name).write_bytes((REPOSITORY / name).read_bytes())
+        shutil.copy(REPOSITORY / name, source / name, follow_symlinks=False)
     done = run(sys.executable, "-m", "build", "--outdir", source / "dist", source, cwd=source)
     if done.returncode and any(words in done.stdout + done.stderr for words in NO_NETWORK):
         pytest.skip("no package registry answers: setuptools cannot be fetched to build with")
@@ -60,10 +58,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[zipfile.ZipFile, ta
 
 def test_every_shipped_file_is_in_the_wheel_and_in_the_source_distribution(built):
     wheel, archive = built
-    wanted = {name for name in tracked() if name.split("/")[0] in SHIPPED}
+    files = [name for name in tracked() if (REPOSITORY / name).is_file() and name.split("/")[0] in SHIPPED]
+    wanted = {installed_as(name) for name in files}
     assert wanted - set(wheel.namelist()) == set()
     assert wanted - {name.partition("/")[2] for name in archive.getnames()} == set()
-    assert {f"{folder}/py.typed" for folder in SHIPPED} <= wanted
+    assert {installed_as(f"{folder}/py.typed") for folder in SHIPPED} <= wanted
+    at_the_top = {name.partition("/")[0] for name in wheel.namelist()}
+    assert {name for name in at_the_top if not name.endswith(".dist-info")} == {"kitchensync"}
 
 
 def test_the_wheel_gives_command_and_api_outside_the_clone(built, tmp_path):
@@ -76,6 +77,8 @@ def test_the_wheel_gives_command_and_api_outside_the_clone(built, tmp_path):
     (packages / "lent.pth").write_text(f"import sys; sys.path.extend({lent!r})\n")
     write_recordings(tmp_path / "data")
     (take, *_) = ks.list_recordings(tmp_path / "data")
+    for name in {*SHIPPED} - {"kitchensync"}:
+        (tmp_path / f"{name}.py").write_text("raise AssertionError('a file of the lab')")
     python = home / "bin" / "python"
     shown = run(python, "-m", "kitchensync", "--help", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
@@ -92,7 +95,7 @@ def test_the_api_answers_what_the_commands_print(tmp_path):
     command = [sys.executable, "-P", "-m", "kitchensync"]
     printed = json.loads(run(*command, "verify", take, "--json", cwd=tmp_path).stdout)
     assert ks.verify(take) == printed
-    synced = ks.sync(take)
+    synced = ks.synchronize(take)
     again = json.loads(run(*command, "sync", take, "--json", cwd=tmp_path).stdout)
     assert [(one["recording"], one["status"], one["pairs"]) for one in synced["recordings"]] == [
         (one["recording"], one["status"], one["pairs"]) for one in again["recordings"]
@@ -101,7 +104,7 @@ def test_the_api_answers_what_the_commands_print(tmp_path):
         assert len(recording["hololens/gyroscope"].samples().ticks)
 
 
-@pytest.mark.parametrize("ask", [ks.open, ks.verify, ks.sync, ks.list_recordings])
+@pytest.mark.parametrize("ask", [ks.open, ks.verify, ks.synchronize, ks.list_recordings])
 def test_what_is_no_recording_is_refused(ask, tmp_path):
     with pytest.raises(NotARecording):
         ask(tmp_path / "nope")

@@ -16,7 +16,7 @@ from labelled import region
 from numbered_recording import FRAME_S
 
 from kitchensync.cli import main
-from storage.manifest import edit_manifest
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 

@@ -19,8 +19,8 @@ import matrix
 import pytest
 from lives import AWAY, make_lives
 
-from capture.rehearsal.small_disks import can_mount
-from storage.shell.outputs import PART
+from kitchensync.capture.rehearsal.small_disks import can_mount
+from kitchensync.storage.shell.outputs import PART
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 

@@ -68,7 +68,9 @@ def test_a_store_that_hangs_is_left_behind_and_gets_its_copy_later(kitchen, runt
     command = [COMMAND, "record", "take", "--data", str(data), "--hololens", place.host, "--json"]
     with running([*command, "--nas", str(store)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
         wait_until_all_stream(recorder, runtime)
-        (mover,) = [pid for pid, line in children(recorder.pid).items() if "storage.move.mover" in line]
+        (mover,) = [
+            pid for pid, line in children(recorder.pid).items() if "kitchensync.storage.move.mover" in line
+        ]
         os.kill(mover, signal.SIGSTOP)  # as a process that waits for a dead network
         output, errors = recorder.communicate(timeout=120)
     assert recorder.returncode == 0, errors

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from processes import children, kitchensync, recording_all
 
-from storage.recording import open_recording
+from kitchensync.storage.recording import open_recording
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 

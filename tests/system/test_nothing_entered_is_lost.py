@@ -19,10 +19,10 @@ import pytest
 from browser import LANDSCAPE, Tablet, chromium
 from processes import COMMAND
 
-from dataset.operations.reduce import reduce_log
-from recipe_app.store import oplog
-from recipe_app.store.database import open_database
-from virtual_kitchen.tablet import Desk
+from kitchensync.dataset.operations.reduce import reduce_log
+from kitchensync.recipe_app.store import oplog
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.virtual_kitchen.tablet import Desk
 
 pytestmark = [
     pytest.mark.system,

@@ -9,23 +9,23 @@ from pathlib import Path
 import pytest
 from processes import COMMAND, Kitchen, kitchensync, running, wait_until_all_stream
 
-from storage.manifest import read_manifest
-from storage.names import WORK
-from storage.verify import verify
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import WORK
+from kitchensync.storage.verify import verify
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 
 STREAMS = "pv,gyroscope,accelerometer,microphone"
 PLANTED = """
-import storage.chunks.chunk
-lay_out = storage.chunks.chunk.layout_image
+import kitchensync.storage.chunks.chunk
+lay_out = kitchensync.storage.chunks.chunk.layout_image
 
 def planted(packets, attributes, *rest, **options):
     if attributes["stream"] == "hololens/pv":
         raise ValueError("planted")
     return lay_out(packets, attributes, *rest, **options)
 
-storage.chunks.chunk.layout_image = planted
+kitchensync.storage.chunks.chunk.layout_image = planted
 """
 """A fault of ours in the sealing of one stream, in every process of the recorder."""
 

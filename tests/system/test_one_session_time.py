@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from property_runs import examples
 
 import kitchensync as ks
-from calibration.space.drawn_time import drawn_time
-from sensors.host_clock import encode as encode_probe
-from storage.chunks.chunk import Packet, seal
-from storage.events import EventLog
-from storage.manifest import write_json
-from storage.verify import verify
-from sync.report.page import gather
+from kitchensync.calibration.space.drawn_time import drawn_time
+from kitchensync.sensors.host_clock import encode as encode_probe
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.verify import verify
+from kitchensync.sync.report.page import gather
 
 HOST0_NS, TICKS0 = 8_000_000_000_000, 612_345_678_901
 S, MS = 1_000_000_000, 1_000_000
@@ -118,7 +118,7 @@ def test_everybody_says_the_same_session_time(
         )
         marks = gather(recording, verify(made.path))["story"].marks
     answers["report"] = np.array([round(mark.at_s * 1e9) for mark in marks])
-    ks.sync(made.path)
+    ks.synchronize(made.path)
     placed = json.loads((made.path / "sync" / "events.json").read_text())["events"]
     answers["sync"] = np.array([event["session_ns"] for event in placed])
     for name, found in answers.items():

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from processes import COMMAND, LIMIT_S, kitchensync, one_line, recording_all, running, wait_until_all_stream
 
-from storage.events import events_of
-from storage.manifest import read_manifest
-from storage.privacy import pauses_of
+from kitchensync.storage.events import events_of
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.privacy import pauses_of
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 

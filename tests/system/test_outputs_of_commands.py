@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from storage.chunks.chunk import Packet, seal
-from storage.manifest import write_json
-from storage.shell.output_options import OutputPath
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.shell.output_options import OutputPath
 
 OUT = "OUT"
 WRITES = {

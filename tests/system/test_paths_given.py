@@ -13,8 +13,8 @@ from killed import QUEUED, leave_an_orphan
 from processes import COMMAND, in_small_disk
 
 from kitchensync.cli import main
-from storage.names import WORK
-from storage.verify import verify
+from kitchensync.storage.names import WORK
+from kitchensync.storage.verify import verify
 
 STREAM = "hololens/gyroscope"
 

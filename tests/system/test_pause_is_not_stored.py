@@ -14,9 +14,9 @@ import paused_recording
 import pytest
 from processes import COMMAND, kitchensync, running, wait_for_more, wait_until_all_stream
 
-from sensors.host_clock import host_ns
-from storage.events import EventLog
-from storage.recording import Recording
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.recording import Recording
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 NEAR_NS = 500_000_000

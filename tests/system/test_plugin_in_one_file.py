@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from processes import kitchensync
 
-from storage.recording import open_recording
+from kitchensync.storage.recording import open_recording
 
 pytestmark = pytest.mark.system
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from processes import kitchensync
 
-from storage.manifest import read_manifest
+from kitchensync.storage.manifest import read_manifest
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from storage.manifest import write_json
+from kitchensync.storage.manifest import write_json
 
 RECORDING, FILE, FOLDER = "RECORDING", "FILE", "FOLDER"
 """What stands for the path in a row: what the command takes there."""

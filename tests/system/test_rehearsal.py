@@ -16,8 +16,8 @@ import pytest
 from processes import COMMAND, kitchensync
 from second_checker import check, share_covered, verified, wrong_status
 
-from capture.rehearsal.run import played
-from capture.rehearsal.scenarios import draw
+from kitchensync.capture.rehearsal.run import played
+from kitchensync.capture.rehearsal.scenarios import draw
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(580)]
 
@@ -49,21 +49,21 @@ def test_five_scenarios_and_the_second_opinion(tmp_path):
 
 DRAINERS_THAT_LIE = {
     "drops a packet": """
-    import storage.chunks.chunk as chunk
+    import kitchensync.storage.chunks.chunk as chunk
     right = chunk.seal
     def wrong(folder, number, packets, *rest, **more):
         return right(folder, number, [packets[0], *packets[2:]], *rest, **more)
     chunk.seal = wrong
 """,
     "writes a block twice": """
-    import storage.chunks.chunk as chunk
+    import kitchensync.storage.chunks.chunk as chunk
     right = chunk.seal
     def wrong(folder, number, packets, *rest, **more):
         return right(folder, number, [*packets, *packets], *rest, **more)
     chunk.seal = wrong
 """,
     "acknowledges before it has sealed": """
-    from capture.queue.stream_queue import QueueReader
+    from kitchensync.capture.queue.stream_queue import QueueReader
     right = QueueReader.fresh
     def wrong(self, **more):
         got = right(self, **more)
@@ -83,7 +83,7 @@ DRAINERS_THAT_LIE = {
     ],
 )
 def test_a_drainer_that_lies_is_caught_by_both_checkers(tmp_path, monkeypatch, lie):
-    body = "import sys\nif 'capture.drain.drainer' in sys.orig_argv:" + DRAINERS_THAT_LIE[lie]
+    body = "import sys\nif 'kitchensync.capture.drain.drainer' in sys.orig_argv:" + DRAINERS_THAT_LIE[lie]
     (tmp_path / "sitecustomize.py").write_text(body)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     scenario = next(one for one in draw(12, 3, can_mount=False) if one.kind.name == "kill_drainer")
@@ -107,9 +107,12 @@ def test_an_interrupted_rehearsal_leaves_no_process_and_no_file(short_folder, mo
     )
     try:
         end_s = time.monotonic() + 60
-        while not _with_folder(short_folder, "capture.produce.producer") and time.monotonic() < end_s:
+        while (
+            not _with_folder(short_folder, "kitchensync.capture.produce.producer")
+            and time.monotonic() < end_s
+        ):
             time.sleep(0.1)
-        assert _with_folder(short_folder, "capture.produce.producer")
+        assert _with_folder(short_folder, "kitchensync.capture.produce.producer")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 1
     finally:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from processes import kitchensync
 
-from sensors.gopro.files.media import open_media
-from virtual_kitchen.world.replay import read_gyro
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.virtual_kitchen.world.replay import read_gyro
 
 pytestmark = pytest.mark.system
 EPOCH_TICKS = 133_000_000_000

@@ -16,12 +16,12 @@ from browser import LANDSCAPE, PATIENCE_MS, Tablet, chromium
 from processes import COMMAND, kitchensync, running
 from waiting import until
 
-from capture.monitor.live_findings import findings_in
-from capture.monitor.rules import ALARM
-from capture.plan import is_running, runtime_folder
-from capture.session.control import ask
-from virtual_kitchen.tablet import Desk
-from virtual_kitchen.tablet import Tablet as Program
+from kitchensync.capture.monitor.live_findings import findings_in
+from kitchensync.capture.monitor.rules import ALARM
+from kitchensync.capture.plan import is_running, runtime_folder
+from kitchensync.capture.session.control import ask
+from kitchensync.virtual_kitchen.tablet import Desk
+from kitchensync.virtual_kitchen.tablet import Tablet as Program
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 PIN, PASSWORD = "482916", "a long enough pass phrase"

@@ -18,7 +18,7 @@ HELD_S = 13.0
 @pytest.mark.parametrize(
     ("victim", "causes"),
     [
-        ("capture.produce.producer", {"restart", "reconnect"}),
+        ("kitchensync.capture.produce.producer", {"restart", "reconnect"}),
         pytest.param("valkey-server", {"backpressure", "queue_loss"}, marks=pytest.mark.slow),
     ],
 )

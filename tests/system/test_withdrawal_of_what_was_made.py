@@ -16,9 +16,9 @@ from cameras import virtual_camera
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from sensors.gopro.control.camera import GoProHttp
-from sensors.gopro.control.download import download
-from storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.sensors.gopro.control.camera import GoProHttp
+from kitchensync.sensors.gopro.control.download import download
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 FILM = "gopro/GX010001.MP4"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from property_runs import examples
 
 from kitchensync.cli import main
-from task_graphs.errors import NotComparable
-from task_graphs.model import Edge, Graph, Step
-from task_graphs.order.agreement import agree, compare
+from kitchensync.task_graphs.errors import NotComparable
+from kitchensync.task_graphs.model import Edge, Graph, Step
+from kitchensync.task_graphs.order.agreement import agree, compare
 
 NODES = range(1, 6)
 ASCENDING = list(itertools.combinations(NODES, 2))

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.commands.graph.group import graph
+from kitchensync.recipe_app.commands.graph.group import graph
 
 TEA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "tea_and_toast.json"
 

@@ -16,13 +16,18 @@ from hypothesis import strategies as st
 from property_runs import examples
 
 from kitchensync.cli import main
-from task_graphs.errors import BadGraph, NotFound
-from task_graphs.formats import assembly
-from task_graphs.formats.by_name import kind_of
-from task_graphs.formats.dot import format_dot, format_dot_texts, parse_dot, read_dot
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.formats.graph_json import EDGE_KINDS, SPAN_KINDS, format_graph_json, parse_graph_json
-from task_graphs.model import Graph, Link, RecipeVersion, Span, Step, Wording
+from kitchensync.task_graphs.errors import BadGraph, NotFound
+from kitchensync.task_graphs.formats import assembly
+from kitchensync.task_graphs.formats.by_name import kind_of
+from kitchensync.task_graphs.formats.dot import format_dot, format_dot_texts, parse_dot, read_dot
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.formats.graph_json import (
+    EDGE_KINDS,
+    SPAN_KINDS,
+    format_graph_json,
+    parse_graph_json,
+)
+from kitchensync.task_graphs.model import Graph, Link, RecipeVersion, Span, Step, Wording
 
 LABEL = st.text(min_size=1, max_size=30).filter(
     lambda t: t.strip() and t.strip().upper() not in ("START", "END")

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.model import Graph, Step
-from task_graphs.order.diverse import draw_diverse
-from task_graphs.order.orders import draw_orders
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.model import Graph, Step
+from kitchensync.task_graphs.order.diverse import draw_diverse
+from kitchensync.task_graphs.order.orders import draw_orders
 
 
 def shares(orders: list[tuple[int, ...]], everything: list[tuple[int, ...]]) -> tuple[float, float]:

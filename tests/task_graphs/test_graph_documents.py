@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.commands.graph.group import graph
+from kitchensync.recipe_app.commands.graph.group import graph
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("make-error-scripts.md", "start-a-graph-from-a-recipe.md")

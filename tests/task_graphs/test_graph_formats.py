@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from task_graphs.errors import BadGraph
-from task_graphs.formats.captaincook4d import (
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.captaincook4d import (
     LAYOUTS,
     format_captaincook4d,
     layout_of,
     parse_captaincook4d,
 )
-from task_graphs.formats.graph_files import MAX_BYTES, read_graph
-from task_graphs.model import Graph, Step
+from kitchensync.task_graphs.formats.graph_files import MAX_BYTES, read_graph
+from kitchensync.task_graphs.model import Graph, Step
 
 TWO_EQUAL_TEXTS = "mezze_platter"
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
@@ -102,7 +102,7 @@ def test_unreadable_files_are_one_line(tmp_path: Path) -> None:
 
 
 def test_our_own_recipes_are_without_findings() -> None:
-    from task_graphs.scoring.validate import check_graph
+    from kitchensync.task_graphs.scoring.validate import check_graph
 
     paths = sorted(EXAMPLES.glob("*.json"))
     assert len(paths) >= 4

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitchensync.cli import main
-from task_graphs.errors import NoSuchScript
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.mistakes.hints import (
+from kitchensync.task_graphs.errors import NoSuchScript
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.mistakes.hints import (
     CATEGORY_NAMES,
     Hint,
     accepted,
@@ -28,10 +28,10 @@ from task_graphs.mistakes.hints import (
     texts_after,
     why_refused,
 )
-from task_graphs.mistakes.induced import INDUCIBLE, in_turn, induce
-from task_graphs.model import Step
-from task_graphs.text.safety import hazards_of, must_stay, why_misused, why_unsafe
-from task_graphs.text.spans import find_spans, pieces, plural, scaled, value_of, write
+from kitchensync.task_graphs.mistakes.induced import INDUCIBLE, in_turn, induce
+from kitchensync.task_graphs.model import Step
+from kitchensync.task_graphs.text.safety import hazards_of, must_stay, why_misused, why_unsafe
+from kitchensync.task_graphs.text.spans import find_spans, pieces, plural, scaled, value_of, write
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_runs import examples
 
-from task_graphs.errors import CyclicGraph
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.model import Edge, Graph, Step
-from task_graphs.order.closure import find_cycle, redundant_edges, relation, topological
-from task_graphs.scoring.validate import check_graph
+from kitchensync.task_graphs.errors import CyclicGraph
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.model import Edge, Graph, Step
+from kitchensync.task_graphs.order.closure import find_cycle, redundant_edges, relation, topological
+from kitchensync.task_graphs.scoring.validate import check_graph
 
 
 def framed(labels: list[str], edges: list[Edge]) -> Graph:

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from property_runs import examples
 from scipy.stats import chi2
 
-from task_graphs.errors import CyclicGraph, TooManyOrders, TooManyStates
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.model import Edge, Graph, Step
-from task_graphs.order.closure import Relation, relation
-from task_graphs.order.orders import Orders, count_orders, draw_orders, draw_perfect
+from kitchensync.task_graphs.errors import CyclicGraph, TooManyOrders, TooManyStates
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.model import Edge, Graph, Step
+from kitchensync.task_graphs.order.closure import Relation, relation
+from kitchensync.task_graphs.order.orders import Orders, count_orders, draw_orders, draw_perfect
 
 pytestmark = pytest.mark.slow
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from property_runs import examples
 
 from kitchensync.cli import main
-from task_graphs.formats.annotation_files import format_annotations
-from task_graphs.formats.annotations import parse_annotations
-from task_graphs.formats.graph_files import read_annotations, read_task_graphs
-from task_graphs.model import Edge, Graph, Step
-from task_graphs.scoring.judge import Performed, Prerequisites, by_time, judge, match_texts
-from task_graphs.scoring.score import score, without_graph
+from kitchensync.task_graphs.formats.annotation_files import format_annotations
+from kitchensync.task_graphs.formats.annotations import parse_annotations
+from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
+from kitchensync.task_graphs.model import Edge, Graph, Step
+from kitchensync.task_graphs.scoring.judge import Performed, Prerequisites, by_time, judge, match_texts
+from kitchensync.task_graphs.scoring.score import score, without_graph
 
 pytestmark = pytest.mark.slow
 

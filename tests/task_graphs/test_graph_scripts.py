@@ -17,12 +17,12 @@ from property_runs import examples
 from script_checker import complaints, truth
 
 from kitchensync.cli import main
-from task_graphs.errors import CyclicGraph, NoSuchScript
-from task_graphs.formats.captaincook4d import parse_captaincook4d
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.mistakes import certificate
-from task_graphs.mistakes.scripts import Script, Wish, draw_script
-from task_graphs.mistakes.wording import cautions, say
+from kitchensync.task_graphs.errors import CyclicGraph, NoSuchScript
+from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.mistakes import certificate
+from kitchensync.task_graphs.mistakes.scripts import Script, Wish, draw_script
+from kitchensync.task_graphs.mistakes.wording import cautions, say
 
 pytestmark = pytest.mark.slow
 

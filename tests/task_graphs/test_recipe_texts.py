@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from task_graphs.errors import BadGraph
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
-from task_graphs.model import Graph
-from task_graphs.scoring.validate import check_graph
-from task_graphs.text.recipe_text import _without_tail, accept, develop, identify, new_graph
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.scoring.validate import check_graph
+from kitchensync.task_graphs.text.recipe_text import _without_tail, accept, develop, identify, new_graph
 
 PLAIN = """Egg on toast
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from task_graphs.text.spans import timers
+from kitchensync.task_graphs.text.spans import timers
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_durations_become_timers(text: str, expected: list[tuple[int, int]]) -> 
 
 
 def test_every_timer_of_the_published_texts_is_within_a_day(shared_data: Callable[[str], Path]) -> None:
-    from task_graphs.formats.graph_files import read_task_graphs
+    from kitchensync.task_graphs.formats.graph_files import read_task_graphs
 
     graphs = read_task_graphs(shared_data("captaincook4d/task_graphs").parent)
     texts = [step.text for graph in graphs.values() for step in graph.steps]

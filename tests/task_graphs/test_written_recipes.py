@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from task_graphs.errors import RecipeError
-from task_graphs.formats.by_name import written_graph, written_lines
-from task_graphs.order.orders import count_orders
-from task_graphs.scoring.validate import check_graph
-from task_graphs.text.plain_lines import LINE_KINDS, read_lines
+from kitchensync.task_graphs.errors import RecipeError
+from kitchensync.task_graphs.formats.by_name import written_graph, written_lines
+from kitchensync.task_graphs.order.orders import count_orders
+from kitchensync.task_graphs.scoring.validate import check_graph
+from kitchensync.task_graphs.text.plain_lines import LINE_KINDS, read_lines
 
 TEA = """Tea for guests
 Serves 4

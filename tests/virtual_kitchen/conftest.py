@@ -117,9 +117,11 @@ class KitchenProcess:
 
     def __init__(self, host: str, out: Path, *options: str, alone_s: float | None = None) -> None:
         self.host, self.out = host, out
-        code = "from virtual_kitchen.cli import simulate; simulate()"
+        code = "from kitchensync.virtual_kitchen.cli import simulate; simulate()"
         if alone_s is not None:
-            code = f"from virtual_kitchen import simulation; simulation.ALONE_S = {alone_s}; {code}"
+            code = (
+                f"from kitchensync.virtual_kitchen import simulation; simulation.ALONE_S = {alone_s}; {code}"
+            )
         address = ("--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--out", str(out))
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *address, *options],

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from waiting import until
 
-from virtual_kitchen.headset.stream_port import ListeningPort
-from virtual_kitchen.simulation import ALONE_S, LATEST_S, wait_for_clients
+from kitchensync.virtual_kitchen.headset.stream_port import ListeningPort
+from kitchensync.virtual_kitchen.simulation import ALONE_S, LATEST_S, wait_for_clients
 
 SECOND = 10**9
 IDLE_PORT = 3817

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from virtual_kitchen.faults import BadFault, parse_faults
+from kitchensync.virtual_kitchen.faults import BadFault, parse_faults
 
 pytestmark = pytest.mark.slow
 

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from numbered_pictures import luma_of, number_in
 
-from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import ClipFile, WallTimes
-from virtual_kitchen.gopro.files.sensors import Timeline
-from virtual_kitchen.headset.cameras import VLC
-from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed
-from virtual_kitchen.headset.streams.vlc_stream import VlcConfiguration, VlcFeed
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.simulation import Options, run
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world import frame_counter
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
+from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile, WallTimes
+from kitchensync.virtual_kitchen.gopro.files.sensors import Timeline
+from kitchensync.virtual_kitchen.headset.cameras import VLC
+from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed
+from kitchensync.virtual_kitchen.headset.streams.vlc_stream import VlcConfiguration, VlcFeed
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.simulation import Options, run
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world import frame_counter
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 H265 = VideoEncoding(AskedEncoding.H265_MAIN, 640 * 360 * 30 * 12 // 150)
 
@@ -55,7 +55,7 @@ def test_the_headset_s_pictures_show_the_number_of_their_packet(kitchen: Kitchen
 def test_the_camera_s_pictures_show_their_number_in_the_recording_in_its_later_chapters_too(
     kitchen: Kitchen, tmp_path: Path
 ) -> None:
-    from virtual_kitchen.gopro.files.chapters import ChapterRule
+    from kitchensync.virtual_kitchen.gopro.files.chapters import ChapterRule
 
     film = ClipFile(
         tmp_path / "GX010001.MP4", kitchen, Timeline(kitchen.camera_clock, 0.0),

@@ -18,13 +18,13 @@ from cameras import painted
 from kitchen_clock import MovedClock
 from waiting import until
 
-from virtual_kitchen.errors import BadReplay, KitchenError, PortBusy
-from virtual_kitchen.gopro.http import requested_range
-from virtual_kitchen.gopro.server import VirtualGoPro
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.motion import replayed_motion, simulated_motion
-from virtual_kitchen.world.replay import ReplayFromShutter, read_gyro
+from kitchensync.virtual_kitchen.errors import BadReplay, KitchenError, PortBusy
+from kitchensync.virtual_kitchen.gopro.http import requested_range
+from kitchensync.virtual_kitchen.gopro.server import VirtualGoPro
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.motion import replayed_motion, simulated_motion
+from kitchensync.virtual_kitchen.world.replay import ReplayFromShutter, read_gyro
 
 pytestmark = pytest.mark.slow
 

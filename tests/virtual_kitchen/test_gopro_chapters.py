@@ -16,9 +16,9 @@ from films import film
 from kitchen_clock import MovedClock
 from waiting import until
 
-from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.faults import parse_faults
-from virtual_kitchen.gopro.faults import KINDS, parse_camera_fault
+from kitchensync.virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.faults import parse_faults
+from kitchensync.virtual_kitchen.gopro.faults import KINDS, parse_camera_fault
 
 pytestmark = pytest.mark.slow
 

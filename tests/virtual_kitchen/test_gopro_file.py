@@ -11,16 +11,16 @@ import av
 import numpy as np
 import pytest
 
-from virtual_kitchen.gopro.files.chapters import WallTimes
-from virtual_kitchen.gopro.files.encoders import HEIGHT, WIDTH
-from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import ClipFile
-from virtual_kitchen.gopro.files.sensors import CameraMount, Timeline
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.motion import simulated_motion
-from virtual_kitchen.world.replay import read_gyro
-from virtual_kitchen.world.sound import kitchen_sound
+from kitchensync.virtual_kitchen.gopro.files.chapters import WallTimes
+from kitchensync.virtual_kitchen.gopro.files.encoders import HEIGHT, WIDTH
+from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
+from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile
+from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount, Timeline
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.world.replay import read_gyro
+from kitchensync.virtual_kitchen.world.sound import kitchen_sound
 
 pytestmark = pytest.mark.slow
 

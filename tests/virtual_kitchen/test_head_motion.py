@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from virtual_kitchen.world.motion import HeadMotion, replayed_motion, simulated_motion
+from kitchensync.virtual_kitchen.world.motion import HeadMotion, replayed_motion, simulated_motion
 
 
 def _measured() -> HeadMotion:

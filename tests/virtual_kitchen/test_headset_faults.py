@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from second_client import Wire, options, video
 
-from virtual_kitchen.faults import CUTS, HOSTILE, KINDS, WHOLE, BadFault, parse_faults
-from virtual_kitchen.headset import hostile
+from kitchensync.virtual_kitchen.faults import CUTS, HOSTILE, KINDS, WHOLE, BadFault, parse_faults
+from kitchensync.virtual_kitchen.headset import hostile
 
 pytestmark = pytest.mark.slow
 

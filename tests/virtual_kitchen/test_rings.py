@@ -7,17 +7,17 @@ from pathlib import Path
 import av
 import pytest
 
-from virtual_kitchen.headset.cameras import VLC
-from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream import Feed
-from virtual_kitchen.headset.stream_port import RingFeed
-from virtual_kitchen.headset.streams.ahat_stream import AhatConfiguration, AhatFeed, GroupShelf
-from virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed
-from virtual_kitchen.headset.streams.vlc_stream import VlcConfiguration, VlcFeed
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.headset.cameras import VLC
+from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream import Feed
+from kitchensync.virtual_kitchen.headset.stream_port import RingFeed
+from kitchensync.virtual_kitchen.headset.streams.ahat_stream import AhatConfiguration, AhatFeed, GroupShelf
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed
+from kitchensync.virtual_kitchen.headset.streams.vlc_stream import VlcConfiguration, VlcFeed
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from virtual_kitchen.world.clocks import camera_clock, headset_clock, media_map
-from virtual_kitchen.world.scene import Scene
+from kitchensync.virtual_kitchen.world.clocks import camera_clock, headset_clock, media_map
+from kitchensync.virtual_kitchen.world.scene import Scene
 
 pytestmark = pytest.mark.slow
 

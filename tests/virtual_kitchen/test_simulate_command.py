@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from virtual_kitchen.cli import simulate
-from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.world.clocks import headset_clock
-from virtual_kitchen.world.replay import read_replay
+from kitchensync.virtual_kitchen.cli import simulate
+from kitchensync.virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.world.clocks import headset_clock
+from kitchensync.virtual_kitchen.world.replay import read_replay
 
 
 @pytest.mark.slow

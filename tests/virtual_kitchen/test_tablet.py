@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from storage.manifest import write_json
-from virtual_kitchen.tablet import participate, plan
+from kitchensync.storage.manifest import write_json
+from kitchensync.virtual_kitchen.tablet import participate, plan
 
 SERVER = [sys.executable, "-m", "kitchensync", "app", "--port", "0"]
 
@@ -106,7 +106,7 @@ def test_as_a_command_it_writes_its_truth(tmp_path: Path) -> None:
     out = tmp_path / "tablet.json"
     with app_over(tmp_path / "data") as (url, invite):
         options = ["--seconds", "0.2", "--recipe", "tea_and_toast", "--url", url, "--out", str(out)]
-        command = [sys.executable, "-m", "virtual_kitchen.tablet", *options, "--invite"]
+        command = [sys.executable, "-m", "kitchensync.virtual_kitchen.tablet", *options, "--invite"]
         refused = subprocess.run([*command, "wrong"], capture_output=True, text=True, check=False)
         assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
         assert "403" in refused.stderr

@@ -7,8 +7,8 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from virtual_kitchen.gopro.camera import VirtualCamera, WrongState
-from virtual_kitchen.gopro.card import FOLDER, CardFile
+from kitchensync.virtual_kitchen.gopro.camera import VirtualCamera, WrongState
+from kitchensync.virtual_kitchen.gopro.card import FOLDER, CardFile
 
 Query = dict[str, str]
 

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.gopro.card import Card, CardFile, replayed_file, sha256_of
-from virtual_kitchen.gopro.clips import FilmedClip, Phase, ReplayClip, WrongState
-from virtual_kitchen.gopro.clock import WallClock
-from virtual_kitchen.gopro.faults import CHANGES, SELF_ENDING, CameraFault, CameraFaults
-from virtual_kitchen.gopro.files.chapters import Chapter, ChapterRule
-from virtual_kitchen.gopro.files.models import MODELS, FileIds
-from virtual_kitchen.gopro.files.recorder import ClipFile, LiveClip
-from virtual_kitchen.gopro.files.sensors import (
+from kitchensync.virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.gopro.card import Card, CardFile, replayed_file, sha256_of
+from kitchensync.virtual_kitchen.gopro.clips import FilmedClip, Phase, ReplayClip, WrongState
+from kitchensync.virtual_kitchen.gopro.clock import WallClock
+from kitchensync.virtual_kitchen.gopro.faults import CHANGES, SELF_ENDING, CameraFault, CameraFaults
+from kitchensync.virtual_kitchen.gopro.files.chapters import Chapter, ChapterRule
+from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
+from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile, LiveClip
+from kitchensync.virtual_kitchen.gopro.files.sensors import (
     FIRST_IMU_US,
     FRAME_TICKS,
     VIDEO_TIMESCALE,
@@ -27,12 +27,12 @@ from virtual_kitchen.gopro.files.sensors import (
     Timeline,
     frame_media_s,
 )
-from virtual_kitchen.gopro.settings import Settings
-from virtual_kitchen.gopro.status import status_values
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.clocks import CameraCrystal, media_map
-from virtual_kitchen.world.replay import GYRO_RULE, ReplayFromShutter
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.gopro.settings import Settings
+from kitchensync.virtual_kitchen.gopro.status import status_values
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.world.clocks import CameraCrystal, media_map
+from kitchensync.virtual_kitchen.world.replay import GYRO_RULE, ReplayFromShutter
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 GPS_SETTING = 83
 SECONDS_TO_2000 = 946_684_800

@@ -14,7 +14,7 @@ from typing import Any
 import av
 import cv2
 
-from virtual_kitchen.errors import BadReplay
+from kitchensync.virtual_kitchen.errors import BadReplay
 
 FOLDER = "100GOPRO"
 CAMERA_NAME = re.compile(r"G[XHLP][0-9]{6}\.MP4")

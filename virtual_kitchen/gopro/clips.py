@@ -6,8 +6,8 @@ import enum
 import threading
 from typing import Protocol
 
-from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 
 class Phase(enum.Enum):

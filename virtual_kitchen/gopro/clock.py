@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from virtual_kitchen.gopro.files.chapters import WallTimes
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.gopro.files.chapters import WallTimes
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 NS_PER_S = 1_000_000_000
 

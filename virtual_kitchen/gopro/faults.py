@@ -6,7 +6,7 @@ import re
 import threading
 from dataclasses import dataclass, field
 
-from virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.errors import KitchenError
 
 PREFIX = "gopro_"
 KINDS = {

@@ -1,6 +1,6 @@
 """Cameras that mean harm: each answers every request in one way of its own, on a port of its own.
 
-python -m virtual_kitchen.gopro.hostile HOST      prints {NAME: URL} as JSON; ends with its input
+python -m kitchensync.virtual_kitchen.gopro.hostile HOST      prints {NAME: URL} as JSON; ends with its input
 """
 
 import gzip

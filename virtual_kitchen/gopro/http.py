@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
-from virtual_kitchen.gopro.api import CameraApi, Reply
-from virtual_kitchen.gopro.camera import VirtualCamera
-from virtual_kitchen.gopro.card import SCREENNAIL_WIDTH, THUMBNAIL_WIDTH, CardFile
-from virtual_kitchen.gopro.faults import CameraFault
+from kitchensync.virtual_kitchen.gopro.api import CameraApi, Reply
+from kitchensync.virtual_kitchen.gopro.camera import VirtualCamera
+from kitchensync.virtual_kitchen.gopro.card import SCREENNAIL_WIDTH, THUMBNAIL_WIDTH, CardFile
+from kitchensync.virtual_kitchen.gopro.faults import CameraFault
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ import time
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
-from virtual_kitchen.errors import KitchenError, PortBusy
-from virtual_kitchen.gopro.api import CameraApi
-from virtual_kitchen.gopro.camera import Phase, VirtualCamera
-from virtual_kitchen.gopro.faults import CameraFaults
-from virtual_kitchen.gopro.http import GoProRequestHandler, HomeNetwork
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.errors import KitchenError, PortBusy
+from kitchensync.virtual_kitchen.gopro.api import CameraApi
+from kitchensync.virtual_kitchen.gopro.camera import Phase, VirtualCamera
+from kitchensync.virtual_kitchen.gopro.faults import CameraFaults
+from kitchensync.virtual_kitchen.gopro.http import GoProRequestHandler, HomeNetwork
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 
 class _Server(ThreadingHTTPServer):

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.world.rotations import Floats
+from kitchensync.virtual_kitchen.world.rotations import Floats
 
 _CLOCKWISE = np.array(
     [[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]

@@ -5,7 +5,7 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
-from virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.errors import KitchenError
 
 GOP_OPTION = 10
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from virtual_kitchen.faults import FaultPlan
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.clocks import FILETIME_MINUS_UNIX_TICKS, TickCounter, headset_clock
-from virtual_kitchen.world.motion import HeadMotion, rotations
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.faults import FaultPlan
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.world.clocks import FILETIME_MINUS_UNIX_TICKS, TickCounter, headset_clock
+from kitchensync.virtual_kitchen.world.motion import HeadMotion, rotations
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 CAMERA_START_S = 0.3  # the PV subsystem needs this long to open, host time
 _LONGEST_SLEEP_S = 0.5

@@ -1,7 +1,9 @@
 """What a headset that means harm sends on a stream's port, once; then it closes the connection.
 
-python -m virtual_kitchen.headset.hostile NETWORK      answers questions on 3809 and for constants in one such way
-on each address NETWORK.1, NETWORK.2 ..; prints {NAME: ADDRESS} as JSON; ends with its input
+python -m kitchensync.virtual_kitchen.headset.hostile NETWORK
+
+It answers questions on 3809 and for constants in one such way on each address NETWORK.1, NETWORK.2 ..; prints
+{NAME: ADDRESS} as JSON; ends with its input
 """
 
 import contextlib

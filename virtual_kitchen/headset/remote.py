@@ -8,11 +8,11 @@ from collections.abc import Callable, Container
 
 import numpy as np
 
-from virtual_kitchen.faults import REMOTE
-from virtual_kitchen.headset.cameras import BY_PORT
-from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream_port import ListeningPort
+from kitchensync.virtual_kitchen.faults import REMOTE
+from kitchensync.virtual_kitchen.headset.cameras import BY_PORT
+from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream_port import ListeningPort
 
 PORT = 3809
 POSE_MEMORY_S = 10.0  # rig poses older than this are forgotten

@@ -9,12 +9,12 @@ from math import inf
 
 import numpy as np
 
-from virtual_kitchen.faults import SLOW_HZ, Fault
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.hostile import HOSTILE, HostileLink, play
-from virtual_kitchen.headset.stream import Feed, SentPacket
-from virtual_kitchen.truth import StreamTruth
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.faults import SLOW_HZ, Fault
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.hostile import HOSTILE, HostileLink, play
+from kitchensync.virtual_kitchen.headset.stream import Feed, SentPacket
+from kitchensync.virtual_kitchen.truth import StreamTruth
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 SOURCE_QUEUE_S = 2.0  # what the device keeps for a slow client before frames are lost at the source
 TOGETHER_BYTES = 64 << 10  # of small packets in one send, where no schedule is kept

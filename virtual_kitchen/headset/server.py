@@ -4,31 +4,40 @@ import contextlib
 import socket
 import threading
 
-from virtual_kitchen.faults import is_waiting
-from virtual_kitchen.headset.cameras import VLC
-from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.remote import GuestPort, RemotePort, UnityPort, VoicePort
-from virtual_kitchen.headset.stream import Stream
-from virtual_kitchen.headset.stream_port import ListeningPort, StreamPort
-from virtual_kitchen.headset.streams.ahat_stream import (
+from kitchensync.virtual_kitchen.faults import is_waiting
+from kitchensync.virtual_kitchen.headset.cameras import VLC
+from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.remote import GuestPort, RemotePort, UnityPort, VoicePort
+from kitchensync.virtual_kitchen.headset.stream import Stream
+from kitchensync.virtual_kitchen.headset.stream_port import ListeningPort, StreamPort
+from kitchensync.virtual_kitchen.headset.streams.ahat_stream import (
     HZ,
     AhatConfiguration,
     AhatFeed,
     AhatStream,
     GroupShelf,
 )
-from virtual_kitchen.headset.streams.extended_streams import (
+from kitchensync.virtual_kitchen.headset.streams.extended_streams import (
     ExtendedAudioStream,
     ExtendedDepthStream,
     ExtendedVideoStream,
 )
-from virtual_kitchen.headset.streams.imu_streams import ACCELEROMETER, GYROSCOPE, MAGNETOMETER, ImuStream
-from virtual_kitchen.headset.streams.longthrow_stream import LongThrowStream
-from virtual_kitchen.headset.streams.microphone_stream import AAC_BYTES_PER_S, AacFeed, MicrophoneStream
-from virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed, PvStream
-from virtual_kitchen.headset.streams.spatial_stream import EyeStream, SpatialStream
-from virtual_kitchen.headset.streams.vlc_stream import VlcStream
+from kitchensync.virtual_kitchen.headset.streams.imu_streams import (
+    ACCELEROMETER,
+    GYROSCOPE,
+    MAGNETOMETER,
+    ImuStream,
+)
+from kitchensync.virtual_kitchen.headset.streams.longthrow_stream import LongThrowStream
+from kitchensync.virtual_kitchen.headset.streams.microphone_stream import (
+    AAC_BYTES_PER_S,
+    AacFeed,
+    MicrophoneStream,
+)
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed, PvStream
+from kitchensync.virtual_kitchen.headset.streams.spatial_stream import EyeStream, SpatialStream
+from kitchensync.virtual_kitchen.headset.streams.vlc_stream import VlcStream
 
 _RESEARCH_PORTS = range(3800, 3809)
 _MARK = "\0kitchensync-virtual-headset/{host}"

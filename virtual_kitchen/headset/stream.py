@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import ceil
 
-from virtual_kitchen.headset.client_configuration import ConfigurationReader
-from virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
 
 _HEADER = struct.Struct("<QI")
 

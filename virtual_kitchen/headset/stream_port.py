@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from virtual_kitchen.errors import PortBusy
-from virtual_kitchen.faults import DEVICE
-from virtual_kitchen.headset.client_configuration import ClientGone, ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.sending import Sending
-from virtual_kitchen.headset.stream import Feed, SentPacket, Stream
+from kitchensync.virtual_kitchen.errors import PortBusy
+from kitchensync.virtual_kitchen.faults import DEVICE
+from kitchensync.virtual_kitchen.headset.client_configuration import ClientGone, ConfigurationReader, Rejected
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.sending import Sending
+from kitchensync.virtual_kitchen.headset.stream import Feed, SentPacket, Stream
 
 RING_S = 1.0
 _FAR = 1000

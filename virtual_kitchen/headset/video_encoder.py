@@ -8,7 +8,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding
+from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding
 
 _H264_PROFILES = {
     AskedEncoding.H264_BASELINE: "baseline",

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from virtual_kitchen.world.optics import Floats, Optics
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.world.optics import Floats, Optics
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 Image = npt.NDArray[np.uint8]
 Floats32 = npt.NDArray[np.float32]

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 Seconds = TypeVar("Seconds", float, npt.NDArray[np.float64])
 TICKS_PER_S = 10_000_000

@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from virtual_kitchen.world import rotations
-from virtual_kitchen.world.rotations import Floats
-from virtual_kitchen.world.seeds import SmoothNoise, generator
+from kitchensync.virtual_kitchen.world import rotations
+from kitchensync.virtual_kitchen.world.rotations import Floats
+from kitchensync.virtual_kitchen.world.seeds import SmoothNoise, generator
 
 SLOT_S = 2.4  # one shift of gaze starts in each slot and ends in it
 _BLOCK_SLOTS = 1024

@@ -10,9 +10,9 @@ from pathlib import Path
 import av
 import numpy as np
 
-from virtual_kitchen.errors import BadReplay
-from virtual_kitchen.world.motion import HeadMotion, replayed_motion
-from virtual_kitchen.world.rotations import Floats
+from kitchensync.virtual_kitchen.errors import BadReplay
+from kitchensync.virtual_kitchen.world.motion import HeadMotion, replayed_motion
+from kitchensync.virtual_kitchen.world.rotations import Floats
 
 GYRO_RULE = (
     "media time of gyro sample k = (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate; "

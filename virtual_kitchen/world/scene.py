@@ -12,9 +12,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.world.motion import rotations
-from virtual_kitchen.world.room import PX_PER_M, PaintedSurface, extents, look_up_surfaces
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.world.motion import rotations
+from kitchensync.virtual_kitchen.world.room import PX_PER_M, PaintedSurface, extents, look_up_surfaces
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 Image = npt.NDArray[np.uint8]
 Colour = tuple[int, int, int]

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from virtual_kitchen.world.rotations import Floats
+from kitchensync.virtual_kitchen.world.rotations import Floats
 
 
 def generator(seed: int, name: str, *indices: int) -> np.random.Generator:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 SLOT_S = 0.4
 CLICK_S = 0.03

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dataset.annotation.forms.label_config import parse_xml
-from dataset.annotation.forms.timed_marks import NOBODY, Marked, TimedMark
-from sensors.untrusted_json import BadJson, parse_object
-from task_graphs.errors import BadGraph
+from kitchensync.dataset.annotation.forms.label_config import parse_xml
+from kitchensync.dataset.annotation.forms.timed_marks import NOBODY, Marked, TimedMark
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.task_graphs.errors import BadGraph
 
 TIMES = ".times.json"
 """Behind the name of an .eaf: the name of its nanoseconds."""

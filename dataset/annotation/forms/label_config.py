@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from task_graphs.errors import BadGraph
+from kitchensync.task_graphs.errors import BadGraph
 
 MOST_BYTES = 4 << 20
 _MOST_ELEMENTS = 20_000

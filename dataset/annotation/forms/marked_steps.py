@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dataset.annotation.forms.agreement_of_people import agreement
-from dataset.annotation.forms.frame_times import span_s
-from dataset.annotation.forms.server_export import Annotation, Task
-from task_graphs.formats.strict_json import Reader
+from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
+from kitchensync.dataset.annotation.forms.frame_times import span_s
+from kitchensync.dataset.annotation.forms.server_export import Annotation, Task
+from kitchensync.task_graphs.formats.strict_json import Reader
 
 Spans = dict[str, list[tuple[float, float]]]
 """label -> [from, to) in seconds, in time order."""

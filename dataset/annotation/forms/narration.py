@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from dataset.annotation.forms.marked_steps import Uncounted
-from dataset.annotation.forms.server_export import Annotation, Task
-from task_graphs.formats.strict_json import Reader
+from kitchensync.dataset.annotation.forms.marked_steps import Uncounted
+from kitchensync.dataset.annotation.forms.server_export import Annotation, Task
+from kitchensync.task_graphs.formats.strict_json import Reader
 
 LABELS, TEXT = "labels", "textarea"
 

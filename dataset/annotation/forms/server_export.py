@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataset.annotation.forms.frame_times import MOST_FPS
-from sensors.untrusted_json import BadJson, parse_json
-from task_graphs.errors import BadGraph
-from task_graphs.formats.strict_json import Reader, refuse_half_letters
+from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.strict_json import Reader, refuse_half_letters
 
 MOST_BYTES = 256 << 20
 Result = list[dict[str, Any]]

@@ -10,11 +10,11 @@ from fractions import Fraction
 from pathlib import PurePosixPath
 from typing import Any
 
-from dataset.annotation.forms.frame_times import region_of
-from dataset.annotation.forms.marked_steps import TIMELINE, Steps, Uncounted
-from dataset.annotation.forms.server_export import Task, tasks_of
-from sensors.untrusted_json import BadJson, parse_json
-from task_graphs.errors import BadGraph
+from kitchensync.dataset.annotation.forms.frame_times import region_of
+from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, Steps, Uncounted
+from kitchensync.dataset.annotation.forms.server_export import Task, tasks_of
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.task_graphs.errors import BadGraph
 
 NOBODY = "unknown"
 """Who marked what a file names nobody for."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from recipe_app.commands.export_source import answer
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import GivenRecording, given_path
+from kitchensync.recipe_app.commands.export_source import answer
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import GivenRecording, given_path
 
 
 @click.command()
@@ -38,12 +38,12 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
     Example:
       kitchensync annotate accept data/take-1 --annotation 1000
     """
-    from dataset.annotation.accept import accept as make_accepted
-    from dataset.annotation.accept import accept_narrations, keep_file
-    from dataset.annotation.forms.agreement_of_people import agreement
-    from dataset.annotation.labels import labels_of, touched_spans
-    from dataset.source.own_recording import OwnRecording
-    from storage.consent import Purpose
+    from kitchensync.dataset.annotation.accept import accept as make_accepted
+    from kitchensync.dataset.annotation.accept import accept_narrations, keep_file
+    from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
+    from kitchensync.dataset.annotation.labels import labels_of, touched_spans
+    from kitchensync.dataset.source.own_recording import OwnRecording
+    from kitchensync.storage.consent import Purpose
 
     with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:
         if file is not None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.export_source import answer
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
-from storage.shell.output_options import OutputFolder, output
-from storage.shell.outputs import write_into
+from kitchensync.recipe_app.commands.export_source import answer
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
+from kitchensync.storage.shell.output_options import OutputFolder, output
+from kitchensync.storage.shell.outputs import write_into
 
 if TYPE_CHECKING:
-    from dataset.annotation.hand_out import HandedOut
+    from kitchensync.dataset.annotation.hand_out import HandedOut
 
 FORM = click.option(
     "--form",
@@ -79,10 +79,16 @@ def export(
     Example:
       kitchensync annotate export data --out to-annotate
     """
-    from dataset.annotation.hand_out import Choice, elan_files, handed_out, open_to_annotate, write_film
-    from storage.consent import Purpose, require_consent
-    from storage.names import recordings_in
-    from storage.shell.progress import Bar
+    from kitchensync.dataset.annotation.hand_out import (
+        Choice,
+        elan_files,
+        handed_out,
+        open_to_annotate,
+        write_film,
+    )
+    from kitchensync.storage.consent import Purpose, require_consent
+    from kitchensync.storage.names import recordings_in
+    from kitchensync.storage.shell.progress import Bar
 
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:  # before a byte is written

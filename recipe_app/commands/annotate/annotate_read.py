@@ -10,17 +10,17 @@ from typing import Any
 
 import click
 
-from dataset.annotation.forms.agreement_of_people import Spans, agreement
-from dataset.annotation.read_file import read_file
-from recipe_app.commands.export_source import STRICT, answer, rate
-from storage.shell.answer import Answer, answers, show_table
-from storage.shell.given_path import given_path
-from task_graphs.errors import RecipeError
+from kitchensync.dataset.annotation.forms.agreement_of_people import Spans, agreement
+from kitchensync.dataset.annotation.read_file import read_file
+from kitchensync.recipe_app.commands.export_source import STRICT, answer, rate
+from kitchensync.storage.shell.answer import Answer, answers, show_table
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.task_graphs.errors import RecipeError
 
 
 def _exact(_: click.Context, __: click.Parameter, text: str | None) -> Fraction | None:
     """Return a rate as an exact fraction. Raises BadParameter."""
-    from dataset.annotation.forms.frame_times import MOST_FPS
+    from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
 
     if text is None:
         return None
@@ -60,7 +60,7 @@ def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) ->
     Example:
       kitchensync annotate read tasks.json --config config.xml --fps 30000/1001
     """
-    from dataset.annotation.read_file import read_file
+    from kitchensync.dataset.annotation.read_file import read_file
 
     found = read_file(file, config, fps)
     warnings = [
@@ -97,7 +97,7 @@ def agree(files: tuple[Path, ...], config: Path | None, fps: Fraction | None) ->
     Example:
       kitchensync annotate agree tasks.json --config config.xml --fps 30000/1001
     """
-    from recipe_app.commands.annotate.annotate_read import pairs_of
+    from kitchensync.recipe_app.commands.annotate.annotate_read import pairs_of
 
     return Answer({"pairs": pairs_of(files, config, fps)}, _show)
 

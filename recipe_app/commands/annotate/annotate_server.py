@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.annotate.annotate_export import ERRORS, FORM
-from recipe_app.commands.export_source import answer
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import WITHOUT_CONSENT, GivenRecording, given_path
+from kitchensync.recipe_app.commands.annotate.annotate_export import ERRORS, FORM
+from kitchensync.recipe_app.commands.export_source import answer
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, GivenRecording, given_path
 
 if TYPE_CHECKING:
-    from dataset.annotation.hand_out import HandedOut
-    from storage.consent import Purpose
+    from kitchensync.dataset.annotation.hand_out import HandedOut
+    from kitchensync.storage.consent import Purpose
 
 
 def _of_server(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,10 +50,10 @@ def push(
     Example:
       kitchensync annotate push data --url http://127.0.0.1:8080 --token-file token
     """
-    from dataset.annotation import exchange
-    from dataset.annotation.label_server import Server
-    from storage.consent import Purpose
-    from storage.copies.derived import sent
+    from kitchensync.dataset.annotation import exchange
+    from kitchensync.dataset.annotation.label_server import Server
+    from kitchensync.storage.consent import Purpose
+    from kitchensync.storage.copies.derived import sent
 
     wanted = _handed_out(paths, errors, form, Purpose.ANNOTATE, without_consent)
     sent(url)
@@ -77,9 +77,9 @@ def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form:
     Example:
       kitchensync annotate pull data --url http://127.0.0.1:8080 --token-file token
     """
-    from dataset.annotation import exchange
-    from dataset.annotation.label_server import Server
-    from storage.consent import Purpose
+    from kitchensync.dataset.annotation import exchange
+    from kitchensync.dataset.annotation.label_server import Server
+    from kitchensync.storage.consent import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.LOOK)
     with Server(url, token_file) as server:
@@ -108,10 +108,10 @@ def _handed_out(
     paths: tuple[Path, ...], errors: str, form: str, purpose: Purpose, without_consent: str = ""
 ) -> list[tuple[Path, HandedOut]]:
     """Return what annotators get of each recording; consent to all is asked first."""
-    from dataset.annotation.hand_out import Choice, handed_out
-    from dataset.source.own_recording import OwnRecording
-    from storage.consent import require_consent
-    from storage.names import recordings_in
+    from kitchensync.dataset.annotation.hand_out import Choice, handed_out
+    from kitchensync.dataset.source.own_recording import OwnRecording
+    from kitchensync.storage.consent import require_consent
+    from kitchensync.storage.names import recordings_in
 
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.export_source import STRICT, answer, write_list
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import output_file
+from kitchensync.recipe_app.commands.export_source import STRICT, answer, write_list
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import output_file
 
 if TYPE_CHECKING:
-    from dataset.promqa.assembly_steps import Span
-    from task_graphs.model import Graph
+    from kitchensync.dataset.promqa.assembly_steps import Span
+    from kitchensync.task_graphs.model import Graph
 
 _MOST_BYTES = 256 << 20
 TOY = re.compile(r"(?:^|[_-])([a-z][0-9]{2}[a-z]?)(?=[_.-]|$)")
@@ -67,8 +67,8 @@ def assembly(
     Example:
       kitchensync export assembly graph/all.json annots --out assembly.json
     """
-    from task_graphs.formats.assembly import parse_assembly
-    from task_graphs.formats.graph_files import read_text
+    from kitchensync.task_graphs.formats.assembly import parse_assembly
+    from kitchensync.task_graphs.formats.graph_files import read_text
 
     toys = {
         graph.recipe.recipe: graph for graph in parse_assembly(read_text(graphs), name=graphs.name).graphs
@@ -103,8 +103,8 @@ def assembly(
 def _rows(
     path: Path, toy: str, graph: Graph, screwing: list[Span] | None
 ) -> tuple[list[dict[str, Any]], int]:
-    from dataset.promqa.assembly_steps import assembly_rows, parse_steps
-    from task_graphs.formats.graph_files import read_text
+    from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps
+    from kitchensync.task_graphs.formats.graph_files import read_text
 
     steps, irregular = parse_steps(read_text(path))
     return list(assembly_rows(toy, path.stem, steps, graph, screwing)), irregular
@@ -112,9 +112,9 @@ def _rows(
 
 def _screwing(path: Path) -> dict[str, list[Span]]:
     """Read when something was screwed. Raises BadGraph."""
-    from dataset.promqa.assembly_steps import screwing_spans
-    from task_graphs.errors import BadGraph
-    from task_graphs.formats.graph_files import read_text
+    from kitchensync.dataset.promqa.assembly_steps import screwing_spans
+    from kitchensync.task_graphs.errors import BadGraph
+    from kitchensync.task_graphs.formats.graph_files import read_text
 
     try:
         return screwing_spans(read_text(path, most_bytes=_MOST_BYTES))
@@ -123,7 +123,7 @@ def _screwing(path: Path) -> dict[str, list[Span]]:
 
 
 def _drawn(rows: list[dict[str, Any]], sampled: bool, shift: float, seed: int) -> list[dict[str, Any]]:
-    from dataset.promqa.assembly_sampling import sample, shifted
+    from kitchensync.dataset.promqa.assembly_sampling import sample, shifted
 
     drawn = sample(rows, seed) if sampled else rows
     return shifted(drawn, shift, seed) if shift else drawn

@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recipe_app.commands.export_source import CORRECTED, answer, given, read_split, source, write_list
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import output_file
-from storage.shell.outputs import write_into
-from storage.shell.progress import Bar
+from kitchensync.recipe_app.commands.export_source import (
+    CORRECTED,
+    answer,
+    given,
+    read_split,
+    source,
+    write_list,
+)
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import output_file
+from kitchensync.storage.shell.outputs import write_into
+from kitchensync.storage.shell.progress import Bar
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from dataset.source.given_data import GivenData
-    from dataset.source.given_films import OpenFilm
-    from dataset.tables.coherence_examples import Example
+    from kitchensync.dataset.source.given_data import GivenData
+    from kitchensync.dataset.source.given_films import OpenFilm
+    from kitchensync.dataset.tables.coherence_examples import Example
 
 
 @click.command()
@@ -78,9 +85,9 @@ def coherence(
     Example:
       kitchensync export coherence our-kitchens --out examples.json
     """
-    from dataset.tables.boundary_examples import boundary_examples, published_faults
-    from dataset.tables.coherence_examples import all_examples, counted
-    from dataset.tables.step_rows import past_the_film
+    from kitchensync.dataset.tables.boundary_examples import boundary_examples, published_faults
+    from kitchensync.dataset.tables.coherence_examples import all_examples, counted
+    from kitchensync.dataset.tables.step_rows import past_the_film
 
     if corrected and not boundaries:
         raise click.UsageError("--corrected goes with --boundaries; the other form has no known fault")
@@ -108,8 +115,8 @@ def coherence(
 
 def _sharpest_frames(found: GivenData, rows: list[Example], folder: Path, *, force: bool) -> list[str]:
     """Write the pictures and name them in the rows; say which films are not here. Raises CannotWrite."""
-    from dataset.examples.coherence_frames import sharpest_frames
-    from dataset.tables.coherence_examples import recording_of
+    from kitchensync.dataset.examples.coherence_frames import sharpest_frames
+    from kitchensync.dataset.tables.coherence_examples import recording_of
 
     absent: list[str] = []
     for row in rows:
@@ -133,7 +140,7 @@ def _boundary_frames(
     corrected: bool,
 ) -> tuple[list[Example], list[str]]:
     """Write the pictures; return the examples that they show, and which films are not here. Raises CannotWrite."""
-    from dataset.examples.coherence_frames import BoundaryFrames
+    from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
 
     look, absent, written = BoundaryFrames(rows, corrected=corrected), list[str](), set[str]()
     for recording, film in _films(found, absent):
@@ -153,7 +160,7 @@ def _boundary_frames(
 
 def _films(found: GivenData, absent: list[str]) -> Iterator[tuple[str, OpenFilm]]:
     """Yield the films one after another; name those that are not here."""
-    from dataset.source.given_films import open_film
+    from kitchensync.dataset.source.given_films import open_film
 
     recordings = [one.recording_id for one in found.data.annotations.recordings]
     with Bar(unit="films") as bar:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.export_source import answer, given, source
-from storage.shell.answer import Answer, answers
-from storage.shell.output_options import OutputFolder, output
-from storage.shell.outputs import check_output, written
-from storage.shell.progress import Bar
+from kitchensync.recipe_app.commands.export_source import answer, given, source
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.output_options import OutputFolder, output
+from kitchensync.storage.shell.outputs import check_output, written
+from kitchensync.storage.shell.progress import Bar
 
 if TYPE_CHECKING:
-    from dataset.features.extractor import Extractor
-    from dataset.source.given_films import OpenFilm
+    from kitchensync.dataset.features.extractor import Extractor
+    from kitchensync.dataset.source.given_films import OpenFilm
 
 
 @click.command()
@@ -52,9 +52,9 @@ def features(
     Example:
       kitchensync export features our-kitchens --out features
     """
-    from dataset.features.extractor import load_extractor
-    from dataset.source.given_films import open_film
-    from storage.names import check_recording_id
+    from kitchensync.dataset.features.extractor import load_extractor
+    from kitchensync.dataset.source.given_films import open_film
+    from kitchensync.storage.names import check_recording_id
 
     extractor, seconds = load_extractor(name), int(window)
     found = given(paths, numbering)
@@ -89,8 +89,8 @@ def _one(
     """Write the vectors of a film unless they are there; return how many there are, and how many are empty."""
     import numpy as np
 
-    from dataset.features.film_windows import film_vectors, windows_in
-    from storage.exports.arrays_file import ArraysFile, made_of
+    from kitchensync.dataset.features.film_windows import film_vectors, windows_in
+    from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
 
     name, extractor, seconds = how
     wanted = _made_of(film, how)
@@ -115,7 +115,7 @@ def _made_of(film: OpenFilm, how: tuple[str, Any, int]) -> str:
     """Return a text that is another one when the film, what is hidden of it, or the extractor is."""
     import hashlib
 
-    from sensors.files_on_disk import file_sha256
+    from kitchensync.sensors.files_on_disk import file_sha256
 
     name, extractor, seconds = how
     digest = hashlib.sha256(f"{name} {extractor.version} {seconds}".encode())

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recipe_app.commands.export_source import FPS, answer, given, read_split, source
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import OutputFolder, output
-from storage.shell.outputs import check_output, written
+from kitchensync.recipe_app.commands.export_source import FPS, answer, given, read_split, source
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import OutputFolder, output
+from kitchensync.storage.shell.outputs import check_output, written
 
 if TYPE_CHECKING:
-    from dataset.source.film_pictures import FilmOf
-    from dataset.source.given_data import GivenData
-    from task_graphs.formats.annotations import AnnotatedRecording
+    from kitchensync.dataset.source.film_pictures import FilmOf
+    from kitchensync.dataset.source.given_data import GivenData
+    from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 TABLE, TRAINING = "frames.csv", "normal_training.csv"
 
@@ -57,8 +57,8 @@ def frames(
     Example:
       kitchensync export frames our-kitchens --every 30 --out frames
     """
-    from dataset.source.given_films import film_of
-    from dataset.tables.step_rows import past_the_film
+    from kitchensync.dataset.source.given_films import film_of
+    from kitchensync.dataset.tables.step_rows import past_the_film
 
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
@@ -86,8 +86,8 @@ def _training(found: GivenData, split: Path | None) -> list[AnnotatedRecording]:
 
 
 def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf], every: int) -> Iterator[str]:
-    from dataset.tables.frame_rows import COLUMNS, frame_rows
-    from storage.timeline.film_times import UNKNOWN
+    from kitchensync.dataset.tables.frame_rows import COLUMNS, frame_rows
+    from kitchensync.storage.timeline.film_times import UNKNOWN
 
     yield ",".join(COLUMNS) + "\n"
     for one in recordings:
@@ -95,7 +95,7 @@ def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf],
 
 
 def _list(recordings: list[AnnotatedRecording], films: dict[str, FilmOf], every: int) -> Iterator[str]:
-    from dataset.tables.frame_rows import TRAINING_COLUMNS, training_rows
+    from kitchensync.dataset.tables.frame_rows import TRAINING_COLUMNS, training_rows
 
     yield ",".join(TRAINING_COLUMNS) + "\n"
     for one in recordings:

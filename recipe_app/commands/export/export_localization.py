@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recipe_app.commands.export_source import FPS, answer, given, source
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import OutputFolder, output
-from storage.shell.outputs import write_into
+from kitchensync.recipe_app.commands.export_source import FPS, answer, given, source
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import OutputFolder, output
+from kitchensync.storage.shell.outputs import write_into
 
 if TYPE_CHECKING:
-    from dataset.source.given_data import GivenData
-    from dataset.tables.localization import Split
+    from kitchensync.dataset.source.given_data import GivenData
+    from kitchensync.dataset.tables.localization import Split
 
 
 @click.command()
@@ -52,8 +52,8 @@ def localization(
     Example:
       kitchensync export localization captaincook4d --splits captaincook4d/data_splits --out localization
     """
-    from dataset.tables.localization import Localization, faults_of, not_done
-    from dataset.tables.step_rows import past_the_film
+    from kitchensync.dataset.tables.localization import Localization, faults_of, not_done
+    from kitchensync.dataset.tables.step_rows import past_the_film
 
     found = given(paths, numbering)
     parts, warnings = _read_splits(splits, found)
@@ -69,8 +69,8 @@ def localization(
 
 def _read_splits(folder: Path, found: GivenData) -> tuple[dict[str, Split], list[str]]:
     """Return `<type>/<kind>` -> split, and a line for each file that gives none. Raises BadGraph, UsageError."""
-    from dataset.tables.localization import SPLIT_FILE, parse_split
-    from task_graphs.formats.graph_files import read_text
+    from kitchensync.dataset.tables.localization import SPLIT_FILE, parse_split
+    from kitchensync.task_graphs.formats.graph_files import read_text
 
     known = [one.recording_id for one in found.data.annotations.recordings]
     splits: dict[str, Split] = {}

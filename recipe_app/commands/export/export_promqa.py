@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.export_source import CORRECTED, answer, given, source, write_list
-from recipe_app.commands.options import SHOW_REQUESTS, asked, named_server, shown
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import output_file
-from storage.shell.progress import Bar
+from kitchensync.recipe_app.commands.export_source import CORRECTED, answer, given, source, write_list
+from kitchensync.recipe_app.commands.options import SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import output_file
+from kitchensync.storage.shell.progress import Bar
 
 if TYPE_CHECKING:
-    from dataset.source.given_data import GivenData
+    from kitchensync.dataset.source.given_data import GivenData
 FILM_KIND = "gopro_4k"
 _MOST_BYTES = 64 << 20
 
@@ -105,7 +105,7 @@ def promqa(
     Example:
       kitchensync export promqa captaincook4d --available links.json --out examples.json
     """
-    from dataset.promqa.sampling import sample
+    from kitchensync.dataset.promqa.sampling import sample
 
     chosen, found = _kinds(kinds), given(paths, numbering)
     films = _available(available) if available else None
@@ -113,7 +113,7 @@ def promqa(
     made = [one for one in made if one["type"] in chosen]
     beside = _against(against, chosen, made) if against else {}
     if verified:
-        from dataset.examples.verified_rows import verified_rows  # it knows of films
+        from kitchensync.dataset.examples.verified_rows import verified_rows  # it knows of films
 
         made, without = verified_rows(found, made)
         warnings += [f"nobody verified questions of {recording}" for recording in without]
@@ -131,7 +131,7 @@ def _examples(
     found: GivenData, films: frozenset[str] | None, *, corrected: bool
 ) -> tuple[list[dict[str, Any]], list[str], int]:
     """Return the examples, a line for each thing that is not as it should be, and of how many recordings they are."""
-    from dataset.promqa.questions import Targets, examples
+    from kitchensync.dataset.promqa.questions import Targets, examples
 
     targets = {stem: Targets.of(graph) for stem, graph in found.graphs().items()}
     taken = [one for one in found.data.annotations.recordings if films is None or one.recording_id in films]
@@ -155,8 +155,8 @@ def _examples(
 
 def _against(path: Path, kinds: frozenset[str], made: list[dict[str, Any]]) -> dict[str, Any]:
     """Compare published examples of these kinds. Raises BadGraph."""
-    from dataset.promqa.published_examples import compared, parse_examples
-    from task_graphs.formats.graph_files import read_text
+    from kitchensync.dataset.promqa.published_examples import compared, parse_examples
+    from kitchensync.task_graphs.formats.graph_files import read_text
 
     published = parse_examples(read_text(path, most_bytes=_MOST_BYTES), path.name)
     return {"against": compared([one for one in published if one["type"] in kinds], made)}
@@ -166,9 +166,9 @@ def _by_model(
     found: GivenData, rows: list[dict[str, Any]], out: Path, seed: int, show: bool
 ) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
     """Return the rows with what a model wrote, or what would be sent; counts; a line for each trouble."""
-    from dataset.examples.model_answers import ModelRequest
-    from dataset.promqa.generation import SCHEMA, generated, prompt_of
-    from dataset.source.consent_of_all import may_be_processed
+    from kitchensync.dataset.examples.model_answers import ModelRequest
+    from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
+    from kitchensync.dataset.source.consent_of_all import may_be_processed
 
     server = named_server("questions")
     agreed, lines = may_be_processed(found)
@@ -193,8 +193,8 @@ def _beside(
     found: GivenData, rows: list[dict[str, Any]], out: Path, clips: bool, frames: bool, force: bool
 ) -> list[str]:
     """Write films and pictures beside the list; say which films are not here. Raises CannotWrite, UnreadableMedia."""
-    from dataset.examples.prefix_clips import HEIGHT, PrefixWish, write_prefixes
-    from recipe_app.films.review_film import facts_of, film_of
+    from kitchensync.dataset.examples.prefix_clips import HEIGHT, PrefixWish, write_prefixes
+    from kitchensync.recipe_app.films.review_film import facts_of, film_of
 
     def small_film(recording: Path) -> Path | None:
         return film_of(recording, HEIGHT) if facts_of(recording, HEIGHT) else None
@@ -213,7 +213,7 @@ def _beside(
 
 
 def _counted(made: list[dict[str, Any]]) -> dict[str, Any]:
-    from dataset.promqa.prefixes import BEFORE_ALL
+    from kitchensync.dataset.promqa.prefixes import BEFORE_ALL
 
     lengths = {
         kind: [len(one[f"{kind}_steps"]) for one in made if one["type"] == kind]
@@ -228,7 +228,7 @@ def _counted(made: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _kinds(text: str | None) -> frozenset[str]:
-    from dataset.promqa.questions import KINDS
+    from kitchensync.dataset.promqa.questions import KINDS
 
     words = KINDS if text is None else [word.strip() for word in text.split(",")]
     if unknown := [word for word in words if word not in KINDS]:
@@ -238,8 +238,8 @@ def _kinds(text: str | None) -> frozenset[str]:
 
 def _available(path: Path) -> frozenset[str]:
     """Return the recordings that have the camera's film. Raises BadGraph."""
-    from task_graphs.formats.graph_files import read_text
-    from task_graphs.formats.strict_json import Reader, load
+    from kitchensync.task_graphs.formats.graph_files import read_text
+    from kitchensync.task_graphs.formats.strict_json import Reader, load
 
     read = Reader(path.name)
     kinds = read.object(load(read_text(path, most_bytes=_MOST_BYTES), path.name), "")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recipe_app.commands.export_source import answer, given, source
-from storage.shell.answer import Answer, answers
-from storage.shell.output_options import output_file
-from storage.shell.outputs import write_output
+from kitchensync.recipe_app.commands.export_source import answer, given, source
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.output_options import output_file
+from kitchensync.storage.shell.outputs import write_output
 
 if TYPE_CHECKING:
-    from dataset.tables.seconds import Task
+    from kitchensync.dataset.tables.seconds import Task
 
 CATEGORIES = ("preparation", "temperature", "measurement", "timing", "technique")
 
@@ -65,9 +65,9 @@ def seconds(
     Example:
       kitchensync export seconds captaincook4d --task eer --out early.csv
     """
-    from dataset.tables.csv_text import csv_text
-    from dataset.tables.seconds import COLUMNS, SubSegments, with_several_categories
-    from dataset.tables.step_rows import past_the_film
+    from kitchensync.dataset.tables.csv_text import csv_text
+    from kitchensync.dataset.tables.seconds import COLUMNS, SubSegments, with_several_categories
+    from kitchensync.dataset.tables.step_rows import past_the_film
 
     if category is not None and task != "ecr":
         raise click.UsageError("--category goes with --task ecr")

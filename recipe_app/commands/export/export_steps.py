@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from recipe_app.commands.export_source import answer, given, source, write_list
-from storage.shell.answer import Answer, answers
-from storage.shell.output_options import output_file
-from storage.shell.outputs import write_output
+from kitchensync.recipe_app.commands.export_source import answer, given, source, write_list
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.output_options import output_file
+from kitchensync.storage.shell.outputs import write_output
 
 TABLE = output_file("out", "--out", required=True, metavar="FILE.csv", help="Table to write.")
 LIST = output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
@@ -31,8 +31,8 @@ def steps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Pa
     Example:
       kitchensync export steps our-kitchens --out steps.csv
     """
-    from dataset.tables.csv_text import csv_text
-    from dataset.tables.step_rows import COLUMNS, past_the_film, step_rows
+    from kitchensync.dataset.tables.csv_text import csv_text
+    from kitchensync.dataset.tables.step_rows import COLUMNS, past_the_film, step_rows
 
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
@@ -57,7 +57,7 @@ def keysteps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     Example:
       kitchensync export keysteps our-kitchens --out keysteps.json
     """
-    from dataset.tables.step_rows import key_steps, past_the_film
+    from kitchensync.dataset.tables.step_rows import key_steps, past_the_film
 
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
@@ -93,8 +93,8 @@ def prompts(
     Example:
       kitchensync export prompts our-kitchens --ask categories --out prompts.json
     """
-    from dataset.tables.step_rows import CATEGORIES, past_the_film
-    from dataset.tables.step_rows import prompts as ask_about
+    from kitchensync.dataset.tables.step_rows import CATEGORIES, past_the_film
+    from kitchensync.dataset.tables.step_rows import prompts as ask_about
 
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.export_source import answer, given, read_split, source, write_list
-from recipe_app.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
-from storage.shell.output_options import output_file
+from kitchensync.recipe_app.commands.export_source import answer, given, read_split, source, write_list
+from kitchensync.recipe_app.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import output_file
 
 if TYPE_CHECKING:
-    from dataset.examples.model_answers import ModelRequest
-    from dataset.source.given_data import GivenData
+    from kitchensync.dataset.examples.model_answers import ModelRequest
+    from kitchensync.dataset.source.given_data import GivenData
 
 Rows = list[dict[str, Any]]
 
@@ -87,9 +87,9 @@ def windows(
     Example:
       kitchensync export windows our-kitchens --sizes 2,3 --max-seconds 120 --out windows.json
     """
-    from dataset.tables.step_rows import counted, past_the_film
-    from dataset.tables.step_rows import windows as clips
-    from storage.shell.outputs import check_output
+    from kitchensync.dataset.tables.step_rows import counted, past_the_film
+    from kitchensync.dataset.tables.step_rows import windows as clips
+    from kitchensync.storage.shell.outputs import check_output
 
     sizes_wanted = _sizes(sizes)
     if verified and asks:
@@ -127,7 +127,7 @@ def windows(
 
 
 def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> Rows:
-    from dataset.grounding.object_questions import drawn, questions
+    from kitchensync.dataset.grounding.object_questions import drawn, questions
 
     names = {one.recording_id: one.activity_name for one in found.data.annotations.recordings}
     rows = [row for clip in clips for row in questions(clip, names[clip["recording"]])]
@@ -135,7 +135,7 @@ def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> 
 
 
 def _verified(found: GivenData, said: dict[str, Any], warnings: list[str]) -> Rows:
-    from dataset.examples.verified_rows import evidence_rows
+    from kitchensync.dataset.examples.verified_rows import evidence_rows
 
     rows, rejected, without = evidence_rows(found)
     said |= {"verified": _by_type(rows), "rejected": rejected}
@@ -160,7 +160,7 @@ def _in_parts(rows: Rows, split: dict[str, list[str]], said: dict[str, Any], war
 
 
 def _sent(found: GivenData, rows: Rows, warnings: list[str]) -> Rows:
-    from dataset.source.consent_of_all import may_be_processed
+    from kitchensync.dataset.source.consent_of_all import may_be_processed
 
     agreed, lines = may_be_processed(found)
     warnings += lines
@@ -169,7 +169,7 @@ def _sent(found: GivenData, rows: Rows, warnings: list[str]) -> Rows:
 
 def _show(found: GivenData, rows: Rows, _out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
     """Return what would be sent; the judge gets each guess too, which is not known before."""
-    from dataset.grounding.model_checks import evidence_prompt, guess_prompt
+    from kitchensync.dataset.grounding.model_checks import evidence_prompt, guess_prompt
 
     sent = _sent(found, rows, warnings)
     requests = [shown(named_server("questions"), _requests(sent, guess_prompt))]
@@ -181,7 +181,7 @@ def _show(found: GivenData, rows: Rows, _out: Path, said: dict[str, Any], warnin
 
 def _check(found: GivenData, rows: Rows, out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
     """Return the rows with what models said of those that may be sent."""
-    from dataset.grounding import model_checks
+    from kitchensync.dataset.grounding import model_checks
 
     writer, judge = named_server("questions"), named_server("judge")
     sent = _sent(found, rows, warnings)
@@ -215,7 +215,7 @@ def _unread(rows: Rows, check: str) -> int:
 
 
 def _requests(rows: Rows, prompt: Callable[[dict[str, Any]], str]) -> list[ModelRequest]:
-    from dataset.examples.model_answers import ModelRequest
+    from kitchensync.dataset.examples.model_answers import ModelRequest
 
     return [ModelRequest(row["question_id"], prompt(row)) for row in rows]
 

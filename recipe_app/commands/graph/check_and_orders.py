@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import FILE, SEED
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
+from kitchensync.recipe_app.commands.options import FILE, SEED
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
 
 if TYPE_CHECKING:
-    from task_graphs.model import Graph
-    from task_graphs.order.orders import Drawn
+    from kitchensync.task_graphs.model import Graph
+    from kitchensync.task_graphs.order.orders import Drawn
 
 MOST_ORDERS = 100_000
 
@@ -30,7 +30,7 @@ def check(file: Path) -> Answer:
     \b
     Example: kitchensync graph check examples/recipes/tea_and_toast.json
     """
-    from task_graphs.formats.graph_files import read_graph
+    from kitchensync.task_graphs.formats.graph_files import read_graph
 
     answer = check_answer(read_graph(file))
     errors = [
@@ -45,10 +45,10 @@ def check_answer(checked: Graph) -> dict[str, Any]:
     """Build the `graph-check/1` object of a graph; `topological_orders` is None where it is not countable."""
     from dataclasses import asdict
 
-    from task_graphs.errors import CyclicGraph, TooManyStates
-    from task_graphs.order.closure import find_cycle, redundant_edges, relation
-    from task_graphs.order.orders import Orders
-    from task_graphs.scoring.validate import check_graph
+    from kitchensync.task_graphs.errors import CyclicGraph, TooManyStates
+    from kitchensync.task_graphs.order.closure import find_cycle, redundant_edges, relation
+    from kitchensync.task_graphs.order.orders import Orders
+    from kitchensync.task_graphs.scoring.validate import check_graph
 
     findings = check_graph(checked)
     levels = {finding.level for finding in findings}
@@ -106,8 +106,8 @@ def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: i
     \b
     Example: kitchensync graph orders examples/recipes/tea_and_toast.json --count 3 --seed 1 --json
     """
-    from task_graphs.formats.graph_files import read_graph
-    from task_graphs.order.orders import draw_orders
+    from kitchensync.task_graphs.formats.graph_files import read_graph
+    from kitchensync.task_graphs.order.orders import draw_orders
 
     read, more = read_graph(file), dict[str, Any]()
     if diverse or recorded is not None:
@@ -121,9 +121,9 @@ def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: i
 def _diverse(read: Graph, *, count: int, seed: int, recorded: Path | None) -> tuple[Drawn, dict[str, Any]]:
     from dataclasses import asdict
 
-    from task_graphs.order.diverse import draw_diverse
-    from task_graphs.order.orders import Drawn
-    from task_graphs.scoring.recorded_orders import read_recorded
+    from kitchensync.task_graphs.order.diverse import draw_diverse
+    from kitchensync.task_graphs.order.orders import Drawn
+    from kitchensync.task_graphs.scoring.recorded_orders import read_recorded
 
     done = read_recorded(recorded, read) if recorded is not None else []
     chosen = draw_diverse(read, count=count, seed=seed, recorded=done)

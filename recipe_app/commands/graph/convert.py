@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import FILE
-from storage.shell.answer import Answer, answers, show_table
-from storage.shell.given_path import given_path
-from storage.shell.output_options import output
-from storage.shell.outputs import write_into, write_output
+from kitchensync.recipe_app.commands.options import FILE
+from kitchensync.storage.shell.answer import Answer, answers, show_table
+from kitchensync.storage.shell.given_path import given_path
+from kitchensync.storage.shell.output_options import output
+from kitchensync.storage.shell.outputs import write_into, write_output
 
 if TYPE_CHECKING:
-    from task_graphs.model import Graph
+    from kitchensync.task_graphs.model import Graph
 
 FORMATS = ("captaincook4d", "graph", "dot", "assembly")
 SOURCES = ("cooklang", "jsonld", "text")
@@ -102,10 +102,10 @@ def convert_file(
     only_texts: bool = False,
 ) -> dict[str, Any]:
     """Build the `convert/1` object of one graph, and write the file; `only_texts` is DOT without ids."""
-    from task_graphs.formats.by_name import format_graph, kind_of, parse_graph, written_back
-    from task_graphs.formats.dot import format_dot_texts
-    from task_graphs.formats.graph_files import read_text
-    from task_graphs.text.recipe_text import accept
+    from kitchensync.task_graphs.formats.by_name import format_graph, kind_of, parse_graph, written_back
+    from kitchensync.task_graphs.formats.dot import format_dot_texts
+    from kitchensync.task_graphs.formats.graph_files import read_text
+    from kitchensync.task_graphs.text.recipe_text import accept
 
     text = read_text(file)
     kind = source or kind_of(file.name, text)
@@ -149,10 +149,10 @@ def lost_in(graph: Graph, target: str) -> list[str]:
 
 def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> dict[str, Any]:
     """Write all annotation files and task graphs of a folder into another."""
-    from task_graphs.errors import BadGraph
-    from task_graphs.formats.annotation_files import format_annotations
-    from task_graphs.formats.by_name import written_back
-    from task_graphs.formats.graph_files import read_annotations, read_task_graphs, read_text
+    from kitchensync.task_graphs.errors import BadGraph
+    from kitchensync.task_graphs.formats.annotation_files import format_annotations
+    from kitchensync.task_graphs.formats.by_name import written_back
+    from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs, read_text
 
     if out is None:
         raise BadGraph(folder.name, "", "a folder is written into a folder; name it with --out")
@@ -212,9 +212,9 @@ def _print_agreement(answer: dict[str, Any]) -> None:
 
 def agree_answer(first: Path, second: Path) -> dict[str, Any]:
     """Build the `graph-agree/1` object."""
-    from task_graphs.formats.assembly import equal_ticks
-    from task_graphs.formats.graph_files import read_graph
-    from task_graphs.order.agreement import agree
+    from kitchensync.task_graphs.formats.assembly import equal_ticks
+    from kitchensync.task_graphs.formats.graph_files import read_graph
+    from kitchensync.task_graphs.order.agreement import agree
 
     graphs = read_graph(first), read_graph(second)
     names = {"first": first.name, "second": second.name}

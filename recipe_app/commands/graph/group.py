@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from recipe_app.commands.graph.check_and_orders import check, orders
-from recipe_app.commands.graph.convert import agree, convert
-from recipe_app.commands.graph.score_and_evidence import evidence, score
-from recipe_app.commands.graph.scripts_and_hints import hints, script
+from kitchensync.recipe_app.commands.graph.check_and_orders import check, orders
+from kitchensync.recipe_app.commands.graph.convert import agree, convert
+from kitchensync.recipe_app.commands.graph.score_and_evidence import evidence, score
+from kitchensync.recipe_app.commands.graph.scripts_and_hints import hints, script
 
 
 @click.group()

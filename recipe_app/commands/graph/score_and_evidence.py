@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from storage.shell.answer import Answer, answers, show_table
-from storage.shell.given_path import given_path
+from kitchensync.storage.shell.answer import Answer, answers, show_table
+from kitchensync.storage.shell.given_path import given_path
 
 if TYPE_CHECKING:
-    from task_graphs.model import Graph
-    from task_graphs.scoring.evidence import EdgeEvidence
+    from kitchensync.task_graphs.model import Graph
+    from kitchensync.task_graphs.scoring.evidence import EdgeEvidence
 
 COLUMNS = {
     "recordings": "recordings",
@@ -46,8 +46,8 @@ def score(folder: Path) -> Answer:
 
 def score_answer(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """Return the numbers of a folder, and what a reader must know of them."""
-    from task_graphs.formats.graph_files import read_annotations, read_task_graphs
-    from task_graphs.scoring.score import score, without_graph
+    from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
+    from kitchensync.task_graphs.scoring.score import score, without_graph
 
     graphs, annotations = read_task_graphs(folder), read_annotations(folder)
     notes = []
@@ -97,10 +97,10 @@ def evidence(folder: Path, recipe: str | None, challenged: bool) -> Answer:
 
 def evidence_answer(folder: Path, recipe: str | None, *, challenged: bool) -> dict[str, Any]:
     """Build the `graph-evidence/1` object of a folder."""
-    from task_graphs.errors import NotFound
-    from task_graphs.formats.graph_files import read_annotations, read_task_graphs
-    from task_graphs.scoring.evidence import weigh_edges
-    from task_graphs.scoring.score import observations
+    from kitchensync.task_graphs.errors import NotFound
+    from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
+    from kitchensync.task_graphs.scoring.evidence import weigh_edges
+    from kitchensync.task_graphs.scoring.score import observations
 
     graphs, annotations = read_task_graphs(folder), read_annotations(folder)
     if recipe is not None and recipe not in graphs:

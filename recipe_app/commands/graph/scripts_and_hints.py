@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import FILE, SEED
-from storage.shell.answer import Answer, answers
+from kitchensync.recipe_app.commands.options import FILE, SEED
+from kitchensync.storage.shell.answer import Answer, answers
 
 if TYPE_CHECKING:
-    from task_graphs.mistakes.hints import Hint
-    from task_graphs.mistakes.scripts import Script, Wish
-    from task_graphs.model import Graph
+    from kitchensync.task_graphs.mistakes.hints import Hint
+    from kitchensync.task_graphs.mistakes.scripts import Script, Wish
+    from kitchensync.task_graphs.model import Graph
 
 
 def edges_of(
@@ -89,9 +89,9 @@ def script(file: Path, seed: int, induce: int, **knobs: Any) -> Answer:
 
 def script_answer(file: Path, knobs: dict[str, Any], *, induce: int, seed: int) -> dict[str, Any]:
     """Build the `script/1` object."""
-    from task_graphs.formats.graph_files import read_graph
-    from task_graphs.mistakes.induced import induce as draw_errors
-    from task_graphs.mistakes.scripts import draw_script
+    from kitchensync.task_graphs.formats.graph_files import read_graph
+    from kitchensync.task_graphs.mistakes.induced import induce as draw_errors
+    from kitchensync.task_graphs.mistakes.scripts import draw_script
 
     graph = read_graph(file)
     wish = _wish(graph, knobs)
@@ -101,8 +101,8 @@ def script_answer(file: Path, knobs: dict[str, Any], *, induce: int, seed: int) 
 
 
 def _wish(graph: Graph, knobs: dict[str, Any]) -> Wish:
-    from task_graphs.mistakes.scripts import Wish
-    from task_graphs.text.safety import must_stay
+    from kitchensync.task_graphs.mistakes.scripts import Wish
+    from kitchensync.task_graphs.text.safety import must_stay
 
     kept_safe = {step.node for step in graph.steps if must_stay(step.text)} if knobs["safe"] else set()
     return Wish(
@@ -117,8 +117,8 @@ def _wish(graph: Graph, knobs: dict[str, Any]) -> Wish:
 
 
 def _answer(graph: Graph, wish: Wish, drawn: Script, errors: dict[int, Hint]) -> dict[str, Any]:
-    from task_graphs.mistakes.scripts import GENERATOR
-    from task_graphs.mistakes.wording import cautions, say
+    from kitchensync.task_graphs.mistakes.scripts import GENERATOR
+    from kitchensync.task_graphs.mistakes.wording import cautions, say
 
     induced = [
         f"{graph.numbered.by_node[node].text}: {hint.wording} ({hint.category})."
@@ -191,8 +191,8 @@ def hints(file: Path, node: int | None, category: str | None, model: bool) -> An
 
 def hints_answer(file: Path, node: int | None, category: str | None, *, ask_model: bool) -> dict[str, Any]:
     """Build the `hints/1` object."""
-    from task_graphs.formats.graph_files import read_graph
-    from task_graphs.mistakes.hints import (
+    from kitchensync.task_graphs.formats.graph_files import read_graph
+    from kitchensync.task_graphs.mistakes.hints import (
         check_category,
         graph_hints,
         hintable,
@@ -206,7 +206,7 @@ def hints_answer(file: Path, node: int | None, category: str | None, *, ask_mode
     for step in hintable(graph, node):
         found = step_hints(step, texts_after(graph, step.node)) + graph_hints(graph, step.node)
         if ask_model:
-            from recipe_app.hints.hint_server import model_hints
+            from kitchensync.recipe_app.hints.hint_server import model_hints
 
             more, note = model_hints(graph, step)
             known = {hint.text for hint in found}

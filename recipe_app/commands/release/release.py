@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import DATABASE, GivenSource
-from recipe_app.commands.release.release_push import push
-from recipe_app.commands.release.release_split import split
-from recipe_app.commands.release.release_stats import stats
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import WITHOUT_CONSENT, given_path
-from storage.shell.output_options import OutputFolder, OutputPath, output
-from storage.shell.outputs import write_output
-from storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
+from kitchensync.recipe_app.commands.options import DATABASE, GivenSource
+from kitchensync.recipe_app.commands.release.release_push import push
+from kitchensync.recipe_app.commands.release.release_split import split
+from kitchensync.recipe_app.commands.release.release_stats import stats
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, given_path
+from kitchensync.storage.shell.output_options import OutputFolder, OutputPath, output
+from kitchensync.storage.shell.outputs import write_output
+from kitchensync.storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
 
 if TYPE_CHECKING:
-    from dataset.cards.about import About
-    from dataset.release.media_of_all import MediaOrder
-    from dataset.release.release import Stated
-    from storage.batch.runner import Workforce
+    from kitchensync.dataset.cards.about import About
+    from kitchensync.dataset.release.media_of_all import MediaOrder
+    from kitchensync.dataset.release.release import Stated
+    from kitchensync.storage.batch.runner import Workforce
 
 RECORDINGS = Path("recordings")
 """The data folder of the app when nobody says another."""
@@ -103,9 +103,9 @@ def captaincook4d(
     Example:
       kitchensync release captaincook4d data --out our-kitchens
     """
-    from dataset.release.media_of_all import MediaOrder
-    from dataset.source.data_set_folder import is_published
-    from storage.batch.runner import Workforce
+    from kitchensync.dataset.release.media_of_all import MediaOrder
+    from kitchensync.dataset.source.data_set_folder import is_published
+    from kitchensync.storage.batch.runner import Workforce
 
     kinds, words = _media(media), _about(about)
     published = [path for path in paths if is_published(path)]
@@ -126,8 +126,8 @@ def captaincook4d(
 
 
 def _about(path: Path | None) -> About:
-    from dataset.cards.about import About, parse_about
-    from task_graphs.formats.graph_files import read_text
+    from kitchensync.dataset.cards.about import About, parse_about
+    from kitchensync.task_graphs.formats.graph_files import read_text
 
     return parse_about(read_text(path), path.name) if path else About()
 
@@ -135,9 +135,9 @@ def _about(path: Path | None) -> About:
 def _own(
     paths: tuple[Path, ...], order: MediaOrder, about: About, table: Path, stated: Stated, crew: Workforce
 ) -> dict[str, Any]:
-    from dataset.release import release as writer
-    from storage.names import recordings_in
-    from storage.shell.progress import Bar
+    from kitchensync.dataset.release import release as writer
+    from kitchensync.storage.names import recordings_in
+    from kitchensync.storage.shell.progress import Bar
 
     found = [recording for path in paths for recording in recordings_in(path)]
     ids = _numbering(table)
@@ -158,8 +158,8 @@ def _own(
 
 def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) -> Stated:
     """Return who knows what was stated at the desk: the app over the folder of the recordings, if it was started."""
-    from recipe_app.commands.at_rest import memory, place_of
-    from recipe_app.exchange.stated_facts import stated_of
+    from kitchensync.recipe_app.commands.at_rest import memory, place_of
+    from kitchensync.recipe_app.exchange.stated_facts import stated_of
 
     around = [data] if data else [folder for path in paths for folder in (path, path.parent)]
     places = [folder for folder in around if data or database or Path(place_of(folder, None)).is_file()]
@@ -177,9 +177,9 @@ def _again(
     folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
 ) -> dict[str, Any]:
     """Release a published folder, with the corrections of the app that took it in, if one did."""
-    from dataset.release.release import other_files, release_again
-    from recipe_app.commands.at_rest import memory, place_of
-    from recipe_app.exchange import published
+    from kitchensync.dataset.release.release import other_files, release_again
+    from kitchensync.recipe_app.commands.at_rest import memory, place_of
+    from kitchensync.recipe_app.exchange import published
 
     files = published.files_of(folder)
     corrected: list[str] = []
@@ -219,7 +219,7 @@ def _show_release(out: Path, said: dict[str, Any]) -> None:
 
 
 def _media(text: str) -> tuple[str, ...]:
-    from dataset.release.release_media import MEDIA
+    from kitchensync.dataset.release.release_media import MEDIA
 
     kinds = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if unknown := [kind for kind in kinds if kind not in MEDIA]:
@@ -228,7 +228,7 @@ def _media(text: str) -> tuple[str, ...]:
 
 
 def _numbering(table: Path) -> Any:
-    from dataset.source.numbering import Numbering, parse_numbering
+    from kitchensync.dataset.source.numbering import Numbering, parse_numbering
 
     return parse_numbering(table.read_text(encoding="utf-8"), table.name) if table.exists() else Numbering()
 
@@ -253,10 +253,10 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
     Example:
       kitchensync release check our-kitchens --against data
     """
-    from dataset.checks.check import check
-    from dataset.checks.check_private import private_words
-    from dataset.source.data_set_folder import is_published
-    from storage.shell.progress import byte_bar
+    from kitchensync.dataset.checks.check import check
+    from kitchensync.dataset.checks.check_private import private_words
+    from kitchensync.dataset.source.data_set_folder import is_published
+    from kitchensync.storage.shell.progress import byte_bar
 
     if not (folder / "annotation_json").is_dir():
         raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from storage.shell.answer import Answer, answers
-from storage.shell.given_path import WITHOUT_CONSENT, given_path
-from storage.shell.progress import byte_bar
-from task_graphs.errors import BadGraph
+from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, given_path
+from kitchensync.storage.shell.progress import byte_bar
+from kitchensync.task_graphs.errors import BadGraph
 
 
 @click.command()
@@ -41,11 +41,11 @@ def push(folder: Path, to: str, data: Path, numbering: Path | None, without_cons
     Example:
       kitchensync release push our-kitchens --to hf://datasets/our-lab/our-kitchens --data data
     """
-    from dataset.source.consent_of_all import NotAgreed, ask_for_all, keep_reason
-    from dataset.source.data_set_folder import read_data_set
-    from dataset.source.sums import SUMS, read_sums
-    from storage.copies.derived import sent
-    from storage.move.push import push as send
+    from kitchensync.dataset.source.consent_of_all import NotAgreed, ask_for_all, keep_reason
+    from kitchensync.dataset.source.data_set_folder import read_data_set
+    from kitchensync.dataset.source.sums import SUMS, read_sums
+    from kitchensync.storage.copies.derived import sent
+    from kitchensync.storage.move.push import push as send
 
     files = read_sums(folder)
     journal = folder.with_name(f"{folder.name}.pushed")
@@ -69,7 +69,7 @@ def push(folder: Path, to: str, data: Path, numbering: Path | None, without_cons
 
 
 def _numbering(folder: Path, table: Path | None) -> Any:
-    from dataset.source.numbering import parse_numbering
+    from kitchensync.dataset.source.numbering import parse_numbering
 
     path = table or folder.with_name(f"{folder.name}.numbering.json")
     if not path.is_file():

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.export_source import CORRECTED, NUMBERING, STRICT, given
-from recipe_app.commands.options import GivenSource
-from storage.shell.answer import Answer, answers, show_table
-from storage.shell.output_options import OutputFolder, output
-from storage.shell.outputs import write_into
+from kitchensync.recipe_app.commands.export_source import CORRECTED, NUMBERING, STRICT, given
+from kitchensync.recipe_app.commands.options import GivenSource
+from kitchensync.storage.shell.answer import Answer, answers, show_table
+from kitchensync.storage.shell.output_options import OutputFolder, output
+from kitchensync.storage.shell.outputs import write_into
 
 if TYPE_CHECKING:
-    from dataset.splits.rule import Rule
+    from kitchensync.dataset.splits.rule import Rule
 
 KINDS = ("environment", "person", "recipes", "recordings", "steps", "type")
 PLACE = "data_splits"
@@ -68,9 +68,9 @@ def split(
     Example:
       kitchensync release split our-kitchens --kind person --ratio 0.6,0.2,0.2 --seed 1 --out our-kitchens/data_splits
     """
-    from dataset.source.sums import refresh
-    from dataset.splits.rule import divide, normal_only
-    from dataset.splits.split_findings import look_over
+    from kitchensync.dataset.source.sums import refresh
+    from kitchensync.dataset.splits.rule import divide, normal_only
+    from kitchensync.dataset.splits.split_findings import look_over
 
     if corrected and (kind != "steps" or rule or ratio):
         raise click.UsageError("--corrected is for the published rule of steps: give --kind steps alone")
@@ -105,13 +105,13 @@ def _text(divided: Any) -> str:
 
 
 def _published() -> Rule:
-    from dataset.splits.rule import Rule
+    from kitchensync.dataset.splits.rule import Rule
 
     return Rule("published")
 
 
 def _rule(rule: str | None, ratio: str | None, seed: int | None, corrected: bool) -> Rule | None:
-    from dataset.splits.rule import Rule
+    from kitchensync.dataset.splits.rule import Rule
 
     if rule is not None and ratio is not None:
         raise click.UsageError("--rule and --ratio are two ways to say the same; give one of them")
@@ -141,9 +141,9 @@ def _shares(text: str) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def _values(path: Path) -> dict[str, list[str]]:
-    from dataset.splits.split_kinds import PARTS
-    from task_graphs.formats.graph_files import read_text
-    from task_graphs.formats.strict_json import Reader, load
+    from kitchensync.dataset.splits.split_kinds import PARTS
+    from kitchensync.task_graphs.formats.graph_files import read_text
+    from kitchensync.task_graphs.formats.strict_json import Reader, load
 
     if not path.is_file():
         raise click.BadParameter(f"{path}: there is no such file", param_hint="--rule")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.export_source import NUMBERING, given
-from recipe_app.commands.options import GivenSource
-from storage.shell.answer import Answer, answers, show_table
-from storage.shell.output_options import OutputFolder, output_file
-from storage.shell.outputs import write_into, write_output
+from kitchensync.recipe_app.commands.export_source import NUMBERING, given
+from kitchensync.recipe_app.commands.options import GivenSource
+from kitchensync.storage.shell.answer import Answer, answers, show_table
+from kitchensync.storage.shell.output_options import OutputFolder, output_file
+from kitchensync.storage.shell.outputs import write_into, write_output
 
 if TYPE_CHECKING:
-    from dataset.source.given_data import GivenData
+    from kitchensync.dataset.source.given_data import GivenData
 
 
 @click.command()
@@ -36,8 +36,8 @@ def stats(
     Example:
       kitchensync release stats our-kitchens --html statistics.html --csv statistics
     """
-    from dataset.statistics.statistics_numbers import statistics
-    from dataset.statistics.statistics_page import as_page, as_tables
+    from kitchensync.dataset.statistics.statistics_numbers import statistics
+    from kitchensync.dataset.statistics.statistics_page import as_page, as_tables
 
     found = given((folder,), numbering)
     said = {**statistics(found.data, _steps(folder, found)), "warnings": found.warnings}
@@ -50,7 +50,7 @@ def stats(
 
 def _steps(folder: Path, found: GivenData) -> dict[str, int]:
     """Return how many steps each recipe has, by the name of its graph's file."""
-    from task_graphs.formats.graph_files import read_task_graphs
+    from kitchensync.task_graphs.formats.graph_files import read_task_graphs
 
     if found.own:
         members = (one.member for one in found.own.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from recipe_app.store.tables import metadata
+from kitchensync.recipe_app.store.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

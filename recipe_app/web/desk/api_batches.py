@@ -11,21 +11,21 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from dataset.errors import NotNow
-from dataset.operations.event_lines import consent_of
-from dataset.operations.operation_kinds import Strict
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.exchange.app_withdrawals import note_download
-from recipe_app.exchange.desk_batches import REFUSED, Row
-from recipe_app.people.roles import Access
-from recipe_app.store import tables
-from recipe_app.web.bodies import Id
-from recipe_app.web.desk.pages import exported, render, required_release
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.i18n import Words, words_of
-from storage.errors import StorageError
-from task_graphs.errors import NotFound, RecipeError
-from task_graphs.formats.by_name import given_back
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.event_lines import consent_of
+from kitchensync.dataset.operations.operation_kinds import Strict
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.exchange.app_withdrawals import note_download
+from kitchensync.recipe_app.exchange.desk_batches import REFUSED, Row
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.bodies import Id
+from kitchensync.recipe_app.web.desk.pages import exported, render, required_release
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.i18n import Words, words_of
+from kitchensync.storage.errors import StorageError
+from kitchensync.task_graphs.errors import NotFound, RecipeError
+from kitchensync.task_graphs.formats.by_name import given_back
 
 MOST = 200
 Name = Annotated[str, Query(max_length=64)]

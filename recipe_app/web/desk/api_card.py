@@ -7,16 +7,16 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from dataset.errors import NotNow
-from dataset.operations.operation_kinds import Strict
-from recipe_app.cooking.cards import card_of, read_card
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.people.roles import Access
-from recipe_app.web.desk.pages import render
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.i18n import words_of
-from storage.consent import Purpose, require_consent
-from task_graphs.errors import NotFound
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.operation_kinds import Strict
+from kitchensync.recipe_app.cooking.cards import card_of, read_card
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.web.desk.pages import render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.i18n import words_of
+from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.task_graphs.errors import NotFound
 
 NOTHING: dict[str, Any] = {"state": "none", "said": "", "card": None, "read": None}
 

@@ -11,22 +11,22 @@ from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from dataset.errors import BadOperation
-from dataset.operations.operation_kinds import KINDS, checked
-from recipe_app.cooking import steering
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.cooking.withdrawals import end_withdrawn
-from recipe_app.errors import NotAllowed
-from recipe_app.exchange import published
-from recipe_app.exchange.dump_pictures import frames_in
-from recipe_app.exchange.dumps import read_dump, take_in
-from recipe_app.exchange.published_graphs import shelve_graphs
-from recipe_app.people.accounts import Visitor
-from recipe_app.people.pseudonyms import check_pseudonym
-from recipe_app.people.roles import Access
-from recipe_app.store import tables
-from recipe_app.store.app_records import new_id, roles_of
-from recipe_app.web.bodies import (
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.dataset.operations.operation_kinds import KINDS, checked
+from kitchensync.recipe_app.cooking import steering
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
+from kitchensync.recipe_app.errors import NotAllowed
+from kitchensync.recipe_app.exchange import published
+from kitchensync.recipe_app.exchange.dump_pictures import frames_in
+from kitchensync.recipe_app.exchange.dumps import read_dump, take_in
+from kitchensync.recipe_app.exchange.published_graphs import shelve_graphs
+from kitchensync.recipe_app.people.accounts import Visitor
+from kitchensync.recipe_app.people.pseudonyms import check_pseudonym
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import new_id, roles_of
+from kitchensync.recipe_app.web.bodies import (
     ChangePerson,
     Control,
     DeskOperation,
@@ -37,11 +37,11 @@ from recipe_app.web.bodies import (
     PairingCode,
     TabletDump,
 )
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.door.request_bodies import RequestBody, spool
-from recipe_app.web.i18n import words_of
-from recipe_app.web.tablet.api_tablet import Sha256, sound_answer
-from task_graphs.errors import NotFound
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.request_bodies import RequestBody, spool
+from kitchensync.recipe_app.web.i18n import words_of
+from kitchensync.recipe_app.web.tablet.api_tablet import Sha256, sound_answer
+from kitchensync.task_graphs.errors import NotFound
 
 TEXTS = RequestBody(64 << 20, at_once=1, strings=True)
 """A folder of annotations or a tablet's dump."""

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dataset.operations.operation_kinds import Strict
-from recipe_app.cooking import training
-from recipe_app.exchange import stated_facts
-from recipe_app.people.roles import Access
-from recipe_app.store import tables
-from recipe_app.web.door.access import Asking, Route, Tools
-from task_graphs.errors import NotFound
+from kitchensync.dataset.operations.operation_kinds import Strict
+from kitchensync.recipe_app.cooking import training
+from kitchensync.recipe_app.exchange import stated_facts
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.task_graphs.errors import NotFound
 
 Words = Annotated[str, Field(max_length=400)]
 

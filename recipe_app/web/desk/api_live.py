@@ -7,15 +7,15 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from dataset.errors import NotNow
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.people.roles import Access
-from recipe_app.web.bodies import LiveMark
-from recipe_app.web.desk.api_room import is_paused
-from recipe_app.web.desk.pages import render
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.tablet.api_tablet import health_of
-from storage.consent import Purpose, require_consent
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.web.bodies import LiveMark
+from kitchensync.recipe_app.web.desk.api_room import is_paused
+from kitchensync.recipe_app.web.desk.pages import render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.tablet.api_tablet import health_of
+from kitchensync.storage.consent import Purpose, require_consent
 
 STEERED = ("recording", "problem", "starting", "unknown")
 

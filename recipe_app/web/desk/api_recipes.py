@@ -10,16 +10,16 @@ from fastapi import Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from dataset.errors import NotNow
-from recipe_app.cooking import recipe_pictures
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.people.roles import Access
-from recipe_app.store.shelf import Recipe, shelve
-from recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges, WrittenRecipe
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.door.request_bodies import RequestBody, spool
-from recipe_app.web.i18n import words_of
-from task_graphs.formats.by_name import (
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.cooking import recipe_pictures
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store.shelf import Recipe, shelve
+from kitchensync.recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges, WrittenRecipe
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.request_bodies import RequestBody, spool
+from kitchensync.recipe_app.web.i18n import words_of
+from kitchensync.task_graphs.formats.by_name import (
     TEXTS,
     given_back,
     kind_of,
@@ -28,11 +28,11 @@ from task_graphs.formats.by_name import (
     written_graph,
     written_lines,
 )
-from task_graphs.model import Graph
-from task_graphs.order.drawing import draw
-from task_graphs.order.edit import tell, with_inner_edges
-from task_graphs.text.recipe_text import in_written_order
-from task_graphs.text.wordings import with_wording
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.order.drawing import draw
+from kitchensync.task_graphs.order.edit import tell, with_inner_edges
+from kitchensync.task_graphs.text.recipe_text import in_written_order
+from kitchensync.task_graphs.text.wordings import with_wording
 
 PICTURE = RequestBody(24 << 20, ("image",), at_once=2)
 """A photograph as telephones take them."""

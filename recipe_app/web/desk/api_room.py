@@ -8,19 +8,19 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from dataset.errors import NotNow
-from recipe_app.cooking import steering
-from recipe_app.cooking.capture_link import Capture
-from recipe_app.cooking.cards import cards_to_read
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.people.roles import Access
-from recipe_app.store import tables
-from recipe_app.web.bodies import Preflight, RoomControl
-from recipe_app.web.desk.pages import kitchens_of, render
-from recipe_app.web.door.access import Asking, Route, Tools
-from storage.errors import BadEventLog
-from storage.privacy import FOR_EVER, pauses_of
-from storage.reading.swaps import LONGEST_NS, swaps_of
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.cooking import steering
+from kitchensync.recipe_app.cooking.capture_link import Capture
+from kitchensync.recipe_app.cooking.cards import cards_to_read
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.bodies import Preflight, RoomControl
+from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.storage.errors import BadEventLog
+from kitchensync.storage.privacy import FOR_EVER, pauses_of
+from kitchensync.storage.reading.swaps import LONGEST_NS, swaps_of
 
 SHOWN = ("recording", "health", "news_s", "findings", "cameras", "disk", "ledger_closed")
 

@@ -14,28 +14,28 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from dataset.errors import NotNow
-from dataset.operations.event_lines import consent_of, folder_of
-from dataset.operations.planned_steps import plan_of
-from dataset.operations.step_runs import began, spans, timeline
-from recipe_app.cooking import checklist, voices
-from recipe_app.cooking.cards import unread_card
-from recipe_app.cooking.checklist import is_through, still_open
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.exchange.app_withdrawals import note_download, proofs
-from recipe_app.exchange.folders import APP_FOLDER
-from recipe_app.exchange.stated_facts import AGES
-from recipe_app.people.pseudonyms import suggest
-from recipe_app.people.roles import ROLES, Access
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import roles_of
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
-from recipe_app.web.tablet.api_tablet import health_of
-from recipe_app.web.tablet.tablet_files import shell_files, shell_version
-from storage.consent import Purpose, why_not
-from task_graphs.categories import CATEGORIES
-from task_graphs.errors import NotFound
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.event_lines import consent_of, folder_of
+from kitchensync.dataset.operations.planned_steps import plan_of
+from kitchensync.dataset.operations.step_runs import began, spans, timeline
+from kitchensync.recipe_app.cooking import checklist, voices
+from kitchensync.recipe_app.cooking.cards import unread_card
+from kitchensync.recipe_app.cooking.checklist import is_through, still_open
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.exchange.app_withdrawals import note_download, proofs
+from kitchensync.recipe_app.exchange.folders import APP_FOLDER
+from kitchensync.recipe_app.exchange.stated_facts import AGES
+from kitchensync.recipe_app.people.pseudonyms import suggest
+from kitchensync.recipe_app.people.roles import ROLES, Access
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.app_records import roles_of
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
+from kitchensync.recipe_app.web.tablet.api_tablet import health_of
+from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
+from kitchensync.storage.consent import Purpose, why_not
+from kitchensync.task_graphs.categories import CATEGORIES
+from kitchensync.task_graphs.errors import NotFound
 
 FOLDER = Path(__file__).resolve().parents[2]
 AUDIT_PAGE = 100

@@ -8,15 +8,15 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from sqlalchemy import ColumnElement, func, or_, select
 
-from dataset.operations.reduce import PHASES
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.exchange import published
-from recipe_app.people.roles import Access
-from recipe_app.store import tables
-from recipe_app.store.app_records import roles_of
-from recipe_app.study.wanted import STRATEGIES
-from recipe_app.web.desk.pages import kitchens_of, render
-from recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.dataset.operations.reduce import PHASES
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.exchange import published
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import roles_of
+from kitchensync.recipe_app.study.wanted import STRATEGIES
+from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 
 PAGE = 100
 FILTERED = (*STRATEGIES, "published")

@@ -9,19 +9,19 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from recipe_app.cooking import mise_en_place, recipe_pictures, training
-from recipe_app.cooking.choosing import frozen
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.exchange.stated_facts import OF_RECIPES, RECIPE, latest
-from recipe_app.people.roles import Access
-from recipe_app.store import tables
-from recipe_app.store.shelf import Recipe, UnusableRecipe
-from recipe_app.web.desk.pages import printed, render
-from recipe_app.web.door.access import Asking, Route, Tools
-from task_graphs.categories import CATEGORIES
-from task_graphs.model import Graph
-from task_graphs.text.plain_lines import LINE_KINDS
-from task_graphs.text.recipe_text import LONG
+from kitchensync.recipe_app.cooking import mise_en_place, recipe_pictures, training
+from kitchensync.recipe_app.cooking.choosing import frozen
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.exchange.stated_facts import OF_RECIPES, RECIPE, latest
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe
+from kitchensync.recipe_app.web.desk.pages import printed, render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.task_graphs.categories import CATEGORIES
+from kitchensync.task_graphs.model import Graph
+from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
+from kitchensync.task_graphs.text.recipe_text import LONG
 
 PAGE = 100
 SORTS: dict[str, Callable[[Recipe], Any]] = {

@@ -7,17 +7,17 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from dataset.errors import NotNow
-from recipe_app.cooking import next_sessions, study_at_desk, training
-from recipe_app.people.roles import Access
-from recipe_app.store import tables
-from recipe_app.study import study_progress as progress
-from recipe_app.study.calendar_file import calendar, weeks_page
-from recipe_app.study.study_file import BadStudy
-from recipe_app.web.bodies import EditedStudy, StudyPlanFile
-from recipe_app.web.desk.pages import render
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.door.request_bodies import RequestBody
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.cooking import next_sessions, study_at_desk, training
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.study import study_progress as progress
+from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
+from kitchensync.recipe_app.study.study_file import BadStudy
+from kitchensync.recipe_app.web.bodies import EditedStudy, StudyPlanFile
+from kitchensync.recipe_app.web.desk.pages import render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 
 PLAN = RequestBody(8 << 20, at_once=1)
 """A plan of a study, twenty thousand sessions at most."""

@@ -12,12 +12,12 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotAllowed
-from recipe_app.people.accounts import Visitor
-from recipe_app.people.roles import Access
-from recipe_app.people.visitors import Tokens
-from recipe_app.web.door.request_bodies import (
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.errors import NotAllowed
+from kitchensync.recipe_app.people.accounts import Visitor
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.people.visitors import Tokens
+from kitchensync.recipe_app.web.door.request_bodies import (
     MAX_BODY,
     MAX_FORM,
     Pace,
@@ -27,7 +27,7 @@ from recipe_app.web.door.request_bodies import (
     stated_bytes,
     timely,
 )
-from storage.disk.free_space import require_room
+from kitchensync.storage.disk.free_space import require_room
 
 DEVICE_COOKIE = "ks_device"
 LOGIN_COOKIE = "ks_login"

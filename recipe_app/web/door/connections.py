@@ -15,7 +15,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from recipe_app.web.door.networks import network_of
+from kitchensync.recipe_app.web.door.networks import network_of
 
 HEAD_S = 15.0
 """From the connection, or the end of the last answer, to the end of a request's head; a TLS handshake too."""

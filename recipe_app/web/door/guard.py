@@ -10,13 +10,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recipe_app.errors import TooOften
-from recipe_app.people.visitors import Visitors
-from recipe_app.web.door.access import tokens_of
-from recipe_app.web.door.networks import LanePlace, Lanes, network_of
-from recipe_app.web.i18n import words_of
-from storage.shell.loopback import is_loopback_address
-from task_graphs.errors import RecipeError
+from kitchensync.recipe_app.errors import TooOften
+from kitchensync.recipe_app.people.visitors import Visitors
+from kitchensync.recipe_app.web.door.access import tokens_of
+from kitchensync.recipe_app.web.door.networks import LanePlace, Lanes, network_of
+from kitchensync.recipe_app.web.i18n import words_of
+from kitchensync.storage.shell.loopback import is_loopback_address
+from kitchensync.task_graphs.errors import RecipeError
 
 OF_ONE, OF_ALL = 6, 12
 """Requests that are worked on at the same time, of one network and of all, without those of who has signed in."""

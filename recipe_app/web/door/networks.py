@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict, deque
 
 from starlette.types import Message, Receive, Send
 
-from recipe_app.errors import TooOften
+from kitchensync.recipe_app.errors import TooOften
 
 IPV6_PREFIX = 64
 TURN_S = 10.0

@@ -15,12 +15,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
-from dataset.errors import BadOperation, NotNow
-from recipe_app.web.door.networks import Lanes
-from recipe_app.web.door.strings_apart import NotStrings, strings_in
-from sensors.host_clock import host_ns
-from storage.disk.free_space import require_room
-from task_graphs.errors import RecipeError
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.recipe_app.web.door.networks import Lanes
+from kitchensync.recipe_app.web.door.strings_apart import NotStrings, strings_in
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.disk.free_space import require_room
+from kitchensync.task_graphs.errors import RecipeError
 
 MAX_FORM = 1 << 12
 """What anybody may send: a sign-in, a code."""

@@ -7,13 +7,13 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from dataset.errors import BadOperation, NotNow
-from dataset.operations.operation_kinds import Strict
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.cooking.recorded_evidence import evidence_of, told
-from recipe_app.people.accounts import Visitor
-from recipe_app.people.roles import Access
-from recipe_app.review.drawn_graphs import (
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.dataset.operations.operation_kinds import Strict
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.recorded_evidence import evidence_of, told
+from kitchensync.recipe_app.people.accounts import Visitor
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.review.drawn_graphs import (
     ACCEPTED,
     GRAPHS,
     RULED,
@@ -25,15 +25,15 @@ from recipe_app.review.drawn_graphs import (
     holding,
     rulings,
 )
-from recipe_app.review.rounds import round_of
-from recipe_app.store import tables
-from recipe_app.store.shelf import Recipe, shelve
-from recipe_app.web.bodies import OrderEdges
-from recipe_app.web.desk.pages import render
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
-from recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
-from task_graphs.order.drawing import draw
+from kitchensync.recipe_app.review.rounds import round_of
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.shelf import Recipe, shelve
+from kitchensync.recipe_app.web.bodies import OrderEdges
+from kitchensync.recipe_app.web.desk.pages import render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
+from kitchensync.recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
+from kitchensync.task_graphs.order.drawing import draw
 
 MOST_RECORDINGS = 200
 """The newest ones are evidence."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from dataset.errors import NotNow
-from dataset.operations.reduce import reduce_log
-from recipe_app.review.judged_answers import (
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.reduce import reduce_log
+from kitchensync.recipe_app.review.judged_answers import (
     ERRORS,
     agreement_of_answers,
     answers_of,
@@ -14,9 +14,9 @@ from recipe_app.review.judged_answers import (
     require_all,
     settled,
 )
-from recipe_app.review.marks import STEPS
-from recipe_app.review.rounds import round_of
-from recipe_app.web.judging.review_routes import Judged, ReviewWork, on_recording, routes
+from kitchensync.recipe_app.review.marks import STEPS
+from kitchensync.recipe_app.review.rounds import round_of
+from kitchensync.recipe_app.web.judging.review_routes import Judged, ReviewWork, on_recording, routes
 
 BEGIN = on_recording(ERRORS.review)
 Begun = Annotated[ReviewWork, BEGIN]

@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dataset.errors import BadOperation, NotNow
-from dataset.grounding.object_questions import drawn, questions
-from dataset.operations.operation_kinds import Strict
-from dataset.source.data_set import numbered
-from dataset.source.numbering import Numbering
-from dataset.source.own_recording import OwnRecording
-from dataset.source.own_recordings import cooked_of
-from dataset.tables.step_rows import SIZES, windows
-from recipe_app.errors import NotAllowed
-from recipe_app.review.film_evidence import (
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.dataset.grounding.object_questions import drawn, questions
+from kitchensync.dataset.operations.operation_kinds import Strict
+from kitchensync.dataset.source.data_set import numbered
+from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.dataset.source.own_recordings import cooked_of
+from kitchensync.dataset.tables.step_rows import SIZES, windows
+from kitchensync.recipe_app.errors import NotAllowed
+from kitchensync.recipe_app.review.film_evidence import (
     ASKED,
     EVIDENCE,
     MOST_QUESTIONS,
@@ -36,10 +36,10 @@ from recipe_app.review.film_evidence import (
     require_evidence,
     standing,
 )
-from recipe_app.review.marks import Mark, marks_of, require_finished
-from recipe_app.web.door.request_bodies import RequestBody
-from recipe_app.web.judging.review_routes import ReviewWork, on_recording, routes
-from storage.consent import Purpose
+from kitchensync.recipe_app.review.marks import Mark, marks_of, require_finished
+from kitchensync.recipe_app.web.door.request_bodies import RequestBody
+from kitchensync.recipe_app.web.judging.review_routes import ReviewWork, on_recording, routes
+from kitchensync.storage.consent import Purpose
 
 BEGIN = on_recording(EVIDENCE)
 Begun = Annotated[ReviewWork, BEGIN]

@@ -12,19 +12,19 @@ from typing import Annotated, Any
 from fastapi import Query
 from fastapi.responses import FileResponse, Response
 
-from dataset.errors import BadOperation, NotNow
-from dataset.operations.operation_kinds import Strict
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotAllowed
-from recipe_app.films.film_jobs import HEIGHTS
-from recipe_app.films.review_film import film_of, front_film_of
-from recipe_app.people.accounts import Visitor
-from recipe_app.people.roles import Access
-from recipe_app.review.marks import given_marks, touched_marks
-from recipe_app.store import tables
-from recipe_app.web.door.access import Asking, Route, Tools
-from storage.consent import Purpose, require_consent
-from task_graphs.errors import NotFound
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.dataset.operations.operation_kinds import Strict
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.errors import NotAllowed
+from kitchensync.recipe_app.films.film_jobs import HEIGHTS
+from kitchensync.recipe_app.films.review_film import film_of, front_film_of
+from kitchensync.recipe_app.people.accounts import Visitor
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.review.marks import given_marks, touched_marks
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.task_graphs.errors import NotFound
 
 ADDRESS_NS = 3600 * 10**9
 """How long the address of a film holds."""

@@ -9,14 +9,14 @@ from fastapi import Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from dataset.annotation.accept import accept
-from dataset.errors import BadOperation, NotNow
-from dataset.narration.narrations import drawn
-from dataset.operations.operation_kinds import OpId, Strict
-from dataset.source.own_recording import OwnRecording
-from recipe_app.people.roles import Access
-from recipe_app.review.mark_versions import keep_marks
-from recipe_app.review.marks import (
+from kitchensync.dataset.annotation.accept import accept
+from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.dataset.narration.narrations import drawn
+from kitchensync.dataset.operations.operation_kinds import OpId, Strict
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.review.mark_versions import keep_marks
+from kitchensync.recipe_app.review.marks import (
     ACCEPTED,
     STEPS,
     Mark,
@@ -28,15 +28,21 @@ from recipe_app.review.marks import (
     require_finished,
     touched_marks,
 )
-from recipe_app.review.rounds import round_of
-from recipe_app.review.rulings import RULED, merged, pairs_of_people, pull_s
-from recipe_app.store import tables
-from recipe_app.web.desk.pages import render
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
-from recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, on_recording, who_may
-from storage.consent import Purpose
-from task_graphs.errors import NotFound
+from kitchensync.recipe_app.review.rounds import round_of
+from kitchensync.recipe_app.review.rulings import RULED, merged, pairs_of_people, pull_s
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.desk.pages import render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
+from kitchensync.recipe_app.web.judging.review_routes import (
+    Asked,
+    ReviewWork,
+    ask_people,
+    on_recording,
+    who_may,
+)
+from kitchensync.storage.consent import Purpose
+from kitchensync.task_graphs.errors import NotFound
 
 Begun = Annotated[ReviewWork, on_recording(STEPS)]
 

@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import FileResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from dataset.narration.narrations import (
+from kitchensync.dataset.narration.narrations import (
     NARRATED,
     SUBMITTED,
     Name,
@@ -18,7 +18,7 @@ from dataset.narration.narrations import (
     keep_narrations,
     narrations_of,
 )
-from dataset.narration.sounds import (
+from kitchensync.dataset.narration.sounds import (
     add_part,
     destroy_sound,
     ending_of,
@@ -26,20 +26,20 @@ from dataset.narration.sounds import (
     sound_begun,
     sound_file,
 )
-from dataset.narration.spoken import parse
-from dataset.operations.operation_kinds import OpId, Strict
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.narration.hear import hear
-from recipe_app.narration.speech_server import speech_server
-from recipe_app.people.roles import Access
-from recipe_app.review.marks import annotation_of
-from recipe_app.web.desk.pages import render
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.door.request_bodies import RequestBody
-from recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
-from storage.consent import Purpose, require_consent
-from storage.errors import NotPermitted
-from task_graphs.errors import NotFound
+from kitchensync.dataset.narration.spoken import parse
+from kitchensync.dataset.operations.operation_kinds import OpId, Strict
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.narration.hear import hear
+from kitchensync.recipe_app.narration.speech_server import speech_server
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.review.marks import annotation_of
+from kitchensync.recipe_app.web.desk.pages import render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.request_bodies import RequestBody
+from kitchensync.recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
+from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.storage.errors import NotPermitted
+from kitchensync.task_graphs.errors import NotFound
 
 PART = RequestBody(1 << 20, ("audio",))
 

@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends
 from pydantic import Field
 
-from dataset.errors import BadOperation
-from dataset.operations.operation_kinds import Strict
-from dataset.source.data_set import numbered
-from dataset.source.numbering import Numbering
-from dataset.source.own_recording import OwnRecording
-from dataset.source.own_recordings import cooked_of
-from dataset.tables.coherence_examples import all_examples
-from recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_all
-from recipe_app.review.opinions import (
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.dataset.operations.operation_kinds import Strict
+from kitchensync.dataset.source.data_set import numbered
+from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.dataset.source.own_recordings import cooked_of
+from kitchensync.dataset.tables.coherence_examples import all_examples
+from kitchensync.recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_all
+from kitchensync.recipe_app.review.opinions import (
     ASKED,
     OPINIONS,
     AskedBack,
@@ -24,9 +24,9 @@ from recipe_app.review.opinions import (
     questions_to_rate,
     steps_to_decide,
 )
-from recipe_app.web.door.access import Asking, Tools
-from recipe_app.web.judging.review_routes import Judged, ReviewWork, routes, work_on
-from storage.consent import Purpose
+from kitchensync.recipe_app.web.door.access import Asking, Tools
+from kitchensync.recipe_app.web.judging.review_routes import Judged, ReviewWork, routes, work_on
+from kitchensync.storage.consent import Purpose
 
 Items = dict[str, Item]
 Which = Literal["decisions", "ratings"]

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dataset.errors import NotNow
-from dataset.operations.operation_kinds import OpId, Strict
-from dataset.source.own_recording import OwnRecording
-from recipe_app.review.question_rounds import (
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.operation_kinds import OpId, Strict
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
     QUESTIONS,
     RULED,
@@ -25,10 +25,10 @@ from recipe_app.review.question_rounds import (
     require_judged,
     verdicts_of,
 )
-from recipe_app.review.questions_of_film import Written, questions_of
-from recipe_app.web.door.request_bodies import RequestBody
-from recipe_app.web.judging.review_routes import ReviewWork, on_recording, routes
-from storage.consent import Purpose
+from kitchensync.recipe_app.review.questions_of_film import Written, questions_of
+from kitchensync.recipe_app.web.door.request_bodies import RequestBody
+from kitchensync.recipe_app.web.judging.review_routes import ReviewWork, on_recording, routes
+from kitchensync.storage.consent import Purpose
 
 Items = dict[str, Item]
 BEGIN = on_recording(QUESTIONS)

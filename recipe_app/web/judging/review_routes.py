@@ -15,21 +15,21 @@ from fastapi import Depends, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from dataset.errors import BadOperation
-from dataset.operations.operation_kinds import OpId, Strict
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.people.accounts import Visitor
-from recipe_app.people.roles import HOLDERS, Access
-from recipe_app.review.judged_answers import GivenAnswer
-from recipe_app.review.rounds import ASSIGNED, Review, Round, round_of
-from recipe_app.store import tables
-from recipe_app.store.app_records import roles_of
-from recipe_app.web.desk.pages import render
-from recipe_app.web.door.access import Asking, Route, Tools
-from recipe_app.web.door.request_bodies import RequestBody
-from recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
-from storage.annotation_folder import add_judged
-from task_graphs.errors import NotFound
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.dataset.operations.operation_kinds import OpId, Strict
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.people.accounts import Visitor
+from kitchensync.recipe_app.people.roles import HOLDERS, Access
+from kitchensync.recipe_app.review.judged_answers import GivenAnswer
+from kitchensync.recipe_app.review.rounds import ASSIGNED, Review, Round, round_of
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import roles_of
+from kitchensync.recipe_app.web.desk.pages import render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.request_bodies import RequestBody
+from kitchensync.recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
+from kitchensync.storage.annotation_folder import add_judged
+from kitchensync.task_graphs.errors import NotFound
 
 MOST_PEOPLE = 20
 Ops = list[dict[str, Any]]

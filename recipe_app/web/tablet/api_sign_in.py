@@ -9,16 +9,16 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from dataset.errors import BadOperation
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import NotAllowed
-from recipe_app.exchange.app_withdrawals import FORGOTTEN, note_dump, to_forget
-from recipe_app.exchange.dumps import site_of
-from recipe_app.people.accounts import Visitor
-from recipe_app.people.roles import Access
-from recipe_app.store import oplog, tables
-from recipe_app.store.app_records import roles_of
-from recipe_app.web.bodies import (
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.errors import NotAllowed
+from kitchensync.recipe_app.exchange.app_withdrawals import FORGOTTEN, note_dump, to_forget
+from kitchensync.recipe_app.exchange.dumps import site_of
+from kitchensync.recipe_app.people.accounts import Visitor
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store import oplog, tables
+from kitchensync.recipe_app.store.app_records import roles_of
+from kitchensync.recipe_app.web.bodies import (
     AcceptInvite,
     CardSignIn,
     DeskSignIn,
@@ -26,8 +26,8 @@ from recipe_app.web.bodies import (
     RecordingsOfTablet,
     SignIn,
 )
-from recipe_app.web.door.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
-from recipe_app.web.door.networks import network_of
+from kitchensync.recipe_app.web.door.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
+from kitchensync.recipe_app.web.door.networks import network_of
 
 YEAR_S = 31_536_000
 

@@ -10,8 +10,8 @@ from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from dataset.errors import NotNow
-from recipe_app.cooking import (
+from kitchensync.dataset.errors import NotNow
+from kitchensync.recipe_app.cooking import (
     checklist,
     mise_en_place,
     next_sessions,
@@ -20,25 +20,25 @@ from recipe_app.cooking import (
     training,
     voices,
 )
-from recipe_app.cooking.capture_link import FRESH_NS
-from recipe_app.cooking.choosing import frozen, help_for
-from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.cooking.withdrawals import end_withdrawn
-from recipe_app.exchange.dumps import keep_voice
-from recipe_app.exchange.intake import Sender
-from recipe_app.exchange.stated_facts import RECIPE, latest
-from recipe_app.people.accounts import Visitor
-from recipe_app.people.roles import Access
-from recipe_app.store import tables
-from recipe_app.store.shelf import Recipe, UnusableRecipe, keep_version
-from recipe_app.web.bodies import Choose, Control, OperationBatch
-from recipe_app.web.door.access import Asking, Device, Route, Tools, require
-from recipe_app.web.door.request_bodies import RequestBody
-from recipe_app.web.i18n import words_of
-from storage.consent import Scope
-from task_graphs.categories import CATEGORIES
-from task_graphs.errors import NotFound
-from task_graphs.formats.graph_json import parse_graph_json
+from kitchensync.recipe_app.cooking.capture_link import FRESH_NS
+from kitchensync.recipe_app.cooking.choosing import frozen, help_for
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
+from kitchensync.recipe_app.exchange.dumps import keep_voice
+from kitchensync.recipe_app.exchange.intake import Sender
+from kitchensync.recipe_app.exchange.stated_facts import RECIPE, latest
+from kitchensync.recipe_app.people.accounts import Visitor
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe, keep_version
+from kitchensync.recipe_app.web.bodies import Choose, Control, OperationBatch
+from kitchensync.recipe_app.web.door.access import Asking, Device, Route, Tools, require
+from kitchensync.recipe_app.web.door.request_bodies import RequestBody
+from kitchensync.recipe_app.web.i18n import words_of
+from kitchensync.storage.consent import Scope
+from kitchensync.task_graphs.categories import CATEGORIES
+from kitchensync.task_graphs.errors import NotFound
+from kitchensync.task_graphs.formats.graph_json import parse_graph_json
 
 SOUND = RequestBody(8 << 20, ("audio",), at_once=4)
 """A voice note."""

@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from recipe_app.web.i18n import LANGUAGES
+from kitchensync.recipe_app.web.i18n import LANGUAGES
 
 FOLDER = Path(__file__).resolve().parents[2]
 STATIC = FOLDER / "static"

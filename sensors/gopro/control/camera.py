@@ -11,12 +11,18 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
-from sensors.gopro.control.camera_types import CameraClock, CameraInfo, CameraState, MediaFile, ShutterEvent
-from sensors.gopro.control.entry import CameraAddress, entry_of
-from sensors.gopro.control.http_reader import TROUBLE, HttpAnswer, TimeLimit, reason
-from sensors.host_clock import host_ns
-from sensors.untrusted_json import BadJson, parse_object
+from kitchensync.sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
+from kitchensync.sensors.gopro.control.camera_types import (
+    CameraClock,
+    CameraInfo,
+    CameraState,
+    MediaFile,
+    ShutterEvent,
+)
+from kitchensync.sensors.gopro.control.entry import CameraAddress, entry_of
+from kitchensync.sensors.gopro.control.http_reader import TROUBLE, HttpAnswer, TimeLimit, reason
+from kitchensync.sensors.host_clock import host_ns
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
 
 __all__ = ["CameraClock", "CameraInfo", "CameraState", "GoProHttp", "MediaFile", "ShutterEvent"]
 
@@ -164,7 +170,7 @@ class GoProHttp:
         self._ask(f"/gopro/camera/shutter/{'start' if on else 'stop'}", tries=1 if on else TRIES)
 
     def delete(self, file: MediaFile) -> None:
-        """Erase one file from the card; only `sync.cards.free` decides that."""
+        """Erase one file from the card; only `kitchensync.sync.cards.free` decides that."""
         self._ask("/gopro/media/delete/file", {"path": f"{file.folder}/{file.name}"}, tries=1)
 
     def external_control(self) -> None:

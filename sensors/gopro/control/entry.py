@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sensors.errors import CameraLost, NoCredentials
-from sensors.files_on_disk import write_with_rights
-from sensors.gopro.control.http_reader import HttpAnswer, TimeLimit, fetch, limited
+from kitchensync.sensors.errors import CameraLost, NoCredentials
+from kitchensync.sensors.files_on_disk import write_with_rights
+from kitchensync.sensors.gopro.control.http_reader import HttpAnswer, TimeLimit, fetch, limited
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import time
 from functools import partial
 from typing import Any, NamedTuple
 
-from sensors.errors import CameraTalk
+from kitchensync.sensors.errors import CameraTalk
 
 MOST_BYTES = 16 << 20
 MOST_INTERIM = 8

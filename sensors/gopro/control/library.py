@@ -14,11 +14,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import CameraLost, CameraRefused, SdkMissing
-from sensors.gopro.control.camera import GoProHttp
-from sensors.gopro.control.camera_types import CameraClock, CameraInfo, CameraState, MediaFile
-from sensors.gopro.control.entry import CameraAddress
-from sensors.host_clock import host_ns
+from kitchensync.sensors.errors import CameraLost, CameraRefused, SdkMissing
+from kitchensync.sensors.gopro.control.camera import GoProHttp
+from kitchensync.sensors.gopro.control.camera_types import CameraClock, CameraInfo, CameraState, MediaFile
+from kitchensync.sensors.gopro.control.entry import CameraAddress
+from kitchensync.sensors.host_clock import host_ns
 
 COMMAND_LIMIT_S = 15.0
 SETTINGS = {

@@ -11,9 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import CameraLost, CameraRefused
-from sensors.gopro.control.entry import CameraAddress
-from sensors.gopro.control.library import (
+from kitchensync.sensors.errors import CameraLost, CameraRefused
+from kitchensync.sensors.gopro.control.entry import CameraAddress
+from kitchensync.sensors.gopro.control.library import (
     COMMAND_LIMIT_S,
     SETTINGS,
     LibraryCamera,

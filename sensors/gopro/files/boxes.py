@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from sensors.errors import UnreadableMedia
+from kitchensync.sensors.errors import UnreadableMedia
 
 MAX_MOOV_BYTES = 256 * 1024 * 1024
 MAX_TOP_BOXES = 10_000

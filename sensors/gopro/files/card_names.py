@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sensors.errors import UnsafeName
+from kitchensync.sensors.errors import UnsafeName
 
 FOLDER = re.compile(r"[A-Za-z0-9_]{1,32}")
 NAME = re.compile(r"[A-Za-z0-9_]{1,32}\.[A-Za-z0-9]{1,5}")

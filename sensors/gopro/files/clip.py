@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sensors.errors import CannotJoin, UnreadableMedia
-from sensors.gopro.files.card_names import siblings
-from sensors.gopro.files.media import GoProMedia, open_media
-from sensors.gopro.files.picture_reader import Picture, PictureReader, index_at
-from sensors.gopro.files.telemetry import Payload, Telemetry, shutter_stamp_us
+from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
+from kitchensync.sensors.gopro.files.card_names import siblings
+from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
+from kitchensync.sensors.gopro.files.picture_reader import Picture, PictureReader, index_at
+from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry, shutter_stamp_us
 
 STAMP_AGREES_S = 0.5
 STAMP_DRIFT = 2e-4  # the stamps' crystal against the pictures' nominal rate, over chapters of half an hour

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadGpmf
+from kitchensync.sensors.errors import BadGpmf
 
 MAX_DEPTH = 8
 ABSURD_STAMP = 2**62

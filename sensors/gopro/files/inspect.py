@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from sensors.errors import BadGpmf, UnreadableMedia
-from sensors.gopro.files import gpmf
-from sensors.gopro.files.boxes import looks_like_mp4, wall_clock
-from sensors.gopro.files.gpmf import Klv, StreamPart
-from sensors.gopro.files.media import GoProMedia, open_media
-from sensors.gopro.files.sample_tables import read_chapter
-from sensors.gopro.files.telemetry import Payload
+from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
+from kitchensync.sensors.gopro.files import gpmf
+from kitchensync.sensors.gopro.files.boxes import looks_like_mp4, wall_clock
+from kitchensync.sensors.gopro.files.gpmf import Klv, StreamPart
+from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
+from kitchensync.sensors.gopro.files.sample_tables import read_chapter
+from kitchensync.sensors.gopro.files.telemetry import Payload
 
 MAX_BARE_BYTES = 256 * 1024 * 1024
 "A bare GPMF file is read whole; an hour of telemetry is about 25 MB."

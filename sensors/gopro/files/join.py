@@ -17,10 +17,10 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from sensors.errors import CannotJoin, UnreadableMedia
-from sensors.gopro.files import strip
-from sensors.gopro.files.boxes import Box, boxes, find, top_boxes
-from sensors.gopro.files.sample_tables import (
+from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
+from kitchensync.sensors.gopro.files import strip
+from kitchensync.sensors.gopro.files.boxes import Box, boxes, find, top_boxes
+from kitchensync.sensors.gopro.files.sample_tables import (
     ChapterFile,
     ChapterTrack,
     SampleTables,

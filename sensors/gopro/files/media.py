@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sensors.errors import BadGpmf, UnreadableMedia
-from sensors.gopro.files import boxes, gpmf
-from sensors.gopro.files.picture_reader import PictureReader
-from sensors.gopro.files.telemetry import Payload, Telemetry
+from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
+from kitchensync.sensors.gopro.files import boxes, gpmf
+from kitchensync.sensors.gopro.files.picture_reader import PictureReader
+from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry
 
 if TYPE_CHECKING:
     import av

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from sensors.errors import DownloadFailed, SensorError, UnsafeName
-from sensors.files_on_disk import file_sha256, sync_path
-from sensors.gopro.files.card_names import card_name, check_safe, group_clips
-from sensors.gopro.files.clip import Clip, open_clip
+from kitchensync.sensors.errors import DownloadFailed, SensorError, UnsafeName
+from kitchensync.sensors.files_on_disk import file_sha256, sync_path
+from kitchensync.sensors.gopro.files.card_names import card_name, check_safe, group_clips
+from kitchensync.sensors.gopro.files.clip import Clip, open_clip
 
 COPY_BYTES = 4 << 20
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sensors.errors import UnreadableMedia
+from kitchensync.sensors.errors import UnreadableMedia
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sensors.errors import UnreadableMedia
-from sensors.gopro.files.boxes import Box, boxes, find, read_moov, top_boxes
+from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.sensors.gopro.files.boxes import Box, boxes, find, read_moov, top_boxes
 
 U32_LIMIT = 1 << 32
 PER_SAMPLE = {"stts", "ctts", "stsc", "stsz", "stco", "co64", "stss", "sdtp"}

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadGpmf, UnreadableMedia
-from sensors.gopro.files import gpmf
-from sensors.gopro.files.gpmf import StreamPart, numbers, text
+from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
+from kitchensync.sensors.gopro.files import gpmf
+from kitchensync.sensors.gopro.files.gpmf import StreamPart, numbers, text
 
 WILD_S = 0.1  # real stamps lie within 1 ms of their line, those of whole milliseconds within some
 Parts = list[tuple[int, StreamPart]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sensors.hololens.headset_stream import EXTRINSICS
-from sensors.hololens.inertial_samples import inertial_stream
+from kitchensync.sensors.hololens.headset_stream import EXTRINSICS
+from kitchensync.sensors.hololens.inertial_samples import inertial_stream
 
 STREAM = inertial_stream(
     "accelerometer",

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.hololens import constants as c
-from sensors.hololens import wire, zdepth
-from sensors.hololens.constants import AHAT_HEIGHT, AHAT_HZ, AHAT_WIDTH
-from sensors.hololens.encoding import (
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens import wire, zdepth
+from kitchensync.sensors.hololens.constants import AHAT_HEIGHT, AHAT_HZ, AHAT_WIDTH
+from kitchensync.sensors.hololens.encoding import (
     SCALE,
     ZDEPTH_LOSSES,
     bits_per_second,
@@ -25,9 +25,9 @@ from sensors.hololens.encoding import (
     describe_video,
     key_frame_period,
 )
-from sensors.hololens.headset_stream import DEPTH, RAW, ConstantField, HeadsetStream, PictureUnit
-from sensors.hololens.profile import VIDEO_PROFILES, Profile
-from sensors.stream import Format
+from kitchensync.sensors.hololens.headset_stream import DEPTH, RAW, ConstantField, HeadsetStream, PictureUnit
+from kitchensync.sensors.hololens.profile import VIDEO_PROFILES, Profile
+from kitchensync.sensors.stream import Format
 
 NAME = "depth_ahat"
 SIZES = struct.Struct("<II")

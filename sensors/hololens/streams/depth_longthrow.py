@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.hololens import constants as c
-from sensors.hololens.constants import LONGTHROW_HEIGHT, LONGTHROW_WIDTH
-from sensors.hololens.encoding import SCALE, camera_constants
-from sensors.hololens.headset_stream import DEPTH, HeadsetStream, PictureUnit
-from sensors.hololens.profile import Profile
-from sensors.stream import Format
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens.constants import LONGTHROW_HEIGHT, LONGTHROW_WIDTH
+from kitchensync.sensors.hololens.encoding import SCALE, camera_constants
+from kitchensync.sensors.hololens.headset_stream import DEPTH, HeadsetStream, PictureUnit
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.stream import Format
 
 NAME = "depth_longthrow"
 SENSOR_TICKS = struct.Struct("<Q")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import struct
 
-from sensors.hololens import wire
-from sensors.hololens.constants import AAC_LEVEL_L2, AudioProfile, MixerMode
-from sensors.hololens.encoding import AUDIO, audio_hz, describe_audio
-from sensors.hololens.headset_stream import SOUND, HeadsetStream
-from sensors.hololens.profile import MIXER_MODES, Profile
-from sensors.hololens.streams.microphone import check, decode, decode_pcm, encode, sound
-from sensors.stream import Format
+from kitchensync.sensors.hololens import wire
+from kitchensync.sensors.hololens.constants import AAC_LEVEL_L2, AudioProfile, MixerMode
+from kitchensync.sensors.hololens.encoding import AUDIO, audio_hz, describe_audio
+from kitchensync.sensors.hololens.headset_stream import SOUND, HeadsetStream
+from kitchensync.sensors.hololens.profile import MIXER_MODES, Profile
+from kitchensync.sensors.hololens.streams.microphone import check, decode, decode_pcm, encode, sound
+from kitchensync.sensors.stream import Format
 
 __all__ = ["LIST_DEVICES", "STREAM", "configuration", "decode", "decode_pcm", "encode", "sound"]
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.hololens import constants as c
-from sensors.hololens import wire, zdepth
-from sensors.hololens.encoding import ZDEPTH_LOSSES, opened
-from sensors.hololens.headset_stream import DEPTH, RAW, HeadsetStream, PictureUnit
-from sensors.hololens.profile import Profile
-from sensors.stream import Format
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens import wire, zdepth
+from kitchensync.sensors.hololens.encoding import ZDEPTH_LOSSES, opened
+from kitchensync.sensors.hololens.headset_stream import DEPTH, RAW, HeadsetStream, PictureUnit
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.stream import Format
 
 NAME = "extended_depth"
 SIZE = struct.Struct("<HH")

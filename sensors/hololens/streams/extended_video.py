@@ -6,11 +6,11 @@ pixel format (NV12, YUY2, IYUV or YV12).
 
 from __future__ import annotations
 
-from sensors.hololens import wire
-from sensors.hololens.encoding import bits_per_second, describe_video, opened
-from sensors.hololens.headset_stream import FRAMES, HeadsetStream
-from sensors.hololens.profile import VIDEO_PROFILES, Profile
-from sensors.hololens.streams.pv import (
+from kitchensync.sensors.hololens import wire
+from kitchensync.sensors.hololens.encoding import bits_per_second, describe_video, opened
+from kitchensync.sensors.hololens.headset_stream import FRAMES, HeadsetStream
+from kitchensync.sensors.hololens.profile import VIDEO_PROFILES, Profile
+from kitchensync.sensors.hololens.streams.pv import (
     METADATA,
     PvPacket,
     check,
@@ -20,7 +20,7 @@ from sensors.hololens.streams.pv import (
     encode,
     raw_unit,
 )
-from sensors.stream import Format
+from kitchensync.sensors.stream import Format
 
 __all__ = ["LIST_DEVICES", "METADATA", "NAME", "STREAM", "PvPacket", "decode", "encode"]
 

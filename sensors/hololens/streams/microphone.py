@@ -10,10 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.hololens.encoding import ARRAY_CHANNELS, audio_configuration, audio_hz, describe_audio
-from sensors.hololens.headset_stream import RAW, SOUND, HeadsetStream
-from sensors.stream import Format
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens.encoding import (
+    ARRAY_CHANNELS,
+    audio_configuration,
+    audio_hz,
+    describe_audio,
+)
+from kitchensync.sensors.hololens.headset_stream import RAW, SOUND, HeadsetStream
+from kitchensync.sensors.stream import Format
 
 NAME = "microphone"
 RATE_HZ = 48_000

@@ -10,11 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.hololens import constants as c
-from sensors.hololens import wire
-from sensors.hololens.encoding import bits_per_second, check_unit, describe_video, key_frame_period
-from sensors.hololens.headset_stream import (
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens import wire
+from kitchensync.sensors.hololens.encoding import (
+    bits_per_second,
+    check_unit,
+    describe_video,
+    key_frame_period,
+)
+from kitchensync.sensors.hololens.headset_stream import (
     FRAMES,
     RAW,
     RIG_TO_SENSOR,
@@ -22,8 +27,8 @@ from sensors.hololens.headset_stream import (
     HeadsetStream,
     PictureUnit,
 )
-from sensors.hololens.profile import VIDEO_PROFILES, Profile
-from sensors.stream import Format
+from kitchensync.sensors.hololens.profile import VIDEO_PROFILES, Profile
+from kitchensync.sensors.stream import Format
 
 NAME = "pv"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.hololens.headset_stream import RECORDS, Flags, HeadsetStream, check_record
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens.headset_stream import RECORDS, Flags, HeadsetStream, check_record
 
 NAME = "spatial_input"
 

@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sensors.errors import BadPacket
-from sensors.hololens import constants as c
-from sensors.hololens import wire
-from sensors.hololens.encoding import (
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens import wire
+from kitchensync.sensors.hololens.encoding import (
     bits_per_second,
     camera_constants,
     check_unit,
     describe_video,
     key_frame_period,
 )
-from sensors.hololens.headset_stream import FRAMES, RAW, HeadsetStream, PictureUnit
-from sensors.hololens.profile import VIDEO_PROFILES, Profile
-from sensors.stream import Format
+from kitchensync.sensors.hololens.headset_stream import FRAMES, RAW, HeadsetStream, PictureUnit
+from kitchensync.sensors.hololens.profile import VIDEO_PROFILES, Profile
+from kitchensync.sensors.stream import Format
 
 METADATA = np.dtype(
     [

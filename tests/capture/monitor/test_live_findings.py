@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from told_states import SECOND, told_state
 
-from capture.monitor.live_findings import findings_in, health_of
-from capture.monitor.monitor import RecordingMonitor
-from capture.monitor.rules import ALARM, RULES, WARNING
-from sensors.host_clock import host_ns
+from kitchensync.capture.monitor.live_findings import findings_in, health_of
+from kitchensync.capture.monitor.monitor import RecordingMonitor
+from kitchensync.capture.monitor.rules import ALARM, RULES, WARNING
+from kitchensync.sensors.host_clock import host_ns
 
 NOW_NS = 1000 * SECOND
 PV, CAMERA = told_state(NOW_NS)["streams"]["hololens/pv"], told_state(NOW_NS)["cameras"]["gopro"]
@@ -140,10 +140,10 @@ def test_the_light_goes_out_when_there_is_no_news_for_three_seconds(told_s_ago, 
 def test_rates_of_a_recording_that_ended_are_not_kept(tmp_path, monkeypatch):
     endpoint = tmp_path / "take" / "control"
     monitor = RecordingMonitor()
-    monkeypatch.setattr("capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
+    monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
     assert monitor.look_at(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]
-    monkeypatch.setattr("capture.monitor.monitor.AGAIN_NS", 0)
-    monkeypatch.setattr("capture.monitor.monitor.ask", lambda *_, **__: None)
+    monkeypatch.setattr("kitchensync.capture.monitor.monitor.AGAIN_NS", 0)
+    monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: None)
     assert monitor.look_at(endpoint) is None
-    monkeypatch.setattr("capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
+    monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
     assert monitor.look_at(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]

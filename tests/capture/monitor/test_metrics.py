@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from capture.monitor.metrics import METRICS, MetricsServer, metrics_text
-from capture.monitor.process_use import CpuMeter, process_use
+from kitchensync.capture.monitor.metrics import METRICS, MetricsServer, metrics_text
+from kitchensync.capture.monitor.process_use import CpuMeter, process_use
 
 SAMPLE = re.compile(
     r'(?P<name>[a-z_]+)\{(?P<labels>[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*)\} (?P<value>\S+)'
@@ -137,11 +137,11 @@ def test_cpu_is_measured_since_the_look_before(monkeypatch):
     looks = iter([(2.0, 10.0), (3.0, 12.0), None])
 
     def look(_pid: int) -> Any:
-        from capture.monitor.process_use import ProcessUse
+        from kitchensync.capture.monitor.process_use import ProcessUse
 
         seen = next(looks)
         return seen and ProcessUse(*seen, memory_bytes=5)
 
-    monkeypatch.setattr("capture.monitor.process_use.process_use", look)
+    monkeypatch.setattr("kitchensync.capture.monitor.process_use.process_use", look)
     meter = CpuMeter()
     assert [meter.look(7)["cpu_share"] for _ in range(3)] == [0.2, 0.5, None]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from capture.rehearsal import hostile
-from capture.rehearsal.account import Account, settle
-from capture.rehearsal.play import play
-from capture.rehearsal.scenarios import KINDS, Scenario
-from capture.session.control import ControlServer, ask
-from virtual_kitchen.faults import CUTS, parse_faults
-from virtual_kitchen.headset import hostile as headset_hostile
+from kitchensync.capture.rehearsal import hostile
+from kitchensync.capture.rehearsal.account import Account, settle
+from kitchensync.capture.rehearsal.play import play
+from kitchensync.capture.rehearsal.scenarios import KINDS, Scenario
+from kitchensync.capture.session.control import ControlServer, ask
+from kitchensync.virtual_kitchen.faults import CUTS, parse_faults
+from kitchensync.virtual_kitchen.headset import hostile as headset_hostile
 
 
 def test_the_kinds_are_many_and_the_virtual_kitchen_knows_them() -> None:

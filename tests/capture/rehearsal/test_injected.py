@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from capture.rehearsal import injected
+from kitchensync.capture.rehearsal import injected
 
 SAY = """
 import os, sys, time

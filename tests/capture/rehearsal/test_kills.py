@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.rehearsal.account import Account
+from kitchensync.capture.rehearsal.account import Account
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 import kills

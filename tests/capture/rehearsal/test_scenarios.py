@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from capture.rehearsal.account import Account
-from capture.rehearsal.run import ROW, OtherRehearsal, kept
-from capture.rehearsal.scenario_table import answer_of, line_of, table_of
-from capture.rehearsal.scenarios import CAUSES, KINDS, LONG_STOPS, draw
-from virtual_kitchen.faults import parse_faults
+from kitchensync.capture.rehearsal.account import Account
+from kitchensync.capture.rehearsal.run import ROW, OtherRehearsal, kept
+from kitchensync.capture.rehearsal.scenario_table import answer_of, line_of, table_of
+from kitchensync.capture.rehearsal.scenarios import CAUSES, KINDS, LONG_STOPS, draw
+from kitchensync.virtual_kitchen.faults import parse_faults
 
 
 def test_the_same_seed_draws_the_same_and_every_kind_comes_in_turn():

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.rehearsal import account as accounts
-from capture.rehearsal.account import Account, settle
-from capture.rehearsal.scenarios import REFUSED
-from capture.rehearsal.verdicts import coverage, longest_step_s, session_end_ns, wrong_verdict
-from storage.chunks.chunk import INDEX
+from kitchensync.capture.rehearsal import account as accounts
+from kitchensync.capture.rehearsal.account import Account, settle
+from kitchensync.capture.rehearsal.scenarios import REFUSED
+from kitchensync.capture.rehearsal.verdicts import coverage, longest_step_s, session_end_ns, wrong_verdict
+from kitchensync.storage.chunks.chunk import INDEX
 
 S = 10_000_000
 "Ticks a second."

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from cooked_recording import write_cooked
 
 from kitchensync.cli import main
-from storage.manifest import edit_manifest
-from storage.names import DERIVED
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.names import DERIVED
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 
 @pytest.fixture(scope="session")

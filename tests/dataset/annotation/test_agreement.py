@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labelled import annotation, region, task
 
-from dataset.annotation.forms.agreement_of_people import agreement, kappa
 from kitchensync.cli import main
+from kitchensync.dataset.annotation.forms.agreement_of_people import agreement, kappa
 
 A = {"stir": [(0.0, 4.0)], "pour": [(5.0, 10.0)], "cut": [(12.0, 14.0)]}
 B = {"stir": [(1.0, 4.5)], "pour": [(5.0, 8.0)], "wash": [(16.0, 20.0)]}

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataset.annotation.forms.elan import TIMES, parse_elan, write_elan
-from dataset.annotation.forms.timed_marks import Marked, TimedMark, task_of_marks
 from kitchensync.cli import main
+from kitchensync.dataset.annotation.forms.elan import TIMES, parse_elan, write_elan
+from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark, task_of_marks
 
 MINUTE_NS = 60 * 10**9
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataset.annotation.forms.label_config import audio_config, parse_labels, timeline_config
-from dataset.annotation.labels import labels_of
+from kitchensync.dataset.annotation.forms.label_config import audio_config, parse_labels, timeline_config
+from kitchensync.dataset.annotation.labels import labels_of
 
 TEXTS = ["salt & pepper", "heat < 180 °C > 5 min", 'say "done"', "stir 🍳 twice", "x" * 282, "it's ]]> --"]
 LETTERS = st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="\ufffe\uffff")

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from labelled import CONFIG, annotation, region, task
 
-from dataset.annotation.forms.frame_times import region_of, span_s
 from kitchensync.cli import main
+from kitchensync.dataset.annotation.forms.frame_times import region_of, span_s
 
 RATES = [Fraction(25), Fraction(30), Fraction(30000, 1001), Fraction(60000, 1001)]
 

@@ -19,9 +19,9 @@ from labelled import annotation, region
 from numbered_recording import FRAME_S
 from small_recordings import FRAMES
 
-from dataset.annotation.label_server import Server
 from kitchensync.cli import main
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.dataset.annotation.label_server import Server
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataset.errors import NotNow
-from dataset.narration.narrations import NARRATED, drawn, fine_grained, narrations_of
-from dataset.narration.sounds import add_part, finish, sound_file
-from dataset.narration.spoken import grammar_of, number_in_words, parse, spoken_words
-from task_graphs.errors import NotFound
+from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.narration.narrations import NARRATED, drawn, fine_grained, narrations_of
+from kitchensync.dataset.narration.sounds import add_part, finish, sound_file
+from kitchensync.dataset.narration.spoken import grammar_of, number_in_words, parse, spoken_words
+from kitchensync.task_graphs.errors import NotFound
 
 
 def told(actor: str, **body: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from speech import HZ, kitchen_noises, spoken, write_wav
 
-from recipe_app.narration.hear import hear
-from recipe_app.narration.recognition import decode, recognize
+from kitchensync.recipe_app.narration.hear import hear
+from kitchensync.recipe_app.narration.recognition import decode, recognize
 
 pytestmark = pytest.mark.slow
 pytest.importorskip(

@@ -16,8 +16,8 @@ import pytest
 from model_server import ModelServer, Say
 from speech import HZ, spoken, write_wav
 
-from recipe_app.narration.hear import hear
-from recipe_app.narration.recognition import FOLDER
+from kitchensync.recipe_app.narration.hear import hear
+from kitchensync.recipe_app.narration.recognition import FOLDER
 
 pytestmark = pytest.mark.slow
 pocketsphinx = pytest.importorskip(

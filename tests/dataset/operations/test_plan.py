@@ -10,11 +10,11 @@ from typing import Any
 import javascript
 from histories import history, operation, recording_body
 
-from dataset.operations.planned_steps import PlannedSteps, plan_of
-from dataset.operations.reduce import reduce_log
-from recipe_app.store.app_records import new_id
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.text.spans import timers
+from kitchensync.dataset.operations.planned_steps import PlannedSteps, plan_of
+from kitchensync.dataset.operations.reduce import reduce_log
+from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.text.spans import timers
 
 ROOT = Path(__file__).resolve().parents[3]
 CORE = ROOT / "recipe_app" / "static" / "core"

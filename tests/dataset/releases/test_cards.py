@@ -20,8 +20,8 @@ import made_data_sets
 import pytest
 from click.testing import CliRunner
 
-from dataset.cards.about import RAI, BadAbout, parse_about
 from kitchensync.cli import main
+from kitchensync.dataset.cards.about import RAI, BadAbout, parse_about
 
 ABOUT = """
 title = "Our kitchens: \\"tea\\" & more"

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dataset.checks.check import check
-from dataset.source.sums import hashes_of, sums_of
 from kitchensync.cli import main
+from kitchensync.dataset.checks.check import check
+from kitchensync.dataset.source.sums import hashes_of, sums_of
 
 WORDS = frozenset({"Basil", "uuid-1", "Zoë Müller"})
 
@@ -238,7 +238,7 @@ def test_known_flaws_are_warnings_in_a_published_set_and_differences_where_a_fil
 
 
 def test_a_step_that_overlaps_its_own_repeat_is_a_flaw(tmp_path: Path) -> None:
-    from task_graphs.formats.annotations import AnnotatedRecording, Entry
+    from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
 
     entries = (Entry(1, "Do-Do 1", 1.0, 4.0), Entry(1, "Do-Do 1", 3.0, 5.0))
     made_data_sets.write(tmp_path, [AnnotatedRecording("1_1", 1, "Tea", 1, 1, entries)])

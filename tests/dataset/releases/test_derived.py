@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from cooked_recording import copied, write_cooked
 
 from kitchensync.cli import main
-from storage.copies.derived import read_derived
-from storage.manifest import read_manifest
+from kitchensync.storage.copies.derived import read_derived
+from kitchensync.storage.manifest import read_manifest
 
 pytestmark = pytest.mark.slow
 

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dataset.examples.coherence_frames import BoundaryFrames
-from dataset.source.given_films import OpenFilm
-from dataset.tables.boundary_examples import boundary_examples
-from dataset.tables.coherence_examples import examples
 from kitchensync.cli import main
-from sensors.gopro.files.clip import Clip
-from sensors.gopro.files.media import open_media
-from storage.exports.film import FilmWriter
-from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
+from kitchensync.dataset.source.given_films import OpenFilm
+from kitchensync.dataset.tables.boundary_examples import boundary_examples
+from kitchensync.dataset.tables.coherence_examples import examples
+from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.exports.film import FilmWriter
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 
 def run(*words: object) -> Any:

@@ -21,13 +21,13 @@ from cooked_recording import DONE_S, WRONG, copied, film_s, write_cooked
 from numbered_recording import FRAME_S, film_host_ns
 from small_recordings import FRAMES, HOST0_NS
 
-from dataset.features import film_windows
-from dataset.features.histograms import Histograms
 from kitchensync.cli import main
-from storage.events import EventLog
-from storage.exports.film import FilmWriter
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.frame_counter import draw_i420
+from kitchensync.dataset.features import film_windows
+from kitchensync.dataset.features.histograms import Histograms
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.exports.film import FilmWriter
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from storage.shell import outputs
-from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from kitchensync.storage.shell import outputs
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 PUBLISHED = ("combined/recordings.json", "normal/environment.json", "normal/recordings.json")
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from cooked_recording import DONE_S, WRONG, copied, film_s, write_cooked
 
 from kitchensync.cli import main
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 
 @pytest.fixture(scope="module")

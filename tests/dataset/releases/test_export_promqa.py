@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 from cooked_recording import write_cooked
 
-from dataset.promqa.published_examples import EDITED_BY_HAND
-from dataset.promqa.questions import Targets, clock, examples
 from kitchensync.cli import main
-from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
-from task_graphs.model import END, START, Graph, Step
+from kitchensync.dataset.promqa.published_examples import EDITED_BY_HAND
+from kitchensync.dataset.promqa.questions import Targets, clock, examples
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from kitchensync.task_graphs.model import END, START, Graph, Step
 
 pytestmark = pytest.mark.slow
 

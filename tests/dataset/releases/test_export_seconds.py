@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataset.tables.seconds import SubSegments
 from kitchensync.cli import main
-from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from kitchensync.dataset.tables.seconds import SubSegments
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 LABELS = {"Preparation Error": 2, "Temperature Error": 3, "Measurement Error": 4, "Timing Error": 5,
           "Technique Error": 6}  # fmt: skip

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataset.grounding.object_questions import drawn, questions
-from dataset.tables.step_rows import windows
 from kitchensync.cli import main
-from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from kitchensync.dataset.grounding.object_questions import drawn, questions
+from kitchensync.dataset.tables.step_rows import windows
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 TAGS = ("Preparation Error", "Measurement Error", "Order Error", "Timing Error", "Technique Error",
         "Temperature Error", "Missing Step")  # fmt: skip

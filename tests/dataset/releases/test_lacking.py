@@ -14,11 +14,11 @@ from numbered_recording import FRAME_S, PV_S, film_host_ns, write_numbered
 from small_recordings import FRAMES, HOST0_NS, SECONDS
 
 from kitchensync.cli import main
-from storage.chunks.chunk import Packet, seal
-from storage.events import EventLog
-from storage.manifest import edit_manifest
-from storage.recording import open_recording
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.recording import open_recording
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow
 

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataset.measures.coherence import measures
-from dataset.measures.questioning import StopRule, best_question, success_probability
-from dataset.measures.span_agreement import agreement
 from kitchensync.cli import main
+from kitchensync.dataset.measures.coherence import measures
+from kitchensync.dataset.measures.questioning import StopRule, best_question, success_probability
+from kitchensync.dataset.measures.span_agreement import agreement
 
 SPANS = st.lists(st.tuples(st.integers(-20, 60), st.integers(-20, 60)), max_size=6)
 P = st.floats(0, 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dataset.source.numbering import Numbering, parse_numbering
-from task_graphs.errors import BadGraph
+from kitchensync.dataset.source.numbering import Numbering, parse_numbering
+from kitchensync.task_graphs.errors import BadGraph
 
 
 def test_ids_stay_when_recordings_are_added() -> None:

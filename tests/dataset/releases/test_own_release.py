@@ -17,14 +17,14 @@ from distributed import LocalCluster
 from numbered_recording import FRAME_S, film_host_ns, write_numbered
 from small_recordings import FRAMES, HOST0_NS, SEED, write_film, write_manifest, write_shutter
 
-from dataset.release import release_media
 from kitchensync.cli import main
-from sensors.gopro.files.clip import open_clip
-from storage.annotation_folder import add_judged
-from storage.events import EventLog
-from storage.manifest import edit_manifest, read_manifest
-from sync.report.page import write_report
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.dataset.release import release_media
+from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.storage.annotation_folder import add_judged
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.sync.report.page import write_report
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow
 

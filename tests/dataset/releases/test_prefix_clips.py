@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from cooked_recording import write_cooked
 from numbered_pictures import luma_of, number_in
 
-from dataset.examples import prefix_clips
 from kitchensync.cli import main
-from recipe_app.films import review_film
-from virtual_kitchen.world.frame_counter import draw_i420
+from kitchensync.dataset.examples import prefix_clips
+from kitchensync.recipe_app.films import review_film
+from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 pytestmark = pytest.mark.slow
 FPS = Fraction(30000, 1001)

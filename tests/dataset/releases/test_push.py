@@ -17,10 +17,10 @@ import pytest
 from click.testing import CliRunner
 from s3_server import s3_server
 
-from dataset.checks.check import check
 from kitchensync.cli import main
-from storage.copies.target import Target
-from storage.manifest import edit_manifest, write_json
+from kitchensync.dataset.checks.check import check
+from kitchensync.storage.copies.target import Target
+from kitchensync.storage.manifest import edit_manifest, write_json
 
 # The clients of others leave the closing of sockets to the garbage collector.
 pytestmark = [

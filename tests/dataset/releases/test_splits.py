@@ -13,10 +13,10 @@ import made_data_sets
 import pytest
 from click.testing import CliRunner
 
-from dataset.splits.rule import Divided, Rule, divide
-from dataset.splits.split_kinds import PARTS, NoSuchSplit
 from kitchensync.cli import main
-from task_graphs.formats.annotations import AnnotatedRecording
+from kitchensync.dataset.splits.rule import Divided, Rule, divide
+from kitchensync.dataset.splits.split_kinds import PARTS, NoSuchSplit
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 RATIO = (Fraction("0.6"), Fraction("0.2"), Fraction("0.2"))
 

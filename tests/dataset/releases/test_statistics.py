@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 ROW = ("normal", "normal_hours", "error", "error_hours", "steps")
 

@@ -16,15 +16,15 @@ from numbered_pictures import luma_of, number_in
 from numbered_recording import DEPTH_S, FRAME_S, PV_S, film_host_ns, write_numbered
 from small_recordings import BATCH, FRAMES, GYRO_HZ, HOST0_NS
 
-from dataset.release.release_media import Media, MediaWriter, Work, work_of
-from dataset.source.own_recording import OwnRecording
 from kitchensync.cli import main
-from storage.exports.arrays_file import ArraysFile
-from storage.manifest import edit_manifest
-from storage.privacy import FOR_EVER, Pauses
-from storage.recording import Recording
-from storage.shell.outputs import OutputRefused
-from virtual_kitchen.kitchen import Kitchen
+from kitchensync.dataset.release.release_media import Media, MediaWriter, Work, work_of
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.storage.exports.arrays_file import ArraysFile
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.privacy import FOR_EVER, Pauses
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.shell.outputs import OutputRefused
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow
 

@@ -10,16 +10,16 @@ import pytest
 from argon2 import PasswordHasher, extract_parameters
 from sqlalchemy import insert
 
-from dataset.errors import BadOperation
-from recipe_app.errors import NotAllowed, TooOften
-from recipe_app.people.accounts import Accounts
-from recipe_app.people.attempts import AT_ONCE, Bucket
-from recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest
-from recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
-from recipe_app.people.secrets import fast_hash
-from recipe_app.store import tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.database import Database
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.recipe_app.errors import NotAllowed, TooOften
+from kitchensync.recipe_app.people.accounts import Accounts
+from kitchensync.recipe_app.people.attempts import AT_ONCE, Bucket
+from kitchensync.recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest
+from kitchensync.recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
+from kitchensync.recipe_app.people.secrets import fast_hash
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.database import Database
 
 pytestmark = pytest.mark.slow
 

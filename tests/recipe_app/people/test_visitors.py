@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from recipe_app.people.accounts import LOGIN_NS, Visitor
-from recipe_app.people.visitors import REMEMBERED_S, Tokens, Visitors
-from recipe_app.store import tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.database import open_database
+from kitchensync.recipe_app.people.accounts import LOGIN_NS, Visitor
+from kitchensync.recipe_app.people.visitors import REMEMBERED_S, Tokens, Visitors
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.database import open_database
 
 PIN = "482916"
 

@@ -22,14 +22,14 @@ from histories import history, recording_body
 from sqlalchemy import insert, select
 
 from kitchensync.cli import main
-from recipe_app.errors import BadSetup
-from recipe_app.people.accounts import Accounts
-from recipe_app.store import oplog, projections, tables
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.backup import back_up, check
-from recipe_app.store.database import Database, open_database
-from recipe_app.store.oplog import NewOp
-from recipe_app.store.restore import restore
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.people.accounts import Accounts
+from kitchensync.recipe_app.store import oplog, projections, tables
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.backup import back_up, check
+from kitchensync.recipe_app.store.database import Database, open_database
+from kitchensync.recipe_app.store.oplog import NewOp
+from kitchensync.recipe_app.store.restore import restore
 
 pytestmark = pytest.mark.slow
 

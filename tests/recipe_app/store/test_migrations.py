@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, create_engine, event, inspect, text
 
-from recipe_app.errors import BadSetup
-from recipe_app.people.accounts import Accounts
-from recipe_app.store import oplog
-from recipe_app.store.app_records import AppRecords
-from recipe_app.store.database import open_database
-from recipe_app.store.tables import metadata
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.people.accounts import Accounts
+from kitchensync.recipe_app.store import oplog
+from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.database import open_database
+from kitchensync.recipe_app.store.tables import metadata
 
 
 def made_by(connection: Connection, version: str) -> None:

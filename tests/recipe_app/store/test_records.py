@@ -10,10 +10,10 @@ import pytest
 from histories import history, recording_body
 from sqlalchemy import select, text, update
 
-from recipe_app.store import oplog, projections, tables
-from recipe_app.store.app_records import AppRecords, new_id
-from recipe_app.store.database import Database
-from recipe_app.store.oplog import NewOp
+from kitchensync.recipe_app.store import oplog, projections, tables
+from kitchensync.recipe_app.store.app_records import AppRecords, new_id
+from kitchensync.recipe_app.store.database import Database
+from kitchensync.recipe_app.store.oplog import NewOp
 
 
 @pytest.fixture

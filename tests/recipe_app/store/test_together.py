@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from recipe_app.store.app_records import Together
+from kitchensync.recipe_app.store.app_records import Together
 
 
 class Store:

@@ -12,12 +12,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from recipe_app.study.explain import why_missing, why_session
-from recipe_app.study.plan_file import PlanEntry
-from recipe_app.study.solve import StudyPlan, plan_study
-from recipe_app.study.study_progress import to_come
-from recipe_app.study.time_slots import TimeSlot, slots_of
-from recipe_app.study.wanted import (
+from kitchensync.recipe_app.study.explain import why_missing, why_session
+from kitchensync.recipe_app.study.plan_file import PlanEntry
+from kitchensync.recipe_app.study.solve import StudyPlan, plan_study
+from kitchensync.recipe_app.study.study_progress import to_come
+from kitchensync.recipe_app.study.time_slots import TimeSlot, slots_of
+from kitchensync.recipe_app.study.wanted import (
     Cook,
     CookedSession,
     OpenHours,
@@ -27,8 +27,8 @@ from recipe_app.study.wanted import (
     StudyKitchen,
     StudyRules,
 )
-from task_graphs.formats.graph_files import read_graph
-from task_graphs.order.orders import count_orders
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.order.orders import count_orders
 
 ZONE = ZoneInfo("Europe/Berlin")
 WEEK = tuple((day, time(9), time(18)) for day in range(5))

@@ -17,10 +17,10 @@ from click.testing import CliRunner
 from small_recordings import write_manifest
 
 from kitchensync.cli import main
-from storage.events import EventLog
-from storage.manifest import edit_manifest
-from storage.verify.by_life import keep_verdict
-from task_graphs.formats.graph_files import read_graph
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.verify.by_life import keep_verdict
+from kitchensync.task_graphs.formats.graph_files import read_graph
 
 NOW = datetime(2027, 1, 8, 12, tzinfo=UTC)
 """The Friday before the study begins."""
@@ -57,7 +57,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def it_is(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recipe_app.commands.study._now", lambda: now)
+    monkeypatch.setattr("kitchensync.recipe_app.commands.study._now", lambda: now)
 
 
 def plan(*options: str) -> dict[str, Any]:

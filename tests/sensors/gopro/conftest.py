@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from sensors.gopro.control import camera as camera_module
+from kitchensync.sensors.gopro.control import camera as camera_module
 
 
 def box(kind: bytes, data: bytes) -> bytes:

@@ -14,10 +14,15 @@ pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not 
 
 from radio import radio_of
 
-from sensors.errors import CameraRefused
-from sensors.gopro.control.library import BleCamera
-from sensors.gopro.control.settings import apply_settings, measure_clock, set_clock_now, wanted_options
-from sensors.host_clock import host_ns, utc_anchor
+from kitchensync.sensors.errors import CameraRefused
+from kitchensync.sensors.gopro.control.library import BleCamera
+from kitchensync.sensors.gopro.control.settings import (
+    apply_settings,
+    measure_clock,
+    set_clock_now,
+    wanted_options,
+)
+from kitchensync.sensors.host_clock import host_ns, utc_anchor
 
 pytestmark = pytest.mark.slow
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from cameras import virtual_camera
 
-from sensors.errors import CameraLost, CameraRefused, NoCredentials, SensorError
-from sensors.gopro.control.camera import GoProHttp, MediaFile
-from sensors.gopro.control.download import download, fetch_small
-from sensors.gopro.control.entry import CameraAddress, read_credentials, write_credentials
-from sensors.gopro.control.open_camera import open_camera
-from sensors.gopro.control.settings import wanted_options
-from virtual_kitchen.gopro.card import CardFile
+from kitchensync.sensors.errors import CameraLost, CameraRefused, NoCredentials, SensorError
+from kitchensync.sensors.gopro.control.camera import GoProHttp, MediaFile
+from kitchensync.sensors.gopro.control.download import download, fetch_small
+from kitchensync.sensors.gopro.control.entry import CameraAddress, read_credentials, write_credentials
+from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.sensors.gopro.control.settings import wanted_options
+from kitchensync.virtual_kitchen.gopro.card import CardFile
 
 
 def put(gopro: Any, folder: Path, size: int = 3_000_000) -> tuple[MediaFile, bytes]:
@@ -83,7 +83,7 @@ def test_small_copies_come_with_the_original(
     tmp_path: Path, filmed: tuple[int, int], copied: tuple[int, int]
 ) -> None:
     """They hold as many pictures, and the very telemetry, so that a film can be aligned by its copy."""
-    from sensors.gopro.files.media import open_media
+    from kitchensync.sensors.gopro.files.media import open_media
 
     with virtual_camera(tmp_path / "sim") as (gopro, url), GoProHttp(url) as camera:
         gopro.camera.kitchen.gopro_size = filmed

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
-from sensors.gopro.control import camera as camera_module
-from sensors.gopro.control.camera import GoProHttp, MediaFile
+from kitchensync.sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
+from kitchensync.sensors.gopro.control import camera as camera_module
+from kitchensync.sensors.gopro.control.camera import GoProHttp, MediaFile
 
 Gopro = tuple[Any, str]
 LOCAL = datetime(2026, 1, 5, 3, 4, 9)  # noqa: DTZ001 (a local time, as the camera gives it)

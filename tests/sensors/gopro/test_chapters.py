@@ -16,13 +16,13 @@ from click.testing import CliRunner
 from films import film
 
 from kitchensync.cli import main
-from sensors.errors import CannotJoin, UnreadableMedia
-from sensors.gopro.files.card_names import card_name, group_clips, proxy_name
-from sensors.gopro.files.clip import open_clip
-from sensors.gopro.files.inspect import inspect
-from sensors.gopro.files.join import join
-from sensors.gopro.files.media import open_media
-from virtual_kitchen.gopro.files.sensors import Instruments
+from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
+from kitchensync.sensors.gopro.files.card_names import card_name, group_clips, proxy_name
+from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.sensors.gopro.files.inspect import inspect
+from kitchensync.sensors.gopro.files.join import join
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments
 
 FRAMES = 200
 

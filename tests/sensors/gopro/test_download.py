@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sensors.errors import CameraRefused, DownloadFailed, UnsafeName
-from sensors.gopro.control.camera import MediaFile
-from sensors.gopro.control.download import Downloaded, download
+from kitchensync.sensors.errors import CameraRefused, DownloadFailed, UnsafeName
+from kitchensync.sensors.gopro.control.camera import MediaFile
+from kitchensync.sensors.gopro.control.download import Downloaded, download
 
 Gopro = tuple[Any, str]
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_runs import examples
 
-from sensors.errors import BadGpmf, SensorError
-from sensors.gopro.files import gpmf, telemetry
-from sensors.gopro.files.gpmf import Klv, StreamPart
-from sensors.gopro.files.inspect import describe_payloads
-from sensors.gopro.files.telemetry import find_timing
+from kitchensync.sensors.errors import BadGpmf, SensorError
+from kitchensync.sensors.gopro.files import gpmf, telemetry
+from kitchensync.sensors.gopro.files.gpmf import Klv, StreamPart
+from kitchensync.sensors.gopro.files.inspect import describe_payloads
+from kitchensync.sensors.gopro.files.telemetry import find_timing
 
 
 def klv(key: str, kind: str, size: int, repeat: int, data: bytes) -> bytes:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sensors.errors import CameraError, DownloadFailed
-from sensors.gopro.control import camera as camera_module
-from sensors.gopro.control import download as download_module
-from sensors.gopro.control.camera import GoProHttp
-from sensors.gopro.control.camera_types import MediaFile
-from sensors.gopro.control.download import download
-from sensors.untrusted_json import BadJson, parse_json, parse_object
-from virtual_kitchen.gopro.hostile import HOSTILE, HostileCamera
+from kitchensync.sensors.errors import CameraError, DownloadFailed
+from kitchensync.sensors.gopro.control import camera as camera_module
+from kitchensync.sensors.gopro.control import download as download_module
+from kitchensync.sensors.gopro.control.camera import GoProHttp
+from kitchensync.sensors.gopro.control.camera_types import MediaFile
+from kitchensync.sensors.gopro.control.download import download
+from kitchensync.sensors.untrusted_json import BadJson, parse_json, parse_object
+from kitchensync.virtual_kitchen.gopro.hostile import HOSTILE, HostileCamera
 
 LIMIT_S = 0.3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sensors.gopro.files.media import CameraMode
+from kitchensync.sensors.gopro.files.media import CameraMode
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from sensors.errors import UnreadableMedia
-from sensors.gopro.files.boxes import has_moov
-from sensors.gopro.files.inspect import inspect
-from sensors.gopro.files.media import open_media
+from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.sensors.gopro.files.boxes import has_moov
+from kitchensync.sensors.gopro.files.inspect import inspect
+from kitchensync.sensors.gopro.files.media import open_media
 
 Shared = Callable[[str], Path]
 FILES = [

@@ -11,15 +11,20 @@ from cameras import virtual_camera
 from kitchen_clock import MovedClock
 from waiting import until
 
-from sensors.errors import CameraLost, CameraRefused
-from sensors.gopro.control.download import download
-from sensors.gopro.control.entry import CameraAddress
-from sensors.gopro.control.open_camera import open_camera
-from sensors.gopro.control.settings import apply_settings, measure_clock, set_clock_now, wanted_options
-from sensors.host_clock import host_ns, utc_anchor
+from kitchensync.sensors.errors import CameraLost, CameraRefused
+from kitchensync.sensors.gopro.control.download import download
+from kitchensync.sensors.gopro.control.entry import CameraAddress
+from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.sensors.gopro.control.settings import (
+    apply_settings,
+    measure_clock,
+    set_clock_now,
+    wanted_options,
+)
+from kitchensync.sensors.host_clock import host_ns, utc_anchor
 
 pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
-from sensors.gopro.control.sdk import SdkCamera, at_home, wired
+from kitchensync.sensors.gopro.control.sdk import SdkCamera, at_home, wired
 
 pytestmark = pytest.mark.slow
 

@@ -18,10 +18,10 @@ import asyncio, sys
 from pathlib import Path
 from open_gopro import WiredGoPro
 from open_gopro.models import constants
-from virtual_kitchen.gopro.server import VirtualGoPro
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.gopro.server import VirtualGoPro
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 kitchen = Kitchen(711, simulated_motion(711), Truth(Path(sys.argv[1]), 711))
 camera = VirtualGoPro(kitchen, "172.27.111.51", 8080, "hero12", None)

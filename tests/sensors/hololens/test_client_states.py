@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 import pytest
 from waiting import until
 
-from sensors.errors import (
+from kitchensync.sensors.errors import (
     AbsurdSize,
     ConnectFailed,
     StreamClosed,
@@ -25,8 +25,8 @@ from sensors.errors import (
     StreamStopped,
     StreamUnreachable,
 )
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.client import StreamClient
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.client import StreamClient
 
 Headset = Callable[[dict[int, Callable[[socket.socket], None]]], AbstractContextManager[str]]
 GYRO, SPATIAL, PV, AHAT = (STREAMS[name] for name in ("gyroscope", "spatial_input", "pv", "depth_ahat"))

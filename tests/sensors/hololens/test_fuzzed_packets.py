@@ -18,10 +18,10 @@ from types import SimpleNamespace
 import pytest
 from sampled_packets import read_all_of, sample
 
-from sensors.errors import AbsurdSize, SensorError, StreamClosed
-from sensors.hololens import video, wire
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.client import StreamClient
+from kitchensync.sensors.errors import AbsurdSize, SensorError, StreamClosed
+from kitchensync.sensors.hololens import video, wire
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.client import StreamClient
 
 PACKETS = int(os.environ.get("KITCHENSYNC_FUZZ_PACKETS", "300"))
 A_CONNECTION = 50

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
-from sensors.errors import AbsurdSize, StreamClosed, StreamSilent, StreamStalled
-from sensors.hololens import wire
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.client import SMALL_BUFFER_BYTES, StreamClient
-from virtual_kitchen.headset import hostile
+from kitchensync.sensors.errors import AbsurdSize, StreamClosed, StreamSilent, StreamStalled
+from kitchensync.sensors.hololens import wire
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.client import SMALL_BUFFER_BYTES, StreamClient
+from kitchensync.virtual_kitchen.headset import hostile
 
 
 @contextlib.contextmanager

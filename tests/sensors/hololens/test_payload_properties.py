@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from property_runs import examples
 
-from sensors.errors import SensorError
-from sensors.hololens import video, wire
-from sensors.hololens.streams import (
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens import video, wire
+from kitchensync.sensors.hololens.streams import (
     accelerometer,
     depth_ahat,
     gyroscope,

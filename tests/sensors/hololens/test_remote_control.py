@@ -11,15 +11,21 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from sensors.errors import (
+from kitchensync.sensors.errors import (
     PvNotStarted,
     StreamClosed,
     StreamRefused,
     StreamStalled,
     UnsupportedServer,
 )
-from sensors.hololens import remote
-from sensors.hololens.remote import RemoteControl, parse_version, require_version, start_pv, stop_pv
+from kitchensync.sensors.hololens import remote
+from kitchensync.sensors.hololens.remote import (
+    RemoteControl,
+    parse_version,
+    require_version,
+    start_pv,
+    stop_pv,
+)
 
 Headset = Callable[[dict[int, Callable[[socket.socket], None]]], AbstractContextManager[str]]
 

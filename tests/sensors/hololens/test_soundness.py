@@ -10,11 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensors.errors import SensorError
-from sensors.hololens import inertial_samples as imu
-from sensors.hololens.catalogue import STREAMS
-from sensors.hololens.profile import Profile
-from sensors.hololens.streams import depth_ahat, depth_longthrow, extended_depth, microphone, pv, vlc
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.hololens.streams import (
+    depth_ahat,
+    depth_longthrow,
+    extended_depth,
+    microphone,
+    pv,
+    vlc,
+)
 
 UNIT = b"\0\0\0\1\x26" + bytes(40)
 RAW = Profile(link="wired", pv_codec="raw", vlc_codec="raw", microphone="pcm", extended_depth="raw")

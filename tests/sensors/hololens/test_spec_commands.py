@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_runs import examples
 
-from sensors.errors import BadPacket, NoConstants, UnsupportedFormat
-from sensors.hololens import calibration, commands, wire, zdepth
-from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, forbidden_together
-from sensors.hololens.constants import Command, DepthProfile, MapDirection, TimeSource
-from sensors.hololens.profile import Profile
-from sensors.hololens.streams import (
+from kitchensync.sensors.errors import BadPacket, NoConstants, UnsupportedFormat
+from kitchensync.sensors.hololens import calibration, commands, wire, zdepth
+from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, STREAMS, forbidden_together
+from kitchensync.sensors.hololens.constants import Command, DepthProfile, MapDirection, TimeSource
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.hololens.streams import (
     depth_longthrow,
     extended_audio,
     extended_depth,

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from sensors.errors import BadPacket, UnknownSensorStream, UnsupportedFormat
-from sensors.hololens import commands, encoding, remote, wire
-from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, headset_stream
-from sensors.hololens.constants import TimeSource, VideoProfile
-from sensors.hololens.profile import Profile
-from sensors.hololens.streams import (
+from kitchensync.sensors.errors import BadPacket, UnknownSensorStream, UnsupportedFormat
+from kitchensync.sensors.hololens import commands, encoding, remote, wire
+from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, STREAMS, headset_stream
+from kitchensync.sensors.hololens.constants import TimeSource, VideoProfile
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.hololens.streams import (
     accelerometer,
     depth_ahat,
     gyroscope,

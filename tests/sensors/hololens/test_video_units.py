@@ -9,9 +9,9 @@ import av
 import numpy as np
 import pytest
 
-from sensors.errors import UnsupportedFormat
-from sensors.hololens import video
-from sensors.hololens.streams import depth_ahat, microphone
+from kitchensync.sensors.errors import UnsupportedFormat
+from kitchensync.sensors.hololens import video
+from kitchensync.sensors.hololens.streams import depth_ahat, microphone
 
 GOP, COUNT = 5, 12
 AUD = b"\x00\x00\x00\x01\x09\x10"

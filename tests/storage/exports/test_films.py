@@ -13,13 +13,13 @@ import pytest
 from numbered_pictures import luma_of, number_in
 from small_recordings import seal_stream
 
-from sensors.gopro.files.clip import open_clip
-from sensors.hololens.streams import depth_ahat, pv
-from storage.exports.film import FilmWriter, made_of_film, write_small_film
-from storage.exports.headset_film import write_headset_film
-from storage.reading.headset_pictures import unbroken_depth
-from storage.recording import StoredStream
-from virtual_kitchen.world.frame_counter import draw_i420
+from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.sensors.hololens.streams import depth_ahat, pv
+from kitchensync.storage.exports.film import FilmWriter, made_of_film, write_small_film
+from kitchensync.storage.exports.headset_film import write_headset_film
+from kitchensync.storage.reading.headset_pictures import unbroken_depth
+from kitchensync.storage.recording import StoredStream
+from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from timed_recordings import HZ, Stream, host_ns, make, steady
 
-from storage.events import EventLog
-from storage.verify import verify
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.verify import verify
 
 STOP_S = 25.0
 

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from timed_recordings import host_ns
 
-from sensors.hololens.streams import pv
-from storage.chunks.chunk import Packet, seal
-from storage.commands.storage import verify as verify_command
-from storage.manifest import write_json
-from storage.verify import verify
+from kitchensync.sensors.hololens.streams import pv
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.commands.storage import verify as verify_command
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.verify import verify
 
 SECONDS = 4
 

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chunks.chunk import INDEX
-from storage.verify.gaps import early_end, find_gaps, missing_ranges, stamps_that_go_back, uncovered
+from kitchensync.storage.chunks.chunk import INDEX
+from kitchensync.storage.verify.gaps import (
+    early_end,
+    find_gaps,
+    missing_ranges,
+    stamps_that_go_back,
+    uncovered,
+)
 
 
 def index_of(ticks: list[int]) -> np.ndarray:

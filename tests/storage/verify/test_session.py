@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from storage.chunks.chunk import INDEX
-from storage.ledger import EndNote
-from storage.verify.session_span import session_of
+from kitchensync.storage.chunks.chunk import INDEX
+from kitchensync.storage.ledger import EndNote
+from kitchensync.storage.verify.session_span import session_of
 
 S = 10**9
 

@@ -9,11 +9,11 @@ import pytest
 from small_recordings import write_film
 from timed_recordings import HZ, Stream, host_ns, make, steady
 
-from sensors.hololens.streams import eye_tracking, spatial_input
-from storage.events import EventLog
-from storage.manifest import edit_manifest, write_json
-from storage.verify import verify
-from storage.verify.sealed_files import Tracking
+from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.verify import verify
+from kitchensync.storage.verify.sealed_files import Tracking
 
 STOP_S = 20.0
 

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from storage.chunks.chunk import Chunk, Packet, Sealed, seal
-from storage.commands.storage import verify as verify_command
-from storage.errors import BadChunk
-from storage.manifest import edit_manifest, write_json
-from storage.media_blocks import block_checksums
-from storage.recording import open_recording
-from storage.verify import verify
+from kitchensync.storage.chunks.chunk import Chunk, Packet, Sealed, seal
+from kitchensync.storage.commands.storage import verify as verify_command
+from kitchensync.storage.errors import BadChunk
+from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.media_blocks import block_checksums
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.verify import verify
 
 STREAM = "hololens/gyroscope"
 PAYLOADS = [b"packet %d" % n for n in range(40)]

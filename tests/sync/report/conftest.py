@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensors.host_clock import encode as encode_probe
-from storage.chunks.chunk import Packet, seal
-from storage.events import EventLog
-from storage.manifest import write_json
+from kitchensync.sensors.host_clock import encode as encode_probe
+from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import write_json
 
 HOST0_NS = 5_000_000_000_000
 TICKS0 = 133_000_000_000_000_000
@@ -195,7 +195,7 @@ def desk() -> SimpleNamespace:
 @pytest.fixture(scope="session")
 def report_of():
     """Write the report of a recording and read it back."""
-    from sync.report.page import write_report
+    from kitchensync.sync.report.page import write_report
 
     def read(recording: Path) -> Page:
         return Page(write_report(recording).read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from sync.report.mounts import KEPT, read_mounts
+from kitchensync.sync.report.mounts import KEPT, read_mounts
 
 LENS = {
     "measured_utc": "2026-03-01T10:00:00+00:00",

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from storage.timeline.clock_map import ClockMap
-from sync.batch.batch import failed
-from sync.report.overview import PAGE, refresh_summary, summary_page
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.batch.batch import failed
+from kitchensync.sync.report.overview import PAGE, refresh_summary, summary_page
 
 MAP = ClockMap(0, 0.0, (1.0, 0.0), (0.0, 60.0)).as_object()
 

@@ -7,11 +7,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from storage.errors import NotARecording
-from storage.manifest import write_json
-from storage.shell.outputs import OutputRefused
-from sync.report.page import write_report
-from sync.synchronize import synchronize
+from kitchensync.storage.errors import NotARecording
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.shell.outputs import OutputRefused
+from kitchensync.sync.report.page import write_report
+from kitchensync.sync.synchronize import synchronize
 
 pytestmark = pytest.mark.slow
 
@@ -263,7 +263,7 @@ def test_a_handed_in_verification_is_used(desk, tmp_path):
 
 
 def test_the_command_prints_the_path(desk, tmp_path):
-    from sync.commands.sync import report
+    from kitchensync.sync.commands.sync import report
 
     recording = desk.make_recording(tmp_path / "take-1")
     result = CliRunner().invoke(report, [str(recording)])

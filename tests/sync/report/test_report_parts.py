@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.timeline.alignment import Alignment, AlignmentErrors
-from storage.timeline.alignment_evidence import GyroEvidence, GyroFit, GyroSearch
-from storage.timeline.clock_map import ClockMap
-from sync.report.alignment import lag_figure, overlay_figures, read_alignments, score_figures
-from sync.report.facts import devices
-from sync.report.numbers import numbers
-from sync.report.plots import Axis, Plot, nice_ticks, thinned, tick_text
-from sync.report.rates import histogram
-from sync.report.render import clock, count_of, length, local_time, size, whole_clock
-from sync.report.streams import ShownTime
-from sync.report.timeline import ShownSpan
+from kitchensync.storage.timeline.alignment import Alignment, AlignmentErrors
+from kitchensync.storage.timeline.alignment_evidence import GyroEvidence, GyroFit, GyroSearch
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.report.alignment import lag_figure, overlay_figures, read_alignments, score_figures
+from kitchensync.sync.report.facts import devices
+from kitchensync.sync.report.numbers import numbers
+from kitchensync.sync.report.plots import Axis, Plot, nice_ticks, thinned, tick_text
+from kitchensync.sync.report.rates import histogram
+from kitchensync.sync.report.render import clock, count_of, length, local_time, size, whole_clock
+from kitchensync.sync.report.streams import ShownTime
+from kitchensync.sync.report.timeline import ShownSpan
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ import cv2
 import numpy as np
 import pytest
 
-from sensors.hololens.streams import pv
-from storage.chunks.chunk import Packet
-from storage.manifest import write_json
-from storage.timeline.clock_map import ClockMap
-from sync.report.cameras import ShownFile
-from sync.report.pictures import PAIRS, key_frames, picture_strip
-from sync.report.streams import ReadStream, ShownTime, read_clock
-from sync.report.timeline import ShownSpan
+from kitchensync.sensors.hololens.streams import pv
+from kitchensync.storage.chunks.chunk import Packet
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.report.cameras import ShownFile
+from kitchensync.sync.report.pictures import PAIRS, key_frames, picture_strip
+from kitchensync.sync.report.streams import ReadStream, ShownTime, read_clock
+from kitchensync.sync.report.timeline import ShownSpan
 
 OFFSET_S = 1.25  # camera media time 0 is this second of the recording
 CAMERA_HZ = Fraction(30000, 1001)
@@ -133,7 +133,7 @@ def test_a_picture_is_not_matched_across_a_hole(world):
 
 
 def test_a_picture_after_a_lost_key_frame_is_not_invented(world, recording, desk):
-    from sync.report.pictures import decode_row
+    from kitchensync.sync.report.pictures import decode_row
 
     stream = world[0]
     assert decode_row(stream, 0) is not None

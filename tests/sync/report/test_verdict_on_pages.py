@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from timed_recordings import HZ, Stream, make, steady
 
-from storage.verify import keep_verdict, verify
-from sync.report.overview import summary_page
-from sync.report.page import write_report
+from kitchensync.storage.verify import keep_verdict, verify
+from kitchensync.sync.report.overview import summary_page
+from kitchensync.sync.report.page import write_report
 
 STOP_S = 20.0
 

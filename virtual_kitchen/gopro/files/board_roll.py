@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
-from virtual_kitchen.gopro.files.encoders import VideoEncoder
-from virtual_kitchen.world.boards import PLACE_FRAMES, PLACES, BoardPictures, BoardShow
+from kitchensync.virtual_kitchen.gopro.files.encoders import VideoEncoder
+from kitchensync.virtual_kitchen.world.boards import PLACE_FRAMES, PLACES, BoardPictures, BoardShow
 
 Sample = tuple[bytes, bool]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from virtual_kitchen.gopro.files import mp4_writer
-from virtual_kitchen.gopro.files.encoders import AAC_BITS_PER_S, AAC_SAMPLES, AUDIO_HZ
-from virtual_kitchen.gopro.files.models import FileIds
-from virtual_kitchen.gopro.files.mp4_writer import Mp4Writer, TrackWriter
-from virtual_kitchen.gopro.files.sensors import FRAME_TICKS, FRAMES_PER_PAYLOAD, VIDEO_TIMESCALE
+from kitchensync.virtual_kitchen.gopro.files import mp4_writer
+from kitchensync.virtual_kitchen.gopro.files.encoders import AAC_BITS_PER_S, AAC_SAMPLES, AUDIO_HZ
+from kitchensync.virtual_kitchen.gopro.files.models import FileIds
+from kitchensync.virtual_kitchen.gopro.files.mp4_writer import Mp4Writer, TrackWriter
+from kitchensync.virtual_kitchen.gopro.files.sensors import FRAME_TICKS, FRAMES_PER_PAYLOAD, VIDEO_TIMESCALE
 
 SECONDS_PER_DAY = 86400
 HANDLERS = {b"hvc1": ("GoPro H.265", "GoPro H.265 encoder"), b"avc1": ("GoPro AVC", "GoPro AVC encoder")}

@@ -14,7 +14,7 @@ from fractions import Fraction
 import av
 import numpy as np
 
-from virtual_kitchen.gopro.files.sensors import FRAME_TICKS, VIDEO_TIMESCALE
+from kitchensync.virtual_kitchen.gopro.files.sensors import FRAME_TICKS, VIDEO_TIMESCALE
 
 WIDTH, HEIGHT = 640, 360
 AUDIO_HZ = 48000

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from virtual_kitchen.gopro.files.gpmf_writer import global_settings
-from virtual_kitchen.gopro.files.mp4_writer import box
-from virtual_kitchen.gopro.files.sensors import READ_OUT_MS
+from kitchensync.virtual_kitchen.gopro.files.gpmf_writer import global_settings
+from kitchensync.virtual_kitchen.gopro.files.mp4_writer import box
+from kitchensync.virtual_kitchen.gopro.files.sensors import READ_OUT_MS
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,23 @@ from pathlib import Path
 
 import numpy as np
 
-from virtual_kitchen.gopro.files.board_roll import film, roll_of
-from virtual_kitchen.gopro.files.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
-from virtual_kitchen.gopro.files.encoders import (
+from kitchensync.virtual_kitchen.gopro.files.board_roll import film, roll_of
+from kitchensync.virtual_kitchen.gopro.files.chapters import (
+    Chapter,
+    ChapterRule,
+    ChapterWriter,
+    PictureFormat,
+    WallTimes,
+)
+from kitchensync.virtual_kitchen.gopro.files.encoders import (
     AAC_SAMPLES,
     AUDIO_HZ,
     FIRST_BLOCK,
     AudioEncoder,
     VideoEncoder,
 )
-from virtual_kitchen.gopro.files.models import FileIds, chapter_path
-from virtual_kitchen.gopro.files.sensors import (
+from kitchensync.virtual_kitchen.gopro.files.models import FileIds, chapter_path
+from kitchensync.virtual_kitchen.gopro.files.sensors import (
     FRAMES_PER_PAYLOAD,
     CameraMount,
     Instruments,
@@ -27,9 +33,9 @@ from virtual_kitchen.gopro.files.sensors import (
     Timeline,
     frame_media_s,
 )
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.frame_counter import draw_i420
-from virtual_kitchen.world.sound import kitchen_sound
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
+from kitchensync.virtual_kitchen.world.sound import kitchen_sound
 
 
 class KitchenView:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from virtual_kitchen.gopro.files.gpmf_writer import SensorBlock, numbers, payload, text
-from virtual_kitchen.world.clocks import CameraCrystal
-from virtual_kitchen.world.motion import HeadMotion, rotations
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.gopro.files.gpmf_writer import SensorBlock, numbers, payload, text
+from kitchensync.virtual_kitchen.world.clocks import CameraCrystal
+from kitchensync.virtual_kitchen.world.motion import HeadMotion, rotations
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 FRAME_TICKS = 3003
 VIDEO_TIMESCALE = 90000

@@ -15,19 +15,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from virtual_kitchen.headset.cameras import AHAT, constants
-from virtual_kitchen.headset.client_configuration import (
+from kitchensync.virtual_kitchen.headset.cameras import AHAT, constants
+from kitchensync.virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
     AskedEncoding,
     ConfigurationReader,
     Rejected,
     VideoEncoding,
 )
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream import Feed, SentPacket, Stream
-from virtual_kitchen.headset.streams.pv_stream import video_schedule
-from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream import Feed, SentPacket, Stream
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import video_schedule
+from kitchensync.virtual_kitchen.headset.video_encoder import PictureGroup, control_for
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 MAGIC, KEY_FRAME = 0xCA, 1
 _HEADER = struct.Struct("<BBHHH8I")

@@ -6,20 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
-from virtual_kitchen.headset.streams.ahat_stream import blob
-from virtual_kitchen.headset.streams.longthrow_stream import HEIGHT, WIDTH, picture
-from virtual_kitchen.headset.streams.microphone_stream import (
+from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
+from kitchensync.virtual_kitchen.headset.streams.ahat_stream import blob
+from kitchensync.virtual_kitchen.headset.streams.longthrow_stream import HEIGHT, WIDTH, picture
+from kitchensync.virtual_kitchen.headset.streams.microphone_stream import (
     AAC_BYTES_PER_S,
     AAC_LEVELS,
     RAW,
     AacFeed,
     PcmFeed,
 )
-from virtual_kitchen.headset.streams.pv_stream import CLOSE_FLAG, MRC_BYTES, OPEN_FLAG, PvFeed, read_pv
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import (
+    CLOSE_FLAG,
+    MRC_BYTES,
+    OPEN_FLAG,
+    PvFeed,
+    read_pv,
+)
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 DEVICES = ["Microphone Array (Virtual Kitchen)", "Headset Speakers (Virtual Kitchen)"]
 CAMERAS = [

@@ -11,11 +11,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
-from virtual_kitchen.world.rotations import Floats, matrices
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
+from kitchensync.virtual_kitchen.world.rotations import Floats, matrices
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 SAMPLE = np.dtype([("sensor_ns", "<u8"), ("soc_ticks", "<u8"), ("xyz", "<f4", 3), ("temperature_c", "<f4")])
 DELAY_MEAN_S = 0.25e-3

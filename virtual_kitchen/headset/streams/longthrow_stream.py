@@ -6,14 +6,14 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.headset.cameras import LONGTHROW, constants
-from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
-from virtual_kitchen.world import rotations
-from virtual_kitchen.world.motion import VIEWING_POINT_M
-from virtual_kitchen.world.room import distance_m
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW, constants
+from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
+from kitchensync.virtual_kitchen.world import rotations
+from kitchensync.virtual_kitchen.world.motion import VIEWING_POINT_M
+from kitchensync.virtual_kitchen.world.room import distance_m
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 WIDTH, HEIGHT, HZ = 320, 288, 5
 SENSOR_HZ, SENSOR_STEP = 62.976e6, 12_595_200

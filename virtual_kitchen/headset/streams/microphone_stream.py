@@ -6,11 +6,11 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
-from virtual_kitchen.world.seeds import generator
-from virtual_kitchen.world.sound import kitchen_sound
+from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
+from kitchensync.virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.world.sound import kitchen_sound
 
 RATE_HZ = 48000
 AAC_SAMPLES, PCM_SAMPLES = 1024, 768

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.headset.client_configuration import (
+from kitchensync.virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
     AskedEncoding,
     ConfigurationReader,
@@ -14,13 +14,13 @@ from virtual_kitchen.headset.client_configuration import (
     VideoEncoding,
     VideoFormat,
 )
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
-from virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
-from virtual_kitchen.world import frame_counter
-from virtual_kitchen.world.boards import CAMERA_AXES, BoardPictures, Eye
-from virtual_kitchen.world.optics import Optics
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
+from kitchensync.virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
+from kitchensync.virtual_kitchen.world import frame_counter
+from kitchensync.virtual_kitchen.world.boards import CAMERA_AXES, BoardPictures, Eye
+from kitchensync.virtual_kitchen.world.optics import Optics
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 OPEN_FLAG, CLOSE_FLAG = 4, 8
 MRC_BYTES = 27

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
-from virtual_kitchen.world.motion import rotations
-from virtual_kitchen.world.rotations import Floats
-from virtual_kitchen.world.seeds import SmoothNoise, generator
+from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
+from kitchensync.virtual_kitchen.world.motion import rotations
+from kitchensync.virtual_kitchen.world.rotations import Floats
+from kitchensync.virtual_kitchen.world.seeds import SmoothNoise, generator
 
 HZ = 30.0
 HEAD, EYES, LEFT, RIGHT = 1, 2, 4, 8

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.headset.cameras import RigCamera, constants
-from virtual_kitchen.headset.client_configuration import (
+from kitchensync.virtual_kitchen.headset.cameras import RigCamera, constants
+from kitchensync.virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
     AskedEncoding,
     ConfigurationReader,
     Rejected,
     VideoEncoding,
 )
-from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.stream import Feed, SentPacket, Stream
-from virtual_kitchen.headset.streams.pv_stream import video_schedule
-from virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
-from virtual_kitchen.world import frame_counter
-from virtual_kitchen.world.rotations import multiply
-from virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.stream import Feed, SentPacket, Stream
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import video_schedule
+from kitchensync.virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
+from kitchensync.virtual_kitchen.world import frame_counter
+from kitchensync.virtual_kitchen.world.rotations import multiply
+from kitchensync.virtual_kitchen.world.seeds import generator
 
 HZ = 30
 LATENCY_S = 0.03

@@ -10,8 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from recipe_app.errors import BadSetup
-from recipe_app.store import oplog
+from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.recipe_app.store import oplog
 
 revision = "0003"
 down_revision = "0002"
