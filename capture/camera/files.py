@@ -9,8 +9,8 @@ from typing import Any
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.camera import GoProHttp, MediaFile
 from kitchensync.sensors.gopro.control.download import download, fetch_small
+from kitchensync.storage.disk.media_blocks import BlockChecksums
 from kitchensync.storage.manifest import write_json
-from kitchensync.storage.media_blocks import BlockChecksums
 from kitchensync.storage.names import MEDIA
 
 NEAR_S = 30.0

@@ -17,10 +17,10 @@ from kitchensync.sensors.gopro.files.media import MOST_PIXELS, OF_ONE_FILE
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
 from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.sensors.process_apart import Bounds, ToldApart, Unread, ask_once
+from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import RecordingExists
 from kitchensync.storage.lab import give_to_group, share
 from kitchensync.storage.manifest import SCHEMA, write_json
-from kitchensync.storage.media_blocks import block_checksums
 from kitchensync.storage.names import MANIFEST, MEDIA, check_recording_id
 from kitchensync.task_graphs.errors import RecipeError
 

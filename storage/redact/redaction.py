@@ -23,12 +23,12 @@ from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, folders_of, is_uploaded, stores_of
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
+from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import NotRedactable, StorageError, words_of
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.lab import lab_of
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
-from kitchensync.storage.media_blocks import block_checksums
 from kitchensync.storage.names import (
     CHUNK_SUFFIX,
     MANIFEST,

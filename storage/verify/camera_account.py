@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.disk.media_blocks import damaged_stretches
 from kitchensync.storage.disk.self_check import is_sound
-from kitchensync.storage.media_blocks import damaged_stretches
 from kitchensync.storage.names import MEDIA
 from kitchensync.storage.verify.findings import FAIL, Findings
 

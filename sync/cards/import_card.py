@@ -10,8 +10,8 @@ from typing import Any
 
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
+from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.manifest import edit_manifest, write_json
-from kitchensync.storage.media_blocks import block_checksums
 from kitchensync.storage.names import MEDIA
 from kitchensync.sync.cards.match import Proposal
 

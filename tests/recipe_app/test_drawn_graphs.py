@@ -9,8 +9,8 @@ from browser import at_the_desk, chromium
 from screens import serious
 
 from kitchensync.dataset.errors import BadOperation, NotNow
-from kitchensync.recipe_app.cooking.recorded_evidence import evidence_of, told
 from kitchensync.recipe_app.review.drawn_graphs import agreement_of_graphs, differing, graph_with, holding
+from kitchensync.recipe_app.review.recorded_evidence import evidence_of, told
 from kitchensync.task_graphs.model import END, START, Graph, Step
 
 STEPS = (Step(0, START), *(Step(n, f"cut-step {n}") for n in range(1, 5)), Step(5, END))

@@ -21,9 +21,9 @@ from flips import block_at, flip, stream_of
 from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.storage.chunks.chunk import Packet, seal
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
+from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest, write_json
-from kitchensync.storage.media_blocks import block_checksums
 from kitchensync.storage.move.archive import archive_stream
 from kitchensync.storage.reading.device_constants import ConstantTable, calibration_files, write_calibration
 from kitchensync.storage.verify import verify

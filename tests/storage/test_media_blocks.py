@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitchensync.storage.media_blocks import BlockChecksums, block_checksums
+from kitchensync.storage.disk.media_blocks import BlockChecksums, block_checksums
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=8))

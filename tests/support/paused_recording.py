@@ -17,9 +17,9 @@ from planted import Planted, access_units, picture_of
 
 from kitchensync.sensors.host_clock import encode
 from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import write_json
-from kitchensync.storage.media_blocks import block_checksums
 
 HOST0_NS, TICKS0 = 9_000_000_000_000, 5 * 10**12
 SECONDS, CHUNK_S = 12, 2

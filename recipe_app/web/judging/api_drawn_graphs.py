@@ -10,7 +10,6 @@ from fastapi.responses import Response
 from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.cooking.recorded_evidence import evidence_of, told
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.drawn_graphs import (
@@ -25,6 +24,7 @@ from kitchensync.recipe_app.review.drawn_graphs import (
     holding,
     rulings,
 )
+from kitchensync.recipe_app.review.recorded_evidence import evidence_of, told
 from kitchensync.recipe_app.review.rounds import round_of
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.shelf import Recipe, shelve

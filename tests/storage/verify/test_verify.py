@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 from kitchensync.storage.chunks.chunk import Chunk, Packet, Sealed, seal
 from kitchensync.storage.commands.storage import verify as verify_command
+from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.manifest import edit_manifest, write_json
-from kitchensync.storage.media_blocks import block_checksums
 from kitchensync.storage.recording import open_recording
 from kitchensync.storage.verify import verify
 
