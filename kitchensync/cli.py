@@ -83,20 +83,20 @@ COMMANDS: Table = {
         "Import and export folders of published annotations.",
     ),
     "annotate": (
-        "recipe_app.commands.annotate.annotate:annotate",
+        "dataset.commands.annotate.annotate:annotate",
         "Exchange step times with other annotation tools.",
     ),
     "study": ("recipe_app.commands.study:study", "Plan who cooks what, where and when."),
     "release": (
-        "recipe_app.commands.release.release:release",
+        "recipe_app.commands.release_command:release",
         "Make data sets from recordings, and check them.",
     ),
     "export": (
-        "recipe_app.commands.export.export:export",
+        "dataset.commands.export.export:export",
         "Export data sets and recordings in the formats that models read.",
     ),
     "measure": (
-        "recipe_app.commands.measure:measure",
+        "dataset.commands.measure:measure",
         "Score the answers of models with published metrics.",
     ),
     "calibrate": (

@@ -1,1 +1,1 @@
-"""The commands of the recipe app: `graph`, `app`, `adopt`, `backup`, `restore`, `take-dump`, `annotations`."""
+"""The commands of the recipe app, and those that ask its memory: `release captaincook4d`, `withdraw`, `study`."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kitchensync.dataset.errors import BadOperation
-from kitchensync.recipe_app.commands.options import DATA, DATABASE
+from kitchensync.recipe_app.commands.app_options import DATA, DATABASE
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputFolder, output, output_file

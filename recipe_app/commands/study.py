@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.options import SEED
+from kitchensync.dataset.commands.options import SEED
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputPath, output_file

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kitchensync.recipe_app.commands.options import DATABASE
+from kitchensync.recipe_app.commands.app_options import DATABASE
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
 from kitchensync.storage.withdraw.withdrawal import Policy

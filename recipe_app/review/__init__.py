@@ -1,1 +1,1 @@
-"""Step boundaries marked on the film, in the browser."""
+"""What people judge and mark on the film, each alone: rounds, answers, marks, rulings."""

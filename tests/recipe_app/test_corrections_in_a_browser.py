@@ -14,7 +14,7 @@ from filmed_cooking import cook_on_film
 from label_server import at_the_task, label_studio, label_studio_command
 
 from kitchensync.cli import main
-from kitchensync.recipe_app.films.review_film import facts_of
+from kitchensync.dataset.films.review_film import facts_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from screens import serious
 
 from kitchensync.cli import main
+from kitchensync.dataset.films.review_film import facts_of
 from kitchensync.dataset.grounding.object_questions import MULTI_HOP, NEEDLE
-from kitchensync.recipe_app.films.review_film import facts_of
 from kitchensync.recipe_app.review.film_evidence import AGREED_IOU, Pass, clip_pictures, record_of, standing
 
 ITEM = {

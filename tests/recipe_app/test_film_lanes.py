@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from cooked_recording import write_cooked
 
+from kitchensync.dataset.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.manifest import edit_manifest
 

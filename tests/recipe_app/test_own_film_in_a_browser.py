@@ -12,7 +12,7 @@ from filmed_cooking import DONE_S, cook_on_film
 from numbered_recording import FRAME_S, film_host_ns, write_numbered
 from screens import serious
 
-from kitchensync.recipe_app.films.review_film import facts_of, film_of
+from kitchensync.dataset.films.review_film import facts_of, film_of
 from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import strategies as st
 
 from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.films.review_film import steps_of, touches_of
 from kitchensync.dataset.operations.reduce import reduce_log
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.recipe_app.films.review_film import steps_of, touches_of
 from kitchensync.recipe_app.review.marks import (
     STEPS,
     Mark,

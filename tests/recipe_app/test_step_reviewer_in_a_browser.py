@@ -20,7 +20,7 @@ from screens import serious
 from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
-from kitchensync.recipe_app.films.review_film import facts_of, film_of
+from kitchensync.dataset.films.review_film import facts_of, film_of
 from kitchensync.recipe_app.review.marks import given_marks, touched_marks
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.virtual_kitchen.kitchen import Kitchen

@@ -11,8 +11,8 @@ import pytest
 from camera_films import FilmPlan, synthesize
 from small_recordings import HOST0_NS, SEED, UTC0_NS, truth_ticks, write_headset, write_manifest
 
+from kitchensync.dataset.films.film_lanes import motion_levels
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.recipe_app.films.film_lanes import motion_levels
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.manifest import write_json

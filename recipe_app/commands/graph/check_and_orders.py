@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.options import FILE, SEED
+from kitchensync.dataset.commands.options import FILE, SEED
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
 

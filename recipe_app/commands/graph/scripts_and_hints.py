@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.options import FILE, SEED
+from kitchensync.dataset.commands.options import FILE, SEED
 from kitchensync.storage.shell.answer import Answer, answers
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from fastapi import Query
 from fastapi.responses import FileResponse, Response
 
 from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.dataset.films.review_film import film_of, front_film_of
 from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.errors import NotAllowed
-from kitchensync.recipe_app.films.film_jobs import HEIGHTS
-from kitchensync.recipe_app.films.review_film import film_of, front_film_of
+from kitchensync.recipe_app.film_jobs import HEIGHTS
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.marks import given_marks, touched_marks

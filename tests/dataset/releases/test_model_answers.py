@@ -97,8 +97,8 @@ def test_a_model_writes_three_questions_one_is_drawn_and_everything_is_kept(
 def test_whatever_comes_back_nothing_is_lost_invented_or_executed_and_each_is_counted(
     play: Callable[[Say, str], ModelServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kitchensync.recipe_app.commands.options.TIMEOUT_S", 0.5)
-    monkeypatch.setattr("kitchensync.recipe_app.commands.options.TRIES", 2)
+    monkeypatch.setattr("kitchensync.dataset.commands.options.TIMEOUT_S", 0.5)
+    monkeypatch.setattr("kitchensync.dataset.commands.options.TRIES", 2)
     cooked(tmp_path, ["release_raw", "third_party_processing"])
     bad: list[tuple[int, bytes]] = [
         (200, JUNK),
@@ -144,8 +144,8 @@ def test_whatever_comes_back_nothing_is_lost_invented_or_executed_and_each_is_co
 def test_checks_of_questions_about_objects_lose_nothing_and_drop_only_what_a_judge_said(
     play: Callable[[Say, str], ModelServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kitchensync.recipe_app.commands.options.TIMEOUT_S", 1.0)
-    monkeypatch.setattr("kitchensync.recipe_app.commands.options.TRIES", 2)
+    monkeypatch.setattr("kitchensync.dataset.commands.options.TIMEOUT_S", 1.0)
+    monkeypatch.setattr("kitchensync.dataset.commands.options.TRIES", 2)
     for number in "123":
         text = f"Stir {number} cups of water in the pot"
         monkeypatch.setitem(STEPS, number, {"label": f"Stir-{text}", "text": text})
@@ -266,7 +266,7 @@ def test_questions_about_objects_are_sent_only_where_that_was_agreed(
 def test_a_server_that_answers_late_is_counted(
     play: Callable[[Say, str], ModelServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kitchensync.recipe_app.commands.options.TIMEOUT_S", 0.05)
+    monkeypatch.setattr("kitchensync.dataset.commands.options.TIMEOUT_S", 0.05)
     cooked(tmp_path, ["release_raw", "third_party_processing"])
     server = play(lambda _: (200, written("late")), "questions")
     server.after_s = 0.4

@@ -18,7 +18,7 @@ from numbered_pictures import luma_of, number_in
 
 from kitchensync.cli import main
 from kitchensync.dataset.examples import prefix_clips
-from kitchensync.recipe_app.films import review_film
+from kitchensync.dataset.films import review_film
 from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 pytestmark = pytest.mark.slow

@@ -14,47 +14,47 @@ from kitchensync.storage.shell.lazy_group import LazyGroup, Table
 
 FORMS: Table = {
     "localization": (
-        "recipe_app.commands.export.export_localization:localization",
+        "dataset.commands.export.export_localization:localization",
         "When each step was done, by film and part (JSON).",
     ),
     "seconds": (
-        "recipe_app.commands.export.export_seconds:seconds",
+        "dataset.commands.export.export_seconds:seconds",
         "One row a second of each step, with or without error (CSV).",
     ),
     "steps": (
-        "recipe_app.commands.export.export_steps:steps",
+        "dataset.commands.export.export_steps:steps",
         "One row a step: its segment and its errors (CSV).",
     ),
     "frames": (
-        "recipe_app.commands.export.export_frames:frames",
+        "dataset.commands.export.export_frames:frames",
         "Each picture, normal or not, and those to train on (CSV).",
     ),
     "features": (
-        "recipe_app.commands.export.export_features:features",
+        "dataset.commands.export.export_features:features",
         "A vector for each second of each film (NPZ).",
     ),
     "windows": (
-        "recipe_app.commands.export.export_windows:windows",
+        "dataset.commands.export.export_windows:windows",
         "Clips of two to five steps in a row (JSON).",
     ),
     "prompts": (
-        "recipe_app.commands.export.export_steps:prompts",
+        "dataset.commands.export.export_steps:prompts",
         "Questions about each step, with the right answers (JSON).",
     ),
     "coherence": (
-        "recipe_app.commands.export.export_coherence:coherence",
+        "dataset.commands.export.export_coherence:coherence",
         "Examples for coherent mistake detection (JSON).",
     ),
     "promqa": (
-        "recipe_app.commands.export.export_promqa:promqa",
+        "dataset.commands.export.export_promqa:promqa",
         "What comes next, what was missed, what went wrong: examples (JSON).",
     ),
     "assembly": (
-        "recipe_app.commands.export.export_assembly:assembly",
+        "dataset.commands.export.export_assembly:assembly",
         "Questions about toys that are put together (JSON).",
     ),
     "keysteps": (
-        "recipe_app.commands.export.export_steps:keysteps",
+        "dataset.commands.export.export_steps:keysteps",
         "Steps of recordings without errors, in order, with times (JSON).",
     ),
 }

@@ -10,21 +10,21 @@ from kitchensync.storage.shell.lazy_group import LazyGroup, Table
 
 VERBS: Table = {
     "export": (
-        "recipe_app.commands.annotate.annotate_export:export",
+        "dataset.commands.annotate.annotate_export:export",
         "Write films, labels and proposals for an annotation server.",
     ),
-    "push": ("recipe_app.commands.annotate.annotate_server:push", "Add tasks to a Label Studio server."),
+    "push": ("dataset.commands.annotate.annotate_server:push", "Add tasks to a Label Studio server."),
     "pull": (
-        "recipe_app.commands.annotate.annotate_server:pull",
+        "dataset.commands.annotate.annotate_server:pull",
         "Download what people marked on the server.",
     ),
-    "read": ("recipe_app.commands.annotate.annotate_read:read", "Read the export of an annotation tool."),
+    "read": ("dataset.commands.annotate.annotate_read:read", "Read the export of an annotation tool."),
     "agree": (
-        "recipe_app.commands.annotate.annotate_read:agree",
+        "dataset.commands.annotate.annotate_read:agree",
         "Show how well each pair of annotators agrees.",
     ),
     "accept": (
-        "recipe_app.commands.annotate.annotate_accept:accept",
+        "dataset.commands.annotate.annotate_accept:accept",
         "Accept an annotation as the step times of a recording.",
     ),
 }

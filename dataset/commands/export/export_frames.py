@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import FPS, answer, given, read_split, source
+from kitchensync.dataset.commands.export_source import FPS, answer, given, read_split, source
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputFolder, output

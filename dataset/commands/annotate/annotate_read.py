@@ -12,7 +12,7 @@ import click
 
 from kitchensync.dataset.annotation.forms.agreement_of_people import Spans, agreement
 from kitchensync.dataset.annotation.read_file import read_file
-from kitchensync.recipe_app.commands.export_source import STRICT, answer, rate
+from kitchensync.dataset.commands.export_source import STRICT, answer, rate
 from kitchensync.storage.shell.answer import Answer, answers, show_table
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.task_graphs.errors import RecipeError
@@ -97,7 +97,7 @@ def agree(files: tuple[Path, ...], config: Path | None, fps: Fraction | None) ->
     Example:
       kitchensync annotate agree tasks.json --config config.xml --fps 30000/1001
     """
-    from kitchensync.recipe_app.commands.annotate.annotate_read import pairs_of
+    from kitchensync.dataset.commands.annotate.annotate_read import pairs_of
 
     return Answer({"pairs": pairs_of(files, config, fps)}, _show)
 

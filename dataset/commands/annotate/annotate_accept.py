@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import answer
+from kitchensync.dataset.commands.export_source import answer
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
 

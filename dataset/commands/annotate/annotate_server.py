@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.annotate.annotate_export import ERRORS, FORM
-from kitchensync.recipe_app.commands.export_source import answer
+from kitchensync.dataset.commands.annotate.annotate_export import ERRORS, FORM
+from kitchensync.dataset.commands.export_source import answer
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, GivenRecording, given_path
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import (
+from kitchensync.dataset.commands.export_source import (
     CORRECTED,
     answer,
     given,

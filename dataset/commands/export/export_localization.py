@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import FPS, answer, given, source
+from kitchensync.dataset.commands.export_source import FPS, answer, given, source
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputFolder, output

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.options import DATABASE, GivenSource
-from kitchensync.recipe_app.commands.release.release_push import push
-from kitchensync.recipe_app.commands.release.release_split import split
-from kitchensync.recipe_app.commands.release.release_stats import stats
+from kitchensync.dataset.commands.options import GivenSource
+from kitchensync.dataset.commands.release_push import push
+from kitchensync.dataset.commands.release_split import split
+from kitchensync.dataset.commands.release_stats import stats
+from kitchensync.recipe_app.commands.app_options import DATABASE
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, given_path
 from kitchensync.storage.shell.output_options import OutputFolder, OutputPath, output

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kitchensync.recipe_app.films.review_film import facts_of
+from kitchensync.dataset.films.review_film import facts_of
 from kitchensync.recipe_app.one_worker import OneWorker
 
 HEIGHTS = (360, 720)
-PROGRAM = "kitchensync.recipe_app.films.review_film"
+PROGRAM = "kitchensync.dataset.films.review_film"
 
 
 @dataclass

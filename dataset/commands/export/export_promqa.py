@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import CORRECTED, answer, given, source, write_list
-from kitchensync.recipe_app.commands.options import SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.dataset.commands.export_source import CORRECTED, answer, given, source, write_list
+from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import output_file
@@ -194,7 +194,7 @@ def _beside(
 ) -> list[str]:
     """Write films and pictures beside the list; say which films are not here. Raises CannotWrite, UnreadableMedia."""
     from kitchensync.dataset.examples.prefix_clips import HEIGHT, PrefixWish, write_prefixes
-    from kitchensync.recipe_app.films.review_film import facts_of, film_of
+    from kitchensync.dataset.films.review_film import facts_of, film_of
 
     def small_film(recording: Path) -> Path | None:
         return film_of(recording, HEIGHT) if facts_of(recording, HEIGHT) else None

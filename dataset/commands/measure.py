@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import STRICT, answer, write_list
-from kitchensync.recipe_app.commands.options import SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
+from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import output_file

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import CORRECTED, NUMBERING, STRICT, given
-from kitchensync.recipe_app.commands.options import GivenSource
+from kitchensync.dataset.commands.export_source import CORRECTED, NUMBERING, STRICT, given
+from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.storage.shell.answer import Answer, answers, show_table
 from kitchensync.storage.shell.output_options import OutputFolder, output
 from kitchensync.storage.shell.outputs import write_into

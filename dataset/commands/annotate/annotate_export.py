@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import answer
+from kitchensync.dataset.commands.export_source import answer
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
 from kitchensync.storage.shell.output_options import OutputFolder, output

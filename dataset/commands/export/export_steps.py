@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import answer, given, source, write_list
+from kitchensync.dataset.commands.export_source import answer, given, source, write_list
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.output_options import output_file
 from kitchensync.storage.shell.outputs import write_output

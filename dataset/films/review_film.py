@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from kitchensync.dataset.annotation.labels import labels_of
+from kitchensync.dataset.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
+from kitchensync.dataset.films.front_film import write_front_film
 from kitchensync.dataset.narration.narrations import NARRATED, SUBMITTED
 from kitchensync.dataset.source.entries import entries_of
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.recipe_app.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
-from kitchensync.recipe_app.films.front_film import write_front_film
 from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import file_sha256

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.export_source import NUMBERING, given
-from kitchensync.recipe_app.commands.options import GivenSource
+from kitchensync.dataset.commands.export_source import NUMBERING, given
+from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.storage.shell.answer import Answer, answers, show_table
 from kitchensync.storage.shell.output_options import OutputFolder, output_file
 from kitchensync.storage.shell.outputs import write_into, write_output

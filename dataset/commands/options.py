@@ -1,4 +1,4 @@
-"""What several commands share: the file they are given, the seed, and where the app keeps its memory."""
+"""What several commands share: the file they are given, the seed, the server that is asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
-from kitchensync.storage.shell.output_options import OutputFolder
 from kitchensync.storage.shell.progress import Bar
 
 if TYPE_CHECKING:
@@ -20,14 +19,6 @@ FILE = click.argument("file", type=given_path(exists=True))
 SEED = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same answer."
 )
-DATA = click.option(
-    "--data",
-    type=OutputFolder(),
-    default=Path("recordings"),
-    show_default=True,
-    help="As for `app`.",
-)
-DATABASE = click.option("--database", metavar="URL", help="As for `app`: postgresql://...")
 
 
 class GivenSource(GivenRecording):

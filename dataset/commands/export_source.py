@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.recipe_app.commands.options import GivenSource
+from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.storage.shell.answer import Answer
 from kitchensync.storage.shell.given_path import given_path, reason_given
 from kitchensync.storage.shell.outputs import written

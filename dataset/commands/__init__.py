@@ -1,0 +1,1 @@
+"""The commands of data sets: annotations, exports, measures, and the parts of a release."""

@@ -1,1 +1,0 @@
-"""The command `release`: data sets made, split, counted, checked and sent."""
