@@ -27,8 +27,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from kitchensync.storage.chunks import chunk as chunk_module
-from kitchensync.storage.chunks.chunk import Packet, layout_image, seal
+from kitchensync.storage.chunks import chunk_writer as chunk_module
+from kitchensync.storage.chunks.chunk_writer import Packet, layout_image, seal
 from kitchensync.storage.chunks.compress import shuffled
 from kitchensync.storage.chunks.layout import Blob, Layout, RecordLayout, layout_of
 from kitchensync.storage.disk.durable import LOCAL

@@ -37,7 +37,7 @@ from kitchensync.calibration.geometry.registration import drawn, registered  # n
 from kitchensync.calibration.space.mesh import PinholeDepth, open3d_or_refuse  # noqa: E402
 from kitchensync.sensors.hololens import calibration  # noqa: E402
 from kitchensync.sensors.hololens.streams import depth_longthrow  # noqa: E402
-from kitchensync.storage.chunks.chunk import Packet, seal  # noqa: E402
+from kitchensync.storage.chunks.chunk_writer import Packet, seal  # noqa: E402
 from kitchensync.storage.reading.device_constants import ConstantTable, write_calibration  # noqa: E402
 from kitchensync.virtual_kitchen.headset.cameras import AHAT, LONGTHROW, constants  # noqa: E402
 from kitchensync.virtual_kitchen.world.room import distance_m, off_surface_m  # noqa: E402

@@ -29,7 +29,7 @@ from camera_films import FilmPlan, synthesize
 from kitchensync.sensors import host_clock
 from kitchensync.sensors.hololens import inertial_samples as imu
 from kitchensync.sensors.hololens.streams import spatial_input
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.virtual_kitchen.gopro.files.chapters import ChapterRule
 from kitchensync.virtual_kitchen.kitchen import Kitchen

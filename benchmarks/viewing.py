@@ -25,7 +25,7 @@ from small_recordings import write_manifest  # noqa: E402
 
 from kitchensync.sensors.hololens import imu  # noqa: E402
 from kitchensync.sensors.hololens.streams import pv  # noqa: E402
-from kitchensync.storage.chunks.chunk import Packet, seal  # noqa: E402
+from kitchensync.storage.chunks.chunk_writer import Packet, seal  # noqa: E402
 from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding  # noqa: E402
 from kitchensync.virtual_kitchen.headset.video_encoder import PictureGroup, RateControl  # noqa: E402
 

@@ -19,7 +19,7 @@ COMMANDS: Table = {
     ),
     "top": ("capture.commands.top:top", "Show the state of running recordings."),
     "card": (
-        "cards.card_command:card",
+        "session_cards.card_command:card",
         "Show whether a recording is usable before the participant leaves.",
     ),
     "recover": ("capture.commands.record:recover", "Finish recordings whose recorder crashed."),

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.ledger import Note, read_note
 from kitchensync.storage.names import LEDGER_STREAMS

@@ -6,7 +6,7 @@ from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 
-from kitchensync.storage.chunks.chunk import is_archive
+from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.copies.copy_log import freed_to
 from kitchensync.storage.errors import ManifestDamaged, ManifestLost, Withdrawn
 from kitchensync.storage.manifest import Manifest, read_manifest

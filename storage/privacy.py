@@ -87,7 +87,7 @@ def hidden_packets(
 ) -> Mask:
     """Return which packets may hold something of a pause, (n,).
 
-    `index` is (n,) of `chunk.INDEX`, `clock` that of the device; without one arrival alone tells.
+    `index` is (n,) of `layout.INDEX`, `clock` that of the device; without one arrival alone tells.
     `around` is how many steps of the stream a packet reaches from its stamp: 0 for pictures.
     """
     if not pauses or not len(index):

@@ -22,7 +22,7 @@ from kitchensync.capture.plan import HeadsetPlan, Plan, SensorPlan, load_plan
 from kitchensync.capture.process.health import _is_state
 from kitchensync.capture.rig.rig_file import read_rig, template
 from kitchensync.capture.session.control import ControlServer, signed
-from kitchensync.dataset.cards.about import BadAbout, parse_about
+from kitchensync.dataset.data_set_cards.about import BadAbout, parse_about
 from kitchensync.dataset.errors import BadOperation
 from kitchensync.dataset.operations.operation_kinds import KINDS, Misfit, Operation, checked_body
 from kitchensync.dataset.source.numbering import SCHEMA as NUMBERING

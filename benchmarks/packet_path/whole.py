@@ -16,8 +16,7 @@ from cases import Case
 from watch import Watch
 
 from kitchensync.sensors.host_clock import utc_anchor
-from kitchensync.storage.chunks.chunk import chunk_paths
-from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.ledger import EndNote, of_kind, read_note
 
 COMMAND = str(Path(sys.executable).parent / "kitchensync")

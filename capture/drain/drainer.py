@@ -30,7 +30,7 @@ from kitchensync.capture.process.log import tell, warn
 from kitchensync.capture.process.outcome import NO_SPACE
 from kitchensync.capture.process.worker_process import run_process
 from kitchensync.capture.queue import stream_queue as queue
-from kitchensync.storage.chunks.chunk import Packet, Sealed, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, Sealed, seal
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import MANIFEST

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kitchensync.storage.chunks.chunk import Chunk, Packet, chunk_paths, prepare_folder
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_writer import Packet, prepare_folder
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.names import chunk_number
 

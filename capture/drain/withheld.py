@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kitchensync.storage.chunks.chunk import Packet
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.manifest import edit_manifest, read_manifest
 from kitchensync.storage.privacy import OPERATOR, WRITERS, Pauses, overlaps, pauses_of

@@ -11,7 +11,7 @@ import redis
 from kitchensync.capture.errors import QueueUnavailable
 from kitchensync.capture.queue import stream_queue as queue
 from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
-from kitchensync.storage.chunks.chunk import Sealed
+from kitchensync.storage.chunks.chunk_writer import Sealed
 from kitchensync.storage.names import files_key, stream_key
 
 STREAMS = ("try/one", "try/two")

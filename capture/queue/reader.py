@@ -13,7 +13,7 @@ from typing import Any
 
 import redis
 
-from kitchensync.storage.chunks.chunk import Packet, Sealed
+from kitchensync.storage.chunks.chunk_writer import Packet, Sealed
 from kitchensync.storage.names import DRAINERS, files_key, stream_key
 
 META = struct.Struct("<qqII")

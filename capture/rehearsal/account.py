@@ -49,7 +49,7 @@ BAD = ("unexplained", "duplicates", "unreadable_files", "wrong_causes")
 """Counts of an account that must be 0."""
 
 Index = npt.NDArray[np.void]
-"""Of a stream's packets, `kitchensync.storage.chunks.chunk.INDEX`."""
+"""Of a stream's packets, `kitchensync.storage.chunks.layout.INDEX`."""
 
 
 @dataclass

@@ -66,7 +66,7 @@ def install() -> None:
 
 
 def _install_bug(bug: Path) -> None:
-    import kitchensync.storage.chunks.chunk as chunk
+    import kitchensync.storage.chunks.chunk_writer as chunk
 
     right = chunk.seal
 

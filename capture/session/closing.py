@@ -17,7 +17,7 @@ from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.session.reserve import RESERVE
 from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.host_clock import UtcAnchor, utc_anchor
-from kitchensync.storage.chunks.chunk import chunk_paths
+from kitchensync.storage.chunks.chunk_reader import chunk_paths
 from kitchensync.storage.ledger import DeclaredLossNote
 from kitchensync.storage.manifest import edit_manifest, write_json
 from kitchensync.storage.names import MANIFEST, files_key, stream_folder, stream_key

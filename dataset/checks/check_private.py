@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from kitchensync.dataset.cards import card_facts, readme
 from kitchensync.dataset.checks.release_faults import ReleaseFaults
+from kitchensync.dataset.data_set_cards import card_facts, readme
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import recordings_in

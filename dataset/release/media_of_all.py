@@ -10,8 +10,8 @@ from typing import Any
 
 from kitchensync.dataset.release.lacking import lacking_of
 from kitchensync.dataset.release.release_media import HEADSET, Media, MediaWriter, Tell, Work, work_of
+from kitchensync.dataset.source.own_members import Ready
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
-from kitchensync.dataset.source.own_recordings import Ready
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.batch.runner import Job, Workforce, run_all
 from kitchensync.storage.batch.workers import count_of

@@ -9,15 +9,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from kitchensync.dataset.cards.about import About
-from kitchensync.dataset.cards.write_cards import write_cards
 from kitchensync.dataset.checks.check_layout import TEXTS
+from kitchensync.dataset.data_set_cards.about import About
+from kitchensync.dataset.data_set_cards.write_cards import write_cards
 from kitchensync.dataset.release.media_of_all import IN_THIS_PROCESS, MediaOrder, write_media
 from kitchensync.dataset.release.release_media import Tell
 from kitchensync.dataset.source.data_set import BESIDE, LINKS, Member, text_files
 from kitchensync.dataset.source.data_set_folder import refuse_contradictions
 from kitchensync.dataset.source.numbering import Numbering
-from kitchensync.dataset.source.own_recordings import none_may, read_member
+from kitchensync.dataset.source.own_members import none_may, read_member
 from kitchensync.dataset.splits.rule import Divided, Rule, divide, normal_only
 from kitchensync.dataset.splits.split_kinds import PARTS, NoSuchSplit
 from kitchensync.storage.batch.runner import Workforce

@@ -16,8 +16,8 @@ from kitchensync.task_graphs.formats.graph_files import read_task_graphs
 from kitchensync.task_graphs.model import Graph
 
 if TYPE_CHECKING:
+    from kitchensync.dataset.source.own_members import LeftOut, Ready
     from kitchensync.dataset.source.own_recording import OwnRecording
-    from kitchensync.dataset.source.own_recordings import LeftOut, Ready
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def given_recordings(
 
     Raises NotReleasable when none may be used.
     """
-    from kitchensync.dataset.source.own_recordings import (  # heavy, and not needed for a folder
+    from kitchensync.dataset.source.own_members import (  # heavy, and not needed for a folder
         none_may,
         read_member,
     )

@@ -15,12 +15,12 @@ from kitchensync.dataset.operations.reduce import State, reduce_log
 from kitchensync.dataset.source.entries import with_judgments
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
+from kitchensync.storage.capture_times import capture_times
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.events import events_of
 from kitchensync.storage.manifest import Manifest
-from kitchensync.storage.placed_films import film_times
 from kitchensync.storage.privacy import WRITERS, Pauses, in_pauses
-from kitchensync.storage.reading.camera_clips import clip_openings, read_media
+from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.film_times import FilmPlace, FilmTimes
 from kitchensync.task_graphs.errors import RecipeError
@@ -119,7 +119,7 @@ class OwnRecording:
     @cached_property
     def frames(self) -> FilmTimes:
         """When each picture of the film was taken."""
-        return film_times(self.recording, self.camera, self.clip)
+        return capture_times(self.recording, self.camera, self.clip)
 
     @cached_property
     def accepted(self) -> AcceptedSteps | None:

@@ -20,7 +20,7 @@ from kitchensync.storage.shell.outputs import write_output
 from kitchensync.storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.cards.about import About
+    from kitchensync.dataset.data_set_cards.about import About
     from kitchensync.dataset.release.media_of_all import MediaOrder
     from kitchensync.dataset.release.release import Stated
     from kitchensync.storage.batch.runner import Workforce
@@ -127,7 +127,7 @@ def captaincook4d(
 
 
 def _about(path: Path | None) -> About:
-    from kitchensync.dataset.cards.about import About, parse_about
+    from kitchensync.dataset.data_set_cards.about import About, parse_about
     from kitchensync.task_graphs.formats.graph_files import read_text
 
     return parse_about(read_text(path), path.name) if path else About()

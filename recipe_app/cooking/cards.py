@@ -9,7 +9,7 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.desk_batches import Row
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.kept_cards import FINAL, FIRST, acknowledge, kept_cards, stage_of
+from kitchensync.storage.kept_session_card import FINAL, FIRST, acknowledge, kept_cards, stage_of
 
 MADE, MAKING, NONE = "made", "making", "none"
 

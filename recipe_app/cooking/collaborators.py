@@ -13,7 +13,7 @@ from kitchensync.recipe_app.exchange.desk_batches import DeskBatches
 from kitchensync.recipe_app.exchange.folders import Folders
 from kitchensync.recipe_app.exchange.intake import Intake
 from kitchensync.recipe_app.film_jobs import FilmJobs
-from kitchensync.recipe_app.live.picture_process import LivePictures
+from kitchensync.recipe_app.live.live_pictures import LivePictures
 from kitchensync.recipe_app.people.accounts import Accounts
 from kitchensync.recipe_app.people.attempts import Bucket
 from kitchensync.recipe_app.people.quotas import Quotas

@@ -1,115 +1,109 @@
-"""The newest pictures of a recording that is being made, small, in colours: a process of its own, which may drop any.
-
-python -P -m kitchensync.recipe_app.live.live_pictures RECORDING
-
-It reads sealed files alone, so no recorder waits for it. Each picture goes to stdout as one line of JSON (`stream`,
-`host_ns`, `bytes`) and a JPEG. It ends when its stdin is closed, or nobody has written there for a while.
-"""
+"""Who keeps the newest pictures of running recordings: in memory alone, from processes that may fail as they like."""
 
 from __future__ import annotations
 
-import json
-import os
-import select
+import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-import numpy as np
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
 
-from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.hololens.catalogue import headset_stream
-from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES
-from kitchensync.storage.consent import Purpose, require_consent
-from kitchensync.storage.errors import StorageError
-from kitchensync.storage.reading.headset_pictures import DepthFrame
-from kitchensync.storage.recording import StoredStream, open_recording
-
-LOOK_S, UNASKED_S = 1.0, 15.0
-WIDTH_PX, QUALITY = 320, 70
+PROGRAM = "kitchensync.recipe_app.live.picture_worker"
+AGAIN_S = 10.0
+"""A process that has ended is started again no sooner."""
+MOST_BYTES, MOST_LINE = 1 << 20, 1000
+JPEG = b"\xff\xd8"
 
 
-def newest_picture(stream: StoredStream) -> tuple[int, bytes] | None:
-    """Return arrival (host_ns) and JPEG of the newest picture that may be shown, None where there is none."""
-    last = len(stream) - 1
-    if last < 0 or stream.hidden[last]:
-        return None
-    if headset_stream(stream.name.rpartition("/")[2]).kind == DEPTH:
-        rgb = next((_false_colours(stream, picture) for picture in stream.depth(last)), None)
-    else:
-        rgb = next((picture.rgb() for picture in stream.frames(last)), None)
-    return None if rgb is None else (int(stream.index["host_ns"][last]), _jpeg(rgb))
+@dataclass
+class _Pictures:
+    process: subprocess.Popen[bytes]
+    reader: threading.Thread
+    started_s: float
+    newest: dict[str, tuple[int, bytes]]
 
 
-def _false_colours(stream: StoredStream, picture: DepthFrame) -> np.ndarray:
-    """Near red, far blue, black where it is not known."""
-    import cv2
+class LivePictures:
+    """Pictures by recording folder; a process is started when somebody asks, and ends when nobody does."""
 
-    far_mm = headset_stream(stream.name.rpartition("/")[2]).farthest_mm
-    near = 255 - np.clip(picture.depth_mm * (255.0 / far_mm), 0, 255).astype(np.uint8)
-    coloured = np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, :, ::-1])
-    return np.where((picture.depth_mm == 0)[:, :, None], 0, coloured)
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._lock = threading.Lock()
+        self._of: dict[Path, _Pictures] = {}
+
+    def newest(self, recording: Path, stream: str) -> tuple[int, bytes] | None:
+        """Return arrival (host_ns) and JPEG of a stream's newest picture; None while there is none."""
+        with self._lock:
+            known = self._of.get(recording)
+            if known is None or (
+                known.process.poll() is not None and time.monotonic() - known.started_s > AGAIN_S
+            ):
+                known = self._of[recording] = self._started(recording)
+        with suppress(OSError, ValueError):  # it has just ended
+            assert known.process.stdin is not None
+            known.process.stdin.write(b"\n")
+        return known.newest.get(stream)
+
+    def forget(self, recording: Path) -> None:
+        """End the process of a recording and what it has sent: nothing of it is to be shown now."""
+        with self._lock:
+            known = self._of.pop(recording, None)
+        if known is not None:
+            known.process.kill()
+            known.reader.join()
+
+    def close(self) -> None:
+        """End all processes."""
+        for recording in list(self._of):
+            self.forget(recording)
+
+    def _started(self, recording: Path) -> _Pictures:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", PROGRAM, str(recording)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
+        newest: dict[str, tuple[int, bytes]] = {}
+        reader = threading.Thread(target=_read, args=(process, newest), name="live pictures", daemon=True)
+        reader.start()
+        return _Pictures(process, reader, time.monotonic(), newest)
 
 
-def _jpeg(rgb: np.ndarray) -> bytes:
-    import cv2
-
-    height = round(rgb.shape[0] * WIDTH_PX / rgb.shape[1])
-    small = cv2.resize(
-        np.ascontiguousarray(rgb[:, :, ::-1]), (WIDTH_PX, height), interpolation=cv2.INTER_AREA
-    )
-    return bytes(cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1])
-
-
-class NewestPictures:
-    """Looks at a recording again and again; a stream whose newest file is the same has nothing new."""
-
-    def __init__(self, recording: Path) -> None:
-        """Look at nothing yet."""
-        self._recording = recording
-        self._seen: dict[str, int] = {}
-
-    def look(self) -> Iterator[tuple[str, int, bytes]]:
-        """Yield stream, arrival and JPEG of what is new. Raises NotARecording, Withdrawn, NotPermitted."""
-        require_consent(self._recording, Purpose.LOOK)
-        with open_recording(self._recording) as opened:
-            for name in opened.streams:
-                sensor = opened.sensor(name)
-                if sensor is not None and sensor.kind in (FRAMES, DEPTH):
-                    picture = self._picture(opened.newest(name))
-                    if picture is not None:
-                        yield name, *picture
-
-    def _picture(self, stream: StoredStream) -> tuple[int, bytes] | None:
-        """Return what is new of a stream; where that cannot be read or decoded, nothing."""
+def _read(process: subprocess.Popen[bytes], newest: dict[str, tuple[int, bytes]]) -> None:
+    """Take in what a process sends until it ends; one that sends something else is killed."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin, process.stdout:
         try:
-            newest_ns = int(stream.index["host_ns"][-1]) if len(stream) else 0
-            if newest_ns == self._seen.get(stream.name, 0):
-                return None
-            self._seen[stream.name] = newest_ns
-            return newest_picture(stream)
-        except (StorageError, SensorError, OSError) as error:
-            print(f"{stream.name}: no picture now ({error})", file=sys.stderr)
-            return None
+            while _take(newest, process.stdout):
+                pass
+        except (BadJson, ValueError, KeyError, TypeError, OSError):
+            process.kill()
+    process.wait()
 
 
-def main(recording: Path) -> None:
-    """Send new pictures while somebody asks for them."""
-    os.nice(19)
-    pictures, asked_s = NewestPictures(recording), time.monotonic()
-    while time.monotonic() - asked_s < UNASKED_S:
-        for name, host_ns, jpeg in pictures.look():
-            said: dict[str, Any] = {"stream": name, "host_ns": host_ns, "bytes": len(jpeg)}
-            sys.stdout.buffer.write(json.dumps(said).encode() + b"\n" + jpeg)
-            sys.stdout.buffer.flush()
-        if select.select([0], [], [], LOOK_S)[0]:
-            if not os.read(0, 4096):
-                return
-            asked_s = time.monotonic()
-            time.sleep(LOOK_S)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def _take(newest: dict[str, tuple[int, bytes]], pipe: IO[bytes]) -> bool:
+    """Take one picture; False at the end. Raises BadJson, ValueError, KeyError for what is none."""
+    line = pipe.readline(MOST_LINE)
+    if not line:
+        return False
+    said = parse_object(line)
+    size = int(said["bytes"])
+    if not 0 < size <= MOST_BYTES:
+        raise ValueError(size)
+    jpeg = b""
+    while len(jpeg) < size:
+        if not (part := pipe.read(size - len(jpeg))):
+            return False
+        jpeg += part
+    if not jpeg.startswith(JPEG):
+        raise ValueError("no JPEG")
+    newest[str(said["stream"])] = int(said["host_ns"]), jpeg
+    return True

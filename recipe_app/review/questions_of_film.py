@@ -15,8 +15,8 @@ from kitchensync.dataset.promqa.generation import MOST_ANSWERS
 from kitchensync.dataset.promqa.questions import Example, Targets, examples
 from kitchensync.dataset.source.data_set import graph_of, numbered
 from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.own_members import cooked_of
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.dataset.source.own_recordings import cooked_of
 from kitchensync.recipe_app.review.question_rounds import Item
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.order.drawing import draw

@@ -12,7 +12,8 @@ import numpy as np
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.catalogue.listing import line_of, utc_words
-from kitchensync.storage.chunks.chunk import INDEX, Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
 from kitchensync.storage.events import read_lines
 from kitchensync.storage.exports.hidden_films import pauses_in_detail

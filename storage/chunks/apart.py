@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.process_apart import Bounds, OutOfTime, ProcessApart, ToldApart, Unread
-from kitchensync.storage.chunks.chunk import Chunk
-from kitchensync.storage.chunks.chunk_reader import UNREADABLE
+from kitchensync.storage.chunks.chunk_reader import UNREADABLE, Chunk
 from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.errors import BadChunk
 

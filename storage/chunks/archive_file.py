@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.files_on_disk import file_sha256
-from kitchensync.storage.chunks.chunk import describe_file, set_attribute
 from kitchensync.storage.chunks.chunk_reader import READ_STEP_BYTES, Chunk
+from kitchensync.storage.chunks.chunk_writer import describe_file, set_attribute
 from kitchensync.storage.chunks.compress import create_compressed, put_frame, read_frame, write_frame
 from kitchensync.storage.chunks.layout import ARCHIVE, BLOCKS, FRAMES, RECORDS, Blob, Frames, RecordLayout
 from kitchensync.storage.errors import BadChunk

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.storage.chunks.archive_file import OWN_ATTRIBUTES, layout_in
-from kitchensync.storage.chunks.chunk import describe_file, set_attribute
 from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.chunks.chunk_writer import describe_file, set_attribute
 from kitchensync.storage.chunks.compress import create_compressed, read_frame, write_frame
 from kitchensync.storage.chunks.layout import ARCHIVE, RECORDS, Frames, RecordLayout
 from kitchensync.storage.disk.checksum import crc32

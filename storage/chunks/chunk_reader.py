@@ -14,6 +14,7 @@ from kitchensync.sensors.files_on_disk import NotPlainFile, check_plain
 from kitchensync.storage.chunks.layout import ARCHIVE, BLOB, BLOCKS, FRAMES, INDEX, RECORDS, SCHEMA
 from kitchensync.storage.disk.checksum import crc32
 from kitchensync.storage.errors import BadChunk
+from kitchensync.storage.names import CHUNK_SUFFIX, chunk_number, chunk_range
 
 READ_STEP_BYTES = 8 << 20
 PLAIN = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
@@ -233,3 +234,25 @@ class Chunk:
                 yield self.payload(row)
             except UNREADABLE:
                 yield None
+
+
+def chunk_paths(folder: Path) -> list[Path]:
+    """Return the sealed files of a stream in order; parts, strangers and chunks that were packed are left out."""
+    if not folder.is_dir():
+        return []
+    found = [path for path in folder.iterdir() if path.suffix == CHUNK_SUFFIX and chunk_number(path)]
+    packed = [chunk_range(path) for path in found if is_archive(path)]
+    return sorted(
+        (path for path in found if is_archive(path) or not _is_packed(path, packed)),
+        key=lambda path: chunk_number(path) or 0,
+    )
+
+
+def is_archive(path: Path) -> bool:
+    """Tell an archive from a chunk by its name: two numbers instead of one."""
+    return "-" in path.stem
+
+
+def _is_packed(path: Path, packed: list[tuple[int, int] | None]) -> bool:
+    number = chunk_number(path) or 0
+    return any(part is not None and part[0] <= number <= part[1] for part in packed)

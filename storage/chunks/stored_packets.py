@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Mask
-from kitchensync.storage.chunks.chunk import INDEX, Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.chunks.layout import INDEX
 
 OPEN_FILES = 4
 """Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
@@ -51,7 +52,7 @@ class StoredPackets:
 
     @cached_property
     def index(self) -> npt.NDArray[np.void]:
-        """All packets, (n,) of `chunk.INDEX`; `offset` counts inside the packet's own chunk."""
+        """All packets, (n,) of `layout.INDEX`; `offset` counts inside the packet's own chunk."""
         return np.concatenate([index for _, index in self._parts]) if self._parts else np.empty(0, INDEX)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kitchensync.storage.chunks.chunk import chunk_paths
+from kitchensync.storage.chunks.chunk_reader import chunk_paths
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyRecord
 from kitchensync.storage.copies.read_through import promised_hashes, readable_folder
 from kitchensync.storage.manifest import Manifest

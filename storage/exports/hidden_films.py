@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import open_clip
-from kitchensync.storage.placed_films import rough_film_times
+from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.privacy import in_pauses
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
     camera = file.parent.name
     paths = next((paths for paths in clips_in(recording, camera) if file in paths), (file,))
     clip, chapter = open_clip(*paths), paths.index(file)
-    times = rough_film_times(recording, camera, clip)
+    times = rough_capture_times(recording, camera, clip)
     hidden = in_pauses(times.capture_ns, times.bound_ns, recording.pauses)
     first, stamps_s = clip.first_frames[chapter], clip.chapters[chapter].frame_times_s
     return _between(hidden[first : first + len(stamps_s)], stamps_s, media_s)

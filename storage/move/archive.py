@@ -16,7 +16,7 @@ from typing import Any
 from kitchensync.sensors.files_on_disk import file_sha256, sync_path
 from kitchensync.storage.chunks.archive_file import write_archive
 from kitchensync.storage.chunks.archive_proof import prove
-from kitchensync.storage.chunks.chunk import chunk_paths, is_archive
+from kitchensync.storage.chunks.chunk_reader import chunk_paths, is_archive
 from kitchensync.storage.copies.copy_log import freed_to
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.errors import BadChunk, NotPackable

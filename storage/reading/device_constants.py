@@ -12,8 +12,8 @@ import h5py
 import numpy as np
 
 from kitchensync.sensors.files_on_disk import sync_path
-from kitchensync.storage.chunks.chunk import set_attribute
 from kitchensync.storage.chunks.chunk_reader import UNREADABLE
+from kitchensync.storage.chunks.chunk_writer import set_attribute
 from kitchensync.storage.errors import BadChunk
 
 SCHEMA = "calibration/1"

@@ -12,7 +12,7 @@ from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.storage.chunks.apart import ReaderApart
-from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.copies.copy_log import COPIED, read_copies
 from kitchensync.storage.errors import CannotRebuild
 from kitchensync.storage.ledger import Note

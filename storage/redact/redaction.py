@@ -17,8 +17,7 @@ from kitchensync.sensors.errors import SensorError, UnreadableMedia
 from kitchensync.sensors.files_on_disk import file_sha256, sync_path
 from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.storage.chunks.archive_part import write_without
-from kitchensync.storage.chunks.chunk import is_archive
-from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.chunks.chunk_reader import Chunk, is_archive
 from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, folders_of, is_uploaded, stores_of
 from kitchensync.storage.copies.target import Target

@@ -13,13 +13,12 @@ from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.gopro.files.clip import open_clip
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
 from kitchensync.sensors.stream import record_of
-from kitchensync.storage.chunks.chunk import chunk_paths, is_archive
-from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.capture_times import rough_capture_times
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths, is_archive
 from kitchensync.storage.errors import HoldsPauses, NotRedactable
 from kitchensync.storage.exports.hidden_films import clips_in
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import MANIFEST, chunk_number, chunk_range, stream_folder
-from kitchensync.storage.placed_films import rough_film_times
 from kitchensync.storage.privacy import Pauses, pauses_of
 from kitchensync.storage.reading.decoded import headset_sensor
 from kitchensync.storage.recording import Recording, open_recording
@@ -81,7 +80,7 @@ def _tombstone(number: int, size: int, sha256: str, index: npt.NDArray[np.void])
 def _check_placed(recording: Recording) -> None:
     for camera in recording.gopro_files:
         for paths in clips_in(recording, camera):
-            frames = rough_film_times(recording, camera, open_clip(*paths))
+            frames = rough_capture_times(recording, camera, open_clip(*paths))
             if (frames.capture_ns == UNKNOWN).any():
                 raise NotRedactable(
                     recording.path,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.storage.reading.camera_clips import clip_openings, moment, read_media
+from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.coverage import Span, without
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings
@@ -55,7 +55,7 @@ def camera_cover(
     opened = media.get("shutter_on")
     if session is None or not opened:
         return {}
-    start_s = session.seconds(moment(opened))
+    start_s = session.seconds(shutter_host_ns(opened))
     asked = start_s, max(session.stop_s, start_s)
     for entry in media.get("files", []):
         _download(device, entry, findings)

@@ -54,7 +54,7 @@ class Cover:
 
 
 def place(indexes: Mapping[str, npt.NDArray[np.void]], zero_host_ns: int) -> dict[str, PlacedPackets]:
-    """Place the streams of one device; `indexes`: (n,) of `chunk.INDEX`, without empty ones."""
+    """Place the streams of one device; `indexes`: (n,) of `layout.INDEX`, without empty ones."""
     filled = {name: index for name, index in indexes.items() if len(index)}
     if not filled:
         return {}

@@ -48,7 +48,7 @@ def find_gaps(
 ) -> list[Gap]:
     """Name the holes of a stream.
 
-    `index` is (n,) of `chunk.INDEX`; `closings` are the closed connections as the recorder noted
+    `index` is (n,) of `layout.INDEX`; `closings` are the closed connections as the recorder noted
     them: the number of the packet that came next, and the cause; of several before one packet the first counts. A
     new run of the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is
     `declared_loss`, and a long step of the device's stamps inside one connection is `device_rate`. What falls

@@ -21,7 +21,8 @@ from kitchensync.sensors.files_on_disk import check_plain, file_sha256
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream
 from kitchensync.sensors.stream import Format, accept
 from kitchensync.storage.chunks.apart import ReaderApart
-from kitchensync.storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths, is_archive
+from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import chunk_name, stream_folder
 from kitchensync.storage.reading.decoded import headset_sensor

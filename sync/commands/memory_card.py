@@ -39,7 +39,7 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
       kitchensync gopro import /media/card --match data
     """
     from kitchensync.sensors.gopro.files.memory_card import scan_card
-    from kitchensync.sync.cards.match import propose, recordings_below
+    from kitchensync.sync.memory_cards.match import propose, recordings_below
 
     if (recording is None) == (root is None):
         raise click.UsageError("give either --recording FOLDER or --match ROOT")
@@ -73,7 +73,7 @@ def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
     from kitchensync.sensors.errors import SensorError
     from kitchensync.storage.errors import StorageError
     from kitchensync.storage.shell.progress import ByteMeter
-    from kitchensync.sync.cards.import_card import import_clip
+    from kitchensync.sync.memory_cards.import_card import import_clip
 
     done = []
     for proposal in proposals:
@@ -147,7 +147,7 @@ def free(
     from kitchensync.sensors.errors import SensorError
     from kitchensync.storage.errors import StorageError
     from kitchensync.storage.life import usable_manifest
-    from kitchensync.sync.cards.free import EraseRule, free_recording
+    from kitchensync.sync.memory_cards.free import EraseRule, free_recording
 
     rows: list[dict[str, Any]] = []
     problems: list[str] = []

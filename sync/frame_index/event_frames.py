@@ -23,7 +23,7 @@ from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.timeline.session_time import SessionTime
 from kitchensync.sync.align.nearest import strictly_increasing, tolerance_ticks
 from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile
-from kitchensync.sync.recording.noted import read_noted
+from kitchensync.sync.recording.readable_events import read_noted
 from kitchensync.sync.recording.sync_session import Headset, Session
 
 NAME, SCHEMA = Path("sync") / "events.json", "event-frames/1"

@@ -20,7 +20,7 @@ from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 from kitchensync.storage.errors import pass_on_trouble
-from kitchensync.storage.reading.camera_clips import clip_openings, read_media
+from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
 from kitchensync.storage.recording import Recording
 from kitchensync.sync.align.prior import (
     StatedCameraClock,

@@ -13,7 +13,7 @@ import numpy as np
 from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.exports.hidden_films import hidden_in_film
-from kitchensync.storage.reading.camera_clips import clip_openings, moment, read_media
+from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.sync.report.alignment import ShownAlignment
@@ -75,7 +75,7 @@ def read_cameras(
         for opening in clip_openings(media, paths):
             files = [_describe(recording, device, path) for path in opening.files]
             files = [_placed(file, alignments, clocks) for file in files]
-            found += _by_shutter(files, opening.opened_host_ns, moment(closed) if closed else None)
+            found += _by_shutter(files, opening.opened_host_ns, shutter_host_ns(closed) if closed else None)
     return found
 
 

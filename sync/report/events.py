@@ -11,7 +11,7 @@ from markupsafe import Markup
 from kitchensync.storage.events import Event
 from kitchensync.storage.manifest import Manifest
 from kitchensync.sync.frame_index.event_frames import in_words, read_event_frames
-from kitchensync.sync.recording.noted import read_noted
+from kitchensync.sync.recording.readable_events import read_noted
 from kitchensync.sync.report.streams import ShownTime
 
 MOST_LABEL = 60

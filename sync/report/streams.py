@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Int64, Mask
 from kitchensync.sensors.host_clock import PROBE, decode
-from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.names import stream_folder

@@ -20,7 +20,7 @@ from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.drain.open_chunk import open_chunk
 from kitchensync.capture.plan import HeadsetPlan
 from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
-from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import MANIFEST
 

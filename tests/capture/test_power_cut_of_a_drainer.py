@@ -22,7 +22,7 @@ from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.outcome import Outcome
 from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
 from kitchensync.capture.session.closing import close_recording
-from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.verify import verify
 

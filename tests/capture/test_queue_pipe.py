@@ -12,7 +12,7 @@ from waiting import until
 
 from kitchensync.capture.queue.pipe import Batch
 from kitchensync.capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueReader, QueueWriter
-from kitchensync.storage.chunks.chunk import Sealed
+from kitchensync.storage.chunks.chunk_writer import Sealed
 from kitchensync.storage.names import stream_key
 
 NEVER = lambda: False  # noqa: E731

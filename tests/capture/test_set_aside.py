@@ -22,7 +22,8 @@ from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.session.alarms import StorageTrouble
 from kitchensync.capture.session.closing import close_recording, queued_packets
 from kitchensync.capture.session.recover import orphan_in, recover_all
-from kitchensync.storage.chunks.chunk import Chunk, chunk_paths, prepare_folder
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_writer import prepare_folder
 from kitchensync.storage.manifest import read_manifest, write_json
 from kitchensync.storage.names import MANIFEST, WORK, stream_key
 from kitchensync.storage.verify import verify

@@ -23,7 +23,7 @@ from kitchensync.capture.session.children import DrainProgress
 from kitchensync.capture.session.closing import close_recording
 from kitchensync.capture.session.control import ask
 from kitchensync.capture.session.supervisor import DRAIN_LIMIT_S, Supervisor
-from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.manifest import read_manifest, write_json
 from kitchensync.storage.names import LOGS, MANIFEST, stream_key
 
@@ -66,15 +66,15 @@ def stored(plan, stream: str = STREAM) -> list[int]:
 
 CRASH = """
 import os
-import kitchensync.storage.chunks.chunk
-lay_out = kitchensync.storage.chunks.chunk.layout_image
+import kitchensync.storage.chunks.chunk_writer
+lay_out = kitchensync.storage.chunks.chunk_writer.layout_image
 
 def crash(packets, attributes, *rest, **options):
     if attributes["stream"] == "hololens/gyroscope":
         os._exit(9)
     return lay_out(packets, attributes, *rest, **options)
 
-kitchensync.storage.chunks.chunk.layout_image = crash
+kitchensync.storage.chunks.chunk_writer.layout_image = crash
 """
 """A fault below Python: no exception tells of it."""
 

@@ -12,7 +12,7 @@ from kitchensync.capture.drain import withheld
 from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import Plan
 from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
-from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import read_manifest, write_json

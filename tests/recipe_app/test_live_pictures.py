@@ -15,10 +15,10 @@ import pytest
 from numbered_pictures import number_in
 from numbered_recording import PV_S, write_numbered
 
-from kitchensync.recipe_app.live import picture_process
-from kitchensync.recipe_app.live.live_pictures import NewestPictures
-from kitchensync.recipe_app.live.picture_process import LivePictures
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.recipe_app.live import live_pictures
+from kitchensync.recipe_app.live.live_pictures import LivePictures
+from kitchensync.recipe_app.live.picture_worker import NewestPictures
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.errors import Withdrawn
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
@@ -124,7 +124,7 @@ def test_a_process_that_stops_or_dies_holds_up_nobody(take: Path, pictures: Live
 def test_what_is_no_picture_is_never_shown(
     take: Path, pictures: LivePictures, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(picture_process, "PROGRAM", program)  # `this` prints a poem
+    monkeypatch.setattr(live_pictures, "PROGRAM", program)  # `this` prints a poem
     assert pictures.newest(take, PV) is None
     process = pictures._of[take].process
     wait_for(lambda: process.poll() is not None)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.reading.device_constants import ConstantTable, calibration_files, write_calibration
 from kitchensync.storage.verify import verify

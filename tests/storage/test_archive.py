@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from processes import COMMAND
 
-from kitchensync.storage.chunks.chunk import Chunk, Packet, chunk_paths, seal
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.disk.durable import LocalDisk
 from kitchensync.storage.errors import BadChunk, NotPackable
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json

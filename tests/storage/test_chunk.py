@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitchensync.storage.chunks.chunk import Chunk, Packet, chunk_paths, image_of, seal
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_writer import Packet, image_of, seal
 from kitchensync.storage.errors import BadChunk
 
 

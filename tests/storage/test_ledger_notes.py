@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kitchensync.storage import ledger
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.ledger import (
     CalibrationMissingNote,
     CameraSettingsNote,

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from small_recordings import write_film
 
 from kitchensync.cli import main
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.verify import keep_verdict, verify
 

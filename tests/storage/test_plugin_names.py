@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.recording import open_recording
 from kitchensync.storage.verify import verify

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from disk_model import TracingDisk, choices, remains
 
-from kitchensync.storage.chunks.chunk import Chunk, Packet, chunk_paths, image_of, prepare_folder, seal
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_writer import Packet, image_of, prepare_folder, seal
 from kitchensync.storage.disk.durable import make_durable_folders
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import chunk_name
@@ -155,7 +156,7 @@ def _made(path: Path) -> Path:
 ON_A_REAL_DISK = """
 import shutil, sys
 from pathlib import Path
-from kitchensync.storage.chunks.chunk import Packet, prepare_folder, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, prepare_folder, seal
 from kitchensync.storage.disk.durable import make_durable_folders
 image, mounted, copies = map(Path, sys.argv[1:])
 make_durable_folders(mounted / "take", mounted)

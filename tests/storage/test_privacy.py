@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from kitchensync.storage.chunks.chunk import INDEX
+from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.privacy import FOR_EVER, hidden_packets, pauses_in
 from kitchensync.storage.timeline.device_clock import constant_clock
 

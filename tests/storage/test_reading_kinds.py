@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.errors import NotOfThisKind
 from kitchensync.storage.reading.camera_streams import CameraStream
 from kitchensync.storage.recording import StoredStream

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kitchensync.sensors.hololens.streams import pv
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.errors import NotOfThisKind
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.recording import StoredStream, open_recording

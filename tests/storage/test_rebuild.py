@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.errors import CannotRebuild, NotARecording
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.life import Life, life_of

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kitchensync.storage.chunks import stored_packets
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.errors import BadEventLog, BadName, NotARecording, UnknownStream
 from kitchensync.storage.events import EventLog, read_events
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json

@@ -13,9 +13,10 @@ import h5py
 import numpy as np
 import pytest
 
-from kitchensync.storage.chunks import chunk as chunk_module
-from kitchensync.storage.chunks.chunk import INDEX, Packet, seal
+from kitchensync.storage.chunks import chunk_writer as chunk_module
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.chunks.compress import compressor
+from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.move.archive import archive_stream
 

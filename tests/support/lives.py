@@ -9,7 +9,8 @@ from pathlib import Path
 
 from processes import COMMAND, running
 
-from kitchensync.storage.chunks.chunk import Chunk, Packet, seal
+from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.life import Life, life_of
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.move.archive import archive

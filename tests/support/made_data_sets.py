@@ -11,8 +11,8 @@ from typing import Any
 import av
 import numpy as np
 
-from kitchensync.dataset.cards.about import About
-from kitchensync.dataset.cards.write_cards import write_cards
+from kitchensync.dataset.data_set_cards.about import About
+from kitchensync.dataset.data_set_cards.write_cards import write_cards
 from kitchensync.dataset.release.release import own_splits
 from kitchensync.dataset.source.data_set import LINKS, Cooked, numbered, text_files
 from kitchensync.dataset.source.entries import Told

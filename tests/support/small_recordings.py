@@ -11,7 +11,7 @@ from camera_films import FilmPlan, synthesize
 from kitchensync.sensors import host_clock
 from kitchensync.sensors.hololens import inertial_samples as imu
 from kitchensync.sensors.hololens.streams import spatial_input
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.reading.device_constants import ConstantTable, write_calibration
 from kitchensync.virtual_kitchen.kitchen import Kitchen

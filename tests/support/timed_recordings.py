@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 
 HOST0_NS = 5_000_000_000_000

@@ -22,7 +22,7 @@ from small_recordings import (
 
 from kitchensync.cli import main
 from kitchensync.sensors import host_clock
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.recording import open_recording
 from kitchensync.sync.report.page import write_report

@@ -16,10 +16,10 @@ from kitchensync.cli import main
 from kitchensync.sensors.errors import DownloadFailed
 from kitchensync.sensors.gopro.files.memory_card import copy_verified, scan_card
 from kitchensync.sensors.hololens import inertial_samples as imu
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.verify import verify
-from kitchensync.sync.cards.match import propose
+from kitchensync.sync.memory_cards.match import propose
 from kitchensync.virtual_kitchen.gopro.files.models import MODELS
 from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments
 from kitchensync.virtual_kitchen.world.motion import simulated_motion

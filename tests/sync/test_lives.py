@@ -15,7 +15,8 @@ from small_recordings import HOST0_NS
 from kitchensync.capture.camera.fetch import pending_in
 from kitchensync.cli import main
 from kitchensync.sensors.files_on_disk import file_sha256
-from kitchensync.storage.chunks.chunk import Packet, chunk_paths, seal
+from kitchensync.storage.chunks.chunk_reader import chunk_paths
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.life import life_of
 from kitchensync.storage.manifest import edit_manifest, write_json
 from kitchensync.storage.move import mover_process
@@ -24,7 +25,7 @@ from kitchensync.storage.move.freeing import FreeRule
 from kitchensync.storage.move.mover import run_mover
 from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.recording import open_recording
-from kitchensync.sync.cards.match import recordings_below
+from kitchensync.sync.memory_cards.match import recordings_below
 
 pytestmark = pytest.mark.slow
 

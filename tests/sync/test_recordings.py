@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from small_recordings import FRAMES, GYRO_HZ, SECONDS, START_WORLD_S, truth_ticks
 
 from kitchensync.cli import main
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.sync.synchronize import synchronize

@@ -40,7 +40,7 @@ from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import HeadsetPlan, Plan
 from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
 from kitchensync.capture.queue.server import QueueServer
-from kitchensync.storage.chunks.chunk import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_writer import Chunk, chunk_paths
 
 disk, short, stream = Path({disk!r}), Path({short!r}), "hololens/gyroscope"
 for name in ("take", "work"):

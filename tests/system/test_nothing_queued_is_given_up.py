@@ -17,15 +17,15 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 
 STREAMS = "pv,gyroscope,accelerometer,microphone"
 PLANTED = """
-import kitchensync.storage.chunks.chunk
-lay_out = kitchensync.storage.chunks.chunk.layout_image
+import kitchensync.storage.chunks.chunk_writer
+lay_out = kitchensync.storage.chunks.chunk_writer.layout_image
 
 def planted(packets, attributes, *rest, **options):
     if attributes["stream"] == "hololens/pv":
         raise ValueError("planted")
     return lay_out(packets, attributes, *rest, **options)
 
-kitchensync.storage.chunks.chunk.layout_image = planted
+kitchensync.storage.chunks.chunk_writer.layout_image = planted
 """
 """A fault of ours in the sealing of one stream, in every process of the recorder."""
 

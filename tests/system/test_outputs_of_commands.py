@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.shell.output_options import OutputPath
 

@@ -49,14 +49,14 @@ def test_five_scenarios_and_the_second_opinion(tmp_path):
 
 DRAINERS_THAT_LIE = {
     "drops a packet": """
-    import kitchensync.storage.chunks.chunk as chunk
+    import kitchensync.storage.chunks.chunk_writer as chunk
     right = chunk.seal
     def wrong(folder, number, packets, *rest, **more):
         return right(folder, number, [packets[0], *packets[2:]], *rest, **more)
     chunk.seal = wrong
 """,
     "writes a block twice": """
-    import kitchensync.storage.chunks.chunk as chunk
+    import kitchensync.storage.chunks.chunk_writer as chunk
     right = chunk.seal
     def wrong(folder, number, packets, *rest, **more):
         return right(folder, number, [*packets, *packets], *rest, **more)

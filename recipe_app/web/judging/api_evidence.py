@@ -12,8 +12,8 @@ from kitchensync.dataset.grounding.object_questions import drawn, questions
 from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.dataset.source.data_set import numbered
 from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.own_members import cooked_of
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.dataset.source.own_recordings import cooked_of
 from kitchensync.dataset.tables.step_rows import SIZES, windows
 from kitchensync.recipe_app.errors import NotAllowed
 from kitchensync.recipe_app.review.film_evidence import (

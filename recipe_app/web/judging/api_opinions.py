@@ -11,8 +11,8 @@ from kitchensync.dataset.errors import BadOperation
 from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.dataset.source.data_set import numbered
 from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.own_members import cooked_of
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.dataset.source.own_recordings import cooked_of
 from kitchensync.dataset.tables.coherence_examples import all_examples
 from kitchensync.recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_all
 from kitchensync.recipe_app.review.opinions import (

@@ -170,7 +170,7 @@ class GoProHttp:
         self._ask(f"/gopro/camera/shutter/{'start' if on else 'stop'}", tries=1 if on else TRIES)
 
     def delete(self, file: MediaFile) -> None:
-        """Erase one file from the card; only `kitchensync.sync.cards.free` decides that."""
+        """Erase one file from the card; only `kitchensync.sync.memory_cards.free` decides that."""
         self._ask("/gopro/media/delete/file", {"path": f"{file.folder}/{file.name}"}, tries=1)
 
     def external_control(self) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitchensync.capture.rehearsal.account import SLACK_NS, Account, excess_of, met_by, settle_stream
-from kitchensync.storage.chunks.chunk import INDEX
+from kitchensync.storage.chunks.layout import INDEX
 
 MS = 1_000_000
 windows = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=4)

@@ -13,7 +13,7 @@ from kitchensync.capture.rehearsal import account as accounts
 from kitchensync.capture.rehearsal.account import Account, settle
 from kitchensync.capture.rehearsal.scenarios import REFUSED
 from kitchensync.capture.rehearsal.verdicts import coverage, longest_step_s, session_end_ns, wrong_verdict
-from kitchensync.storage.chunks.chunk import INDEX
+from kitchensync.storage.chunks.layout import INDEX
 
 S = 10_000_000
 "Ticks a second."

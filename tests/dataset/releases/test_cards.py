@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from kitchensync.dataset.cards.about import RAI, BadAbout, parse_about
+from kitchensync.dataset.data_set_cards.about import RAI, BadAbout, parse_about
 
 ABOUT = """
 title = "Our kitchens: \\"tea\\" & more"

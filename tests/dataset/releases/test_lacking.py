@@ -14,7 +14,7 @@ from numbered_recording import FRAME_S, PV_S, film_host_ns, write_numbered
 from small_recordings import FRAMES, HOST0_NS, SECONDS
 
 from kitchensync.cli import main
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.recording import open_recording

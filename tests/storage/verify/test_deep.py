@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from timed_recordings import host_ns
 
 from kitchensync.sensors.hololens.streams import pv
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.commands.storage import verify as verify_command
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.verify import verify

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitchensync.storage.chunks.chunk import INDEX
+from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.verify.gaps import (
     early_end,
     find_gaps,

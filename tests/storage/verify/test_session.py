@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kitchensync.storage.chunks.chunk import INDEX
+from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.ledger import EndNote
 from kitchensync.storage.verify.session_span import session_of
 

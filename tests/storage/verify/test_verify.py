@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from kitchensync.storage.chunks.chunk import Chunk, Packet, Sealed, seal
+from kitchensync.storage.chunks.chunk_reader import Chunk
+from kitchensync.storage.chunks.chunk_writer import Packet, Sealed, seal
 from kitchensync.storage.commands.storage import verify as verify_command
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import BadChunk

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kitchensync.sensors.host_clock import encode as encode_probe
-from kitchensync.storage.chunks.chunk import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import write_json
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kitchensync.sensors.hololens.streams import pv
-from kitchensync.storage.chunks.chunk import Packet
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.sync.report.cameras import ShownFile

@@ -13,7 +13,7 @@ from kitchensync.sensors.gopro.files.memory_card import copy_verified
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.manifest import edit_manifest, write_json
 from kitchensync.storage.names import MEDIA
-from kitchensync.sync.cards.match import Proposal
+from kitchensync.sync.memory_cards.match import Proposal
 
 
 def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _, __: None) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kitchensync.storage.reading.alignments import film_clocks
-from kitchensync.storage.reading.camera_clips import clip_openings, moment, read_media
+from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ DRIFTS = 10_000
 """A camera's clock is off by less than one part in so many."""
 
 
-def rough_film_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
+def rough_capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
     """Report when the pictures of a clip were taken: as `sync` placed them, else roughly, by the shutter."""
-    times = film_times(recording, camera, clip)
+    times = capture_times(recording, camera, clip)
     return times if times.is_placed else _by_shutter(recording, camera, clip) or times
 
 
@@ -36,13 +36,13 @@ def _by_shutter(recording: Recording, camera: str, clip: Clip) -> FilmTimes | No
     opened = next((one.opened for one in openings if clip.path in one.files), None)
     if not all(one.opened for one in openings) or opened is None or "before_host_ns" not in opened:
         return None
-    first_ns, last_ns = int(opened["before_host_ns"]), moment(opened) + SHUTTER_LATE_NS
+    first_ns, last_ns = int(opened["before_host_ns"]), shutter_host_ns(opened) + SHUTTER_LATE_NS
     media_ns = np.rint(clip.frame_times_s * 1e9).astype(np.int64)
     bound_ns = (last_ns - first_ns) // 2 + media_ns // DRIFTS
     return FilmTimes(clip.rate, (first_ns + last_ns) // 2 + media_ns, bound_ns)
 
 
-def film_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
+def capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
     """Report for each picture of a clip when it was taken, chapter by chapter, as `sync` aligned them."""
     total = len(clip.frame_times_s)
     capture_ns, bound_ns = np.full(total, UNKNOWN), np.zeros(total, np.int64)

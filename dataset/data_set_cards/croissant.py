@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from kitchensync.dataset.cards.card_facts import Facts
+from kitchensync.dataset.data_set_cards.card_facts import Facts
 from kitchensync.task_graphs.formats.annotations import VIDEOS
 
 STEPS = "annotation_csv/step_annotations.csv"

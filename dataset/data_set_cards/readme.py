@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from kitchensync.dataset.cards.card_facts import NOT_STATED, Facts
+from kitchensync.dataset.data_set_cards.card_facts import NOT_STATED, Facts
 
 HUB_LICENCES = (
     "apache-2.0", "mit", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nd-4.0", "cc-by-nc-sa-4.0",

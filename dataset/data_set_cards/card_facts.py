@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kitchensync.dataset.cards.about import About
+from kitchensync.dataset.data_set_cards.about import About
 from kitchensync.dataset.source.data_set_folder import DataSet, lacking_in
 
 NOT_STATED = "not stated"

@@ -1,4 +1,4 @@
-"""A sealed chunk: some seconds of one stream in one HDF5 file that never changes again.
+"""Sealing a chunk: some seconds of one stream in one HDF5 file that never changes again.
 
 The file is laid out in memory around the payloads and written in one go, so that a full disk is an ordinary
 error of an ordinary write and never a half-made HDF5 file. A name without `.part` means: complete, synced,
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.storage.chunks.chunk_reader import Chunk
 from kitchensync.storage.chunks.compress import compressor, create_compressed, put_frame
 from kitchensync.storage.chunks.layout import (
     CHUNK,
@@ -36,15 +35,10 @@ from kitchensync.storage.disk.checksum import crc32
 from kitchensync.storage.disk.durable import LOCAL, Buffer, Disk, make_durable_folders, write_whole
 from kitchensync.storage.disk.image import ImageFile, gathered
 from kitchensync.storage.names import (
-    CHUNK_SUFFIX,
     PART_SUFFIX,
     chunk_name,
-    chunk_number,
-    chunk_range,
     stream_folder,
 )
-
-__all__ = ["INDEX", "SCHEMA", "Chunk", "Packet", "Sealed", "chunk_paths", "image_of", "seal"]
 
 
 class Packet(NamedTuple):
@@ -211,25 +205,3 @@ def _hashed(pieces: Iterable[Buffer], digest: Any) -> Iterator[Buffer]:
     for piece in pieces:
         digest.update(piece)
         yield piece
-
-
-def chunk_paths(folder: Path) -> list[Path]:
-    """Return the sealed files of a stream in order; parts, strangers and chunks that were packed are left out."""
-    if not folder.is_dir():
-        return []
-    found = [path for path in folder.iterdir() if path.suffix == CHUNK_SUFFIX and chunk_number(path)]
-    packed = [chunk_range(path) for path in found if is_archive(path)]
-    return sorted(
-        (path for path in found if is_archive(path) or not _is_packed(path, packed)),
-        key=lambda path: chunk_number(path) or 0,
-    )
-
-
-def is_archive(path: Path) -> bool:
-    """Tell an archive from a chunk by its name: two numbers instead of one."""
-    return "-" in path.stem
-
-
-def _is_packed(path: Path, packed: list[tuple[int, int] | None]) -> bool:
-    number = chunk_number(path) or 0
-    return any(part is not None and part[0] <= number <= part[1] for part in packed)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.cards.provisional import PROXIES, provisional_alignment
+from kitchensync.session_cards.provisional import PROXIES, provisional_alignment
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.events import read_events
-from kitchensync.storage.kept_cards import FINAL, FIRST, cameras_of, keep_cards, kept_cards, stage_of
+from kitchensync.storage.kept_session_card import FINAL, FIRST, cameras_of, keep_cards, kept_cards, stage_of
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.verify import FAIL, PASS, WARN, verify

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kitchensync.dataset.cards import download_data_set
-from kitchensync.dataset.cards.about import About
-from kitchensync.dataset.cards.card_facts import Facts
-from kitchensync.dataset.cards.croissant import as_croissant
-from kitchensync.dataset.cards.readme import as_licence, as_readme
+from kitchensync.dataset.data_set_cards import download_data_set
+from kitchensync.dataset.data_set_cards.about import About
+from kitchensync.dataset.data_set_cards.card_facts import Facts
+from kitchensync.dataset.data_set_cards.croissant import as_croissant
+from kitchensync.dataset.data_set_cards.readme import as_licence, as_readme
 from kitchensync.dataset.pages.release_pages import render
 from kitchensync.dataset.source.data_set_folder import read_data_set
 from kitchensync.dataset.source.sums import SUMS, hashes_of, sums_of

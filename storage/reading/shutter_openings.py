@@ -28,10 +28,10 @@ class ClipOpening:
     @property
     def opened_host_ns(self) -> int | None:
         """When the camera was seen to film, else when its answer came."""
-        return moment(self.opened) if self.opened else None
+        return shutter_host_ns(self.opened) if self.opened else None
 
 
-def moment(event: dict[str, Any]) -> int:
+def shutter_host_ns(event: dict[str, Any]) -> int:
     """Return when the camera was seen to obey (host ns), else when its answer came."""
     return int(event.get("observed_host_ns") or event["after_host_ns"])
 
@@ -87,7 +87,7 @@ def _by_clock(
     zero_ns = media["anchor"]["utc_ns"] - media["anchor"]["host_ns"] + offset_ns
     found = []
     for begun_s in begun:
-        away = [_within_step(begun_s - (moment(opened) + zero_ns) / 1e9) for opened in openings]
+        away = [_within_step(begun_s - (shutter_host_ns(opened) + zero_ns) / 1e9) for opened in openings]
         best = min(range(len(openings)), key=away.__getitem__)
         found.append(best if away[best] <= CLOCK_AGREES_S else None)
     known = [best for best in found if best is not None]
