@@ -15,7 +15,6 @@ MEANS = {
     "events": "what people did while a recording was made",
     "film": "a camera's clip as pictures",
     "memory_card": "a camera's memory card",
-    "release": "a data set in the published form",
 }
 FREE = {"__init__", "__main__"}
 
