@@ -17,9 +17,11 @@ from cases import Case
 from watch import process_cpu_ns
 from whole import free_host, simulator
 
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import connect
+from kitchensync.capture.queue.queue_reader import QueueReader
+from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.server import QueueServer
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.hololens import remote, wire
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.client import StreamClient
@@ -129,7 +131,7 @@ def queue_alone(kept: dict[str, list[QueuedPacket]]) -> Part:
         server = QueueServer(Path(name), Path(name) / "q")
         server.start()
         assert server.process is not None
-        client = queue.connect(server.url)
+        client = connect(server.url)
         writers = {short: QueueWriter(client, "u", short, 1) for short in kept}
         reader = QueueReader(client, "u", kept, "drainer-0")
         wall_s, cpu_s = time.perf_counter(), time.process_time() + process_cpu_ns(server.process.pid) / 1e9

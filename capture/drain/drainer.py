@@ -29,7 +29,9 @@ from kitchensync.capture.process.health import HealthSender
 from kitchensync.capture.process.log import tell, warn
 from kitchensync.capture.process.outcome import NO_SPACE
 from kitchensync.capture.process.worker_process import run_process
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.pipe import OUTCOME_UNKNOWN
+from kitchensync.capture.queue.queue_connection import connect, lacks_room
+from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.storage.chunks.chunk_writer import Packet, Sealed, seal
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.manifest import read_manifest
@@ -88,9 +90,9 @@ class Drainer:
         self._alone = _only_one(Path(plan.work) / f"drainer-{number}.lock")
         self._ending = threading.Event()
         self._health = HealthSender(plan.health, f"drainer {number}")
-        self._client = queue.connect(plan.queue_url)
+        self._client = connect(plan.queue_url)
         share = plan.share(number)
-        self._reader = queue.QueueReader(self._client, plan.uuid, share, f"drainer-{number}")
+        self._reader = QueueReader(self._client, plan.uuid, share, f"drainer-{number}")
         self._chunks: dict[str, OpenChunk] = {}
         self._aside: dict[str, str] = {}
         for stream in share:
@@ -159,13 +161,13 @@ class Drainer:
         while True:
             try:
                 return self._patiently(lambda: self._reader.fresh(count=count, block_ms=block_ms))
-            except queue.OUTCOME_UNKNOWN:
+            except OUTCOME_UNKNOWN:
                 # Taken but not received: the entries are ours by the server's book, so ask for the book.
                 if ours := self._unfinished():
                     return ours
 
     def _unfinished(self) -> dict[str, list[Packet]]:
-        return self._patiently(self._reader.unfinished, queue.OUTCOME_UNKNOWN)
+        return self._patiently(self._reader.unfinished, OUTCOME_UNKNOWN)
 
     def _take(self, got: dict[str, list[Packet]]) -> None:
         now_s = time.monotonic()
@@ -247,7 +249,7 @@ class Drainer:
         chunk.packets, chunk.bytes = [], 0
 
     def _acknowledge(self, stream: str, packets: list[Packet], sealed: Sealed | None) -> None:
-        always = (*queue.OUTCOME_UNKNOWN, redis.ResponseError)
+        always = (*OUTCOME_UNKNOWN, redis.ResponseError)
         self._patiently(lambda: self._reader.acknowledge(stream, packets, sealed), always)
 
     def _patiently(self, ask: Callable[[], T], also: tuple[type[Exception], ...] = ()) -> T:
@@ -260,10 +262,10 @@ class Drainer:
             try:
                 answer = ask()
             except redis.RedisError as error:
-                if not queue.lacks_room(error) and not isinstance(error, also):
+                if not lacks_room(error) and not isinstance(error, also):
                     raise
                 is_refused = True
-                self._problem = NO_SPACE if queue.lacks_room(error) else f"queue: {error}"
+                self._problem = NO_SPACE if lacks_room(error) else f"queue: {error}"
                 self._tell()
                 time.sleep(ASK_AGAIN_S)
             else:

@@ -91,7 +91,7 @@ class SupervisedProcess:
         _dismiss(spare)
 
     def restart(self) -> None:
-        """Start it again after a death. Raises ProcessKeepsDying when that does not help."""
+        """Start it again after a death, which `session/children.py` notices. Raises ProcessKeepsDying."""
         now_s = time.monotonic()
         self.deaths_s = [death for death in self.deaths_s if now_s - death < DEATHS_WINDOW_S] + [now_s]
         if len(self.deaths_s) > MAX_DEATHS:

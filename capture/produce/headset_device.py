@@ -12,7 +12,8 @@ from kitchensync.capture.produce.ledger_writer import Ledger
 from kitchensync.capture.produce.probe_clock import ask_headset
 from kitchensync.capture.produce.receiver import Receiver
 from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.pipe import QueuePipe
+from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.errors import SensorError, StreamRefused, StreamStopped
 from kitchensync.sensors.hololens import remote
@@ -128,7 +129,7 @@ class HeadsetDevice(Device):
         self._profile = Profile(**headset.profile)
         where = headset.name, headset.host, headset.streams, self._profile, Path(plan.path)
         self._setup = HeadsetSetup(*where, ledger)
-        self.pipe = queue.QueuePipe(queue.connect(plan.queue_url))
+        self.pipe = QueuePipe(connect(plan.queue_url))
         self._receiver = Receiver(self.pipe, plan.linger_ms / 1e3)
         self._streams = [headset_stream(short) for short in headset.streams]
         self.sources = [HeadsetSource(stream, self._setup, self._receiver) for stream in self._streams]

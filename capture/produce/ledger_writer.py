@@ -11,7 +11,8 @@ from collections.abc import Callable
 import redis
 
 from kitchensync.capture.process.log import tell
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.ledger import Note, written
 

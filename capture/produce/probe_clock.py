@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.remote import ClockExchange, RemoteControl
 from kitchensync.sensors.host_clock import encode, host_ns

@@ -26,7 +26,9 @@ from kitchensync.capture.produce.probe_clock import ClockProbe
 from kitchensync.capture.produce.stream_end import Streams
 from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
 from kitchensync.capture.produce.stream_watch import STREAMING, RateWatch
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.pipe import QueuePipe
+from kitchensync.capture.queue.queue_connection import connect
+from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.ledger import (
     BY_DEVICE,
@@ -56,9 +58,9 @@ class Producer:
         self._ending = threading.Event()
         self._pauses = PauseThread()
         self._held: list[Pause] = []
-        self._writers: list[queue.QueueWriter] = []
+        self._writers: list[QueueWriter] = []
         self._health = HealthSender(plan.health, f"producer {name}")
-        notes = queue.connect(plan.queue_url)
+        notes = connect(plan.queue_url)
         self.ledger = Ledger(notes, plan.uuid, ledger_stream(name), self._epoch_ms)
         self.device, streams = make(self.ledger), Streams()
         self.recorders = [self._recorder(name, source, streams) for source in self.device.sources]
@@ -73,14 +75,14 @@ class Producer:
         name = f"{device}/{source.stream.name}"
         return StreamRecorder(name, source, self.writer(name, self.device.pipe), self.ledger, streams)
 
-    def writer(self, stream: str, pipe: queue.QueuePipe | None = None) -> queue.QueueWriter:
+    def writer(self, stream: str, pipe: QueuePipe | None = None) -> QueueWriter:
         """Make what puts one stream into the queue, over a shared pipe or its own; a loss there is noted."""
-        client = queue.connect(self._plan.queue_url)
+        client = connect(self._plan.queue_url)
 
         def on_loss(first_seq: int, last_seq: int) -> None:
             self.ledger.note(QueueLossNote(first_seq=first_seq, last_seq=last_seq), stream)
 
-        writer = queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
+        writer = QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
         self._writers.append(writer)
         return writer
 

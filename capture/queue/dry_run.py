@@ -9,8 +9,10 @@ from pathlib import Path
 import redis
 
 from kitchensync.capture.errors import QueueUnavailable
-from kitchensync.capture.queue import stream_queue as queue
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.capture.queue.queue_connection import RUNNING_READY_S, connect, wait_until_ready
+from kitchensync.capture.queue.queue_reader import QueueReader, sealed_files
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.storage.chunks.chunk_writer import Sealed
 from kitchensync.storage.names import files_key, stream_key
 
@@ -25,8 +27,8 @@ ONE_SERVER = "name one server that is no cluster, on this computer for choice"
 
 def check_server(url: str) -> None:
     """Do everything once that a recording asks of a server. Raises QueueUnavailable; nothing is left there."""
-    with queue.connect(url) as client:
-        queue.wait_until_ready(client, url, limit_s=queue.RUNNING_READY_S)
+    with connect(url) as client:
+        wait_until_ready(client, url, limit_s=RUNNING_READY_S)
         try:
             _check_kind(client, url)
             _try_streams(client, url)
@@ -71,7 +73,7 @@ def _try_streams(client: redis.Redis, url: str) -> None:
             ]:
                 raise redis.ResponseError("it does not give back what it was given")
             reader.acknowledge(stream, got[stream], Sealed(Path("try"), 0, PACKETS - 1, PACKETS, 0, "none"))
-        if reader.waiting() or any(not queue.sealed_files(client, name, stream) for stream in STREAMS):
+        if reader.waiting() or any(not sealed_files(client, name, stream) for stream in STREAMS):
             raise redis.ResponseError("it does not forget what is acknowledged")
     finally:
         reader.close()

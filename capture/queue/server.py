@@ -14,7 +14,7 @@ import redis
 
 from kitchensync.capture.errors import QueueUnavailable
 from kitchensync.capture.process.worker_process import MEMORY_KEPT, end_with_parent
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import connect, reached, wait_until_ready
 
 MEMORY_MB = 1024
 """The queue never grows beyond; before that the drainers seal, at it the producers wait."""
@@ -77,8 +77,8 @@ class QueueServer:
             )
         except OSError as error:
             raise QueueUnavailable(str(self.socket), f"does not start ({error})") from error
-        with queue.connect(self.url) as client:
-            queue.wait_until_ready(client, str(self.socket))
+        with connect(self.url) as client:
+            wait_until_ready(client, str(self.socket))
 
     def give_up_persistence(self) -> None:
         """Keep the queue in memory only and give its files back: on a full disk that is room for the packets.
@@ -86,7 +86,7 @@ class QueueServer:
         The files hold at least what is not sealed yet, so sealing it needs no more room than this frees.
         Raises QueueUnavailable when the server does not do it.
         """
-        with queue.reached(self.url) as client:
+        with reached(self.url) as client:
             client.config_set("appendonly", "no")
         shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
 
@@ -95,7 +95,7 @@ class QueueServer:
 
         Raises QueueUnavailable when the server does not answer.
         """
-        with queue.reached(self.url) as client:
+        with reached(self.url) as client:
             if client.config_get("appendonly").get("appendonly") != "yes":
                 client.config_set("appendonly", "yes")
             end_s = time.monotonic() + KEEP_FILES_S
@@ -116,7 +116,7 @@ class QueueServer:
             return
         if self.process.poll() is None:
             try:
-                with queue.connect(self.url) as client:
+                with connect(self.url) as client:
                     client.shutdown(nosave=True)
             except redis.RedisError:
                 self.process.terminate()

@@ -6,6 +6,7 @@ by the server, because the id is there, instead of stored twice.
 
 from __future__ import annotations
 
+import struct
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,8 +14,10 @@ from typing import NamedTuple
 
 import redis
 
-from kitchensync.capture.queue.reader import META
 from kitchensync.storage.names import stream_key
+
+META = struct.Struct("<qqII")
+"""host_ns, device_ticks, connection, bytes of pose at the end of the body."""
 
 COPY_BYTES = 64 << 10
 """Up to this size a body is copied into one send; a larger one is sent by itself."""

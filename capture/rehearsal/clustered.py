@@ -11,8 +11,8 @@ from pathlib import Path
 
 import redis
 
+from kitchensync.capture.queue.queue_connection import wait_until_ready
 from kitchensync.capture.queue.server import queue_binary
-from kitchensync.capture.queue.stream_queue import wait_until_ready
 from kitchensync.capture.rehearsal.processes import process, run
 from kitchensync.capture.rehearsal.scenarios import REFUSED
 

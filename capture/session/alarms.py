@@ -18,7 +18,7 @@ from kitchensync.capture.process.health import HealthBoard
 from kitchensync.capture.process.log import warn
 from kitchensync.capture.process.outcome import NO_SPACE
 from kitchensync.capture.produce.stream_watch import RATE_LOW, SLOW_BY_ITSELF, STREAMING
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import reached, share_of_memory
 from kitchensync.storage.ledger import LOST
 from kitchensync.storage.names import MANIFEST
 
@@ -187,7 +187,7 @@ class StorageTrouble:
             return False
         self._asked_s = now_s
         try:
-            with queue.reached(self._plan.queue_url) as client:
-                return queue.share_of_memory(client) > FULL
+            with reached(self._plan.queue_url) as client:
+                return share_of_memory(client) > FULL
         except QueueUnavailable:
             return False  # it is being started again

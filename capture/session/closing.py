@@ -12,7 +12,8 @@ import redis
 from kitchensync.capture.errors import QueueUnavailable, RecordingGone
 from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.outcome import NO_SPACE, Outcome
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import reached
+from kitchensync.capture.queue.queue_reader import sealed_files
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.session.reserve import RESERVE
 from kitchensync.sensors.files_on_disk import file_sha256
@@ -65,7 +66,7 @@ def close_recording(
         raise RecordingGone(Path(plan.path), Path(plan.work))
     files: dict[str, Any] = {}
     waiting: list[Waiting] = []
-    with queue.reached(plan.queue_url) as client:
+    with reached(plan.queue_url) as client:
         for stream in plan.stored_streams():
             files |= _files(client, plan, stream)
             waiting += _still_queued(client, plan, stream, outcome)
@@ -127,14 +128,14 @@ def _write(
 
 def clear_queue(plan: Plan) -> None:
     """Take everything of a recording off a server of yours. Raises QueueUnavailable."""
-    with queue.reached(plan.queue_url) as client:
+    with reached(plan.queue_url) as client:
         for stream in plan.stored_streams():
             client.delete(stream_key(plan.uuid, stream), files_key(plan.uuid, stream))
 
 
 def queued_packets(plan: Plan) -> int:
     """Count the packets of a recording that its queue server holds. Raises QueueUnavailable."""
-    with queue.reached(plan.queue_url) as client:
+    with reached(plan.queue_url) as client:
         return sum(client.xlen(stream_key(plan.uuid, stream)) for stream in plan.stored_streams())
 
 
@@ -143,7 +144,7 @@ def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
 
     The hash is the one that it was sealed with; where a kill came between sealing and telling, it is read now.
     """
-    known = queue.sealed_files(client, plan.uuid, stream)
+    known = sealed_files(client, plan.uuid, stream)
     folder = stream_folder(Path(plan.path), stream)
     prefix = folder.relative_to(plan.path).as_posix()
     for path in chunk_paths(folder):

@@ -23,7 +23,7 @@ from kitchensync.capture.plan import (
     runtime_folder,
 )
 from kitchensync.capture.process.heartbeat import last_beat
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import RUNNING_READY_S, connect, wait_until_ready
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.session.closing import (
     ENDED,
@@ -134,8 +134,8 @@ def _serving(plan: Plan, server: QueueServer | None) -> Iterator[None]:
         if server is not None:
             server.start()
         else:
-            with queue.connect(plan.queue_url) as client:
-                queue.wait_until_ready(client, plan.queue_url, limit_s=queue.RUNNING_READY_S)
+            with connect(plan.queue_url) as client:
+                wait_until_ready(client, plan.queue_url, limit_s=RUNNING_READY_S)
         yield
     finally:
         if server is not None:

@@ -11,7 +11,7 @@ import pytest
 
 from kitchensync.capture.plan import HeadsetPlan, Plan
 from kitchensync.capture.process import health
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.server import QueueServer
 
 
@@ -40,7 +40,7 @@ def server(tmp_path, short_folder) -> Iterator[QueueServer]:
 @pytest.fixture
 def client(server):
     """A client of the server."""
-    with queue.connect(server.url) as client:
+    with connect(server.url) as client:
         yield client
 
 

@@ -19,7 +19,9 @@ from kitchensync.capture.drain import open_chunk as open_chunk_module
 from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.drain.open_chunk import open_chunk
 from kitchensync.capture.plan import HeadsetPlan
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
+from kitchensync.capture.queue.queue_reader import QueueReader, sealed_files
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import MANIFEST

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from kitchensync.capture.produce.ledger_writer import Ledger
-from kitchensync.capture.queue.stream_queue import QueueReader
+from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.storage.ledger import ConditionNote, ConnectedNote, DeclaredLossNote, EndNote
 
 

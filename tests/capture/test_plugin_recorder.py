@@ -14,7 +14,7 @@ from kitchensync.capture.produce import stream_end
 from kitchensync.capture.produce.plugin_device import PluginSource
 from kitchensync.capture.produce.stream_end import Streams
 from kitchensync.capture.produce.stream_recorder import StreamRecorder
-from kitchensync.capture.queue.stream_queue import QueueWriter
+from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.sensors.plugin import SensorPacket, SensorStream
 from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote, Note
 

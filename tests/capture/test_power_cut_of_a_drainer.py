@@ -20,7 +20,9 @@ from kitchensync.capture.drain import open_chunk as open_chunk_module
 from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.outcome import Outcome
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.capture.queue.queue_reader import QueueReader
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.session.closing import close_recording
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.manifest import write_json

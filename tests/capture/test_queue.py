@@ -10,8 +10,10 @@ import pytest
 from processes import wait_until_synced
 
 from kitchensync.capture.queue import stream_entries
-from kitchensync.capture.queue import stream_queue as queue
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.capture.queue.queue_connection import connect
+from kitchensync.capture.queue.queue_reader import QueueReader
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 
 NEVER = lambda: False  # noqa: E731
 
@@ -83,7 +85,7 @@ def forget_the_newest(server, bytes_to_forget: int) -> None:
 
 
 def seqs_in(server) -> list[int]:
-    with queue.connect(server.url) as fresh:
+    with connect(server.url) as fresh:
         reader = QueueReader(fresh, "u", ["s"], "drainer-0")
         return [packet.seq for packet in reader.fresh(count=1000, block_ms=100)["s"]]
 

@@ -14,8 +14,8 @@ from processes import kitchensync, one_line
 from waiting import until
 
 from kitchensync.capture.errors import QueueUnavailable
-from kitchensync.capture.queue import stream_queue as queue
 from kitchensync.capture.queue.dry_run import check_server
+from kitchensync.capture.queue.queue_connection import connect, wait_until_ready
 from kitchensync.capture.queue.server import queue_binary
 
 pytestmark = pytest.mark.slow
@@ -39,8 +39,8 @@ def valkey(folder: Path, host: str, *options: str) -> Iterator[str]:
     process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
     url = f"redis://{host}:{port}/0"
     try:
-        with queue.connect(url) as client:
-            queue.wait_until_ready(client, url)
+        with connect(url) as client:
+            wait_until_ready(client, url)
         yield url
     finally:
         process.terminate()
@@ -48,7 +48,7 @@ def valkey(folder: Path, host: str, *options: str) -> Iterator[str]:
 
 
 def keys_left(url: str) -> list[bytes]:
-    with queue.connect(url) as client:
+    with connect(url) as client:
         return client.keys("*")
 
 
@@ -61,7 +61,7 @@ def refused(url: str) -> str:
 
 def test_a_server_that_does_all_is_left_as_it_was(tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host) as url:
-        with queue.connect(url) as client:
+        with connect(url) as client:
             client.set("somebody's", "1")
         check_server(url)
         assert keys_left(url) == [b"somebody's"]
@@ -73,7 +73,7 @@ def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_
     home.mkdir()
     with valkey(home, loopback_host, "--cluster-enabled", "yes") as url:
         if slots == "all on this node":
-            with queue.connect(url) as client:
+            with connect(url) as client:
                 client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
                 until(
                     lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "a whole cluster"
@@ -83,7 +83,7 @@ def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_
         assert "cluster" in line
         assert url.removesuffix("/0") in line
         assert not (tmp_path / "data").exists()
-        with queue.connect(url) as client:  # one that hides what it is
+        with connect(url) as client:  # one that hides what it is
             client.execute_command("ACL SETUSER", "cook", "on", ">secret", "~*", "&*", "+@all", "-info")
         assert "cluster" in refused(url.replace("redis://", "redis://cook:secret@"))
         assert keys_left(url) == []
@@ -109,7 +109,7 @@ def test_what_a_server_cannot_do_is_named(options, words, tmp_path, loopback_hos
 @pytest.mark.parametrize("rule", ["-xack", "-info -xdel", "resetkeys ~other:*", "-@stream"])
 def test_a_user_who_may_not_do_all_is_refused(rule, tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host) as url:
-        with queue.connect(url) as client:
+        with connect(url) as client:
             client.execute_command("ACL SETUSER", "cook", "on", ">secret", "~*", "&*", "+@all", *rule.split())
         line = refused(url.replace("redis://", "redis://cook:secret@"))
         assert "permission" in line.lower()
@@ -119,6 +119,6 @@ def test_a_user_who_may_not_do_all_is_refused(rule, tmp_path, loopback_host):
 
 
 def test_a_password_is_not_shown(loopback_host, monkeypatch):
-    monkeypatch.setattr(queue, "RUNNING_READY_S", 0.1)
+    monkeypatch.setattr("kitchensync.capture.queue.dry_run.RUNNING_READY_S", 0.1)
     line = refused(f"redis://cook:secret@{loopback_host}:9")
     assert "secret" not in line

@@ -10,8 +10,10 @@ import time
 import pytest
 from waiting import until
 
-from kitchensync.capture.queue.pipe import Batch
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueReader, QueueWriter
+from kitchensync.capture.queue.pipe import Batch, QueuePipe
+from kitchensync.capture.queue.queue_reader import QueueReader
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.storage.chunks.chunk_writer import Sealed
 from kitchensync.storage.names import stream_key
 

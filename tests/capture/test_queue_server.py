@@ -9,9 +9,10 @@ import pytest
 from processes import wait_until_synced
 
 from kitchensync.capture.errors import QueueUnavailable
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import connect, wait_until_ready
+from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.storage.names import stream_key
 
 Usage = namedtuple("Usage", "total used free")
@@ -47,7 +48,7 @@ def test_the_append_only_file_stays_small_where_the_disk_is(tmp_path, short_fold
     server = QueueServer(tmp_path, short_folder / "q")
     server.start()
     try:
-        with queue.connect(server.url) as client:
+        with connect(server.url) as client:
             told = client.config_get("auto-aof-rewrite-min-size")
         assert int(told["auto-aof-rewrite-min-size"]) == least
     finally:
@@ -65,6 +66,6 @@ def test_a_killed_server_reads_its_file_before_it_answers(server, client):
     server.process.wait()
     client.connection_pool.disconnect()
     with pytest.raises(QueueUnavailable):
-        queue.wait_until_ready(client, "q", limit_s=0.01)
+        wait_until_ready(client, "q", limit_s=0.01)
     server.start()
     assert client.xlen(stream_key("u", "s")) == 60_000

@@ -12,7 +12,9 @@ import pytest
 from waiting import until
 
 from kitchensync.capture.produce.receiver import Receiver
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueWriter
+from kitchensync.capture.queue.pipe import QueuePipe
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.errors import StreamClosed
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.client import StreamClient

@@ -11,9 +11,10 @@ import pytest
 from processes import wait_until_synced
 
 from kitchensync.capture.plan import HeadsetPlan, Plan, load_plan
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import connect
+from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.server import QueueServer
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.session.recover import orphan_in, recover, recover_all, work_folders
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.names import LOGS, MANIFEST, WORK
@@ -26,7 +27,7 @@ COUNT = 100
 
 
 def put(server: QueueServer, plan: Plan) -> None:
-    with queue.connect(server.url) as client:
+    with connect(server.url) as client:
         writer = QueueWriter(client, plan.uuid, STREAM, 7)
         packets = [QueuedPacket(n, n * 100, n * 10_000, 1, b"%06d" % n, 0) for n in range(COUNT)]
         assert writer.put(packets, lambda: True) == COUNT
@@ -132,7 +133,7 @@ def test_what_a_closed_recording_left_on_a_server_of_yours_is_taken_off_it(data,
 
 
 def test_a_server_of_yours_that_is_gone_is_named_without_its_password(data, monkeypatch):
-    monkeypatch.setattr(queue, "RUNNING_READY_S", 0.1)
+    monkeypatch.setattr("kitchensync.capture.session.recover.RUNNING_READY_S", 0.1)
     plan_file = data / WORK / "take" / "plan.json"
     replace(load_plan(plan_file), queue_url="redis://cook:secret@127.0.0.1:1/0").save(plan_file)
     (line,) = recover_all(data).left

@@ -17,8 +17,10 @@ from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import load_plan
 from kitchensync.capture.process.health import HealthBoard
 from kitchensync.capture.process.outcome import Outcome
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import connect
+from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.server import QueueServer
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.session.alarms import StorageTrouble
 from kitchensync.capture.session.closing import close_recording, queued_packets
 from kitchensync.capture.session.recover import orphan_in, recover_all
@@ -184,17 +186,19 @@ def test_files_that_were_given_back_are_written_anew_where_there_is_room(server,
 
 
 def put_without_file(server, plan) -> None:
-    with queue.connect(server.url) as client:
-        writer = queue.QueueWriter(client, plan.uuid, GOOD, 7)
-        packets = [queue.QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(QUEUED)]
+    with connect(server.url) as client:
+        writer = QueueWriter(client, plan.uuid, GOOD, 7)
+        packets = [QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(QUEUED)]
         assert writer.put(packets, lambda: True) == QUEUED
         writer.close()
 
 
 NO_ROOM = """
 from pathlib import Path
-from kitchensync.capture.queue import stream_queue as queue
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.queue_connection import connect
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.capture.queue.queue_connection import QueuedPacket, QueueWriter
 from kitchensync.capture.queue.server import QueueServer
 
 disk = Path({disk!r})
@@ -203,7 +207,7 @@ server = QueueServer(disk / "work", Path({short!r}) / "q")
 server.start()
 try:
     server.give_up_persistence()
-    with queue.connect(server.url) as client:
+    with connect(server.url) as client:
         writer = QueueWriter(client, "u", "hololens/pv", 7)
         assert writer.put([QueuedPacket(n, n, n, 1, bytes(1 << 20), 0) for n in range(30)], lambda: True) == 30
         writer.close()

@@ -17,7 +17,8 @@ from kitchensync.capture.produce.headset_setup import HeadsetSetup
 from kitchensync.capture.produce.receiver import Receiver
 from kitchensync.capture.produce.stream_end import Streams, StreamState, end_of
 from kitchensync.capture.produce.stream_recorder import StreamRecorder
-from kitchensync.capture.queue.stream_queue import QueuePipe, QueueWriter
+from kitchensync.capture.queue.pipe import QueuePipe
+from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, Note

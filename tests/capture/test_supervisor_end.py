@@ -17,7 +17,8 @@ from waiting import until
 from kitchensync.capture.camera import camera_recorder as camera_clip
 from kitchensync.capture.camera.camera_recorder import CameraRecorder
 from kitchensync.capture.process import supervised_process as worker_module
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.session import supervisor as supervisor_module
 from kitchensync.capture.session.children import DrainProgress
 from kitchensync.capture.session.closing import close_recording

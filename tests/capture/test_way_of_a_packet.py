@@ -16,7 +16,8 @@ from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.produce.receiver import Receiver
 from kitchensync.capture.produce.stream_end import Streams
 from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
-from kitchensync.capture.queue.stream_queue import QueuePipe, QueueWriter
+from kitchensync.capture.queue.pipe import QueuePipe
+from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.sensors.errors import StreamClosed
 from kitchensync.sensors.hololens import inertial_samples as imu
 from kitchensync.sensors.hololens.catalogue import headset_stream

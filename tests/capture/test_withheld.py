@@ -11,7 +11,9 @@ import pytest
 from kitchensync.capture.drain import withheld
 from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import Plan
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from kitchensync.capture.queue.queue_reader import QueueReader
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.events import EventLog

@@ -8,9 +8,10 @@ from pathlib import Path
 from processes import wait_until_synced
 
 from kitchensync.capture.plan import HeadsetPlan, Plan
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import connect
+from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.server import QueueServer
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import LOGS, MANIFEST, WORK
 
@@ -19,7 +20,7 @@ QUEUED = 100
 
 def put(server: QueueServer, plan: Plan, stream: str) -> None:
     """Queue packets of one stream, until they are on the disk."""
-    with queue.connect(server.url) as client:
+    with connect(server.url) as client:
         writer = QueueWriter(client, plan.uuid, stream, 7)
         packets = [QueuedPacket(n, n * 100, n * 10_000, 1, b"%06d" % n, 0) for n in range(QUEUED)]
         assert writer.put(packets, lambda: True) == QUEUED

@@ -238,7 +238,7 @@ def test_a_killed_recorder_leaves_no_process_and_its_recording_is_recovered(kitc
 
 
 def test_a_recording_over_a_server_of_yours(kitchen, runtime, tmp_path):
-    from kitchensync.capture.queue import stream_queue as queue
+    from kitchensync.capture.queue.queue_connection import connect
     from kitchensync.capture.queue.server import QueueServer
 
     place = kitchen("--rings", seconds=4)
@@ -259,7 +259,7 @@ def test_a_recording_over_a_server_of_yours(kitchen, runtime, tmp_path):
         done = kitchensync(*take, "--json")
         assert done.returncode == 0, done.stderr
         equal_to_truth(json.loads(done.stdout)["streams"], place.truth())
-        with queue.connect(server.url) as client:
+        with connect(server.url) as client:
             assert client.dbsize() == 0
     finally:
         server.stop()

@@ -35,10 +35,10 @@ DRAINER_FIRST = """
 import os, threading, time
 from pathlib import Path
 import redis
-from kitchensync.capture.queue import stream_queue as queue
+from kitchensync.capture.queue.queue_connection import connect, lacks_room
 from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import HeadsetPlan, Plan
-from kitchensync.capture.queue.stream_queue import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.queue_connection import QueuedPacket, QueueWriter
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.storage.chunks.chunk_writer import Chunk, chunk_paths
 
@@ -53,7 +53,7 @@ plan = Plan(
     drainers=1, supervisor_pid=os.getpid(),
 )
 try:
-    client = queue.connect(server.url)
+    client = connect(server.url)
     writer = QueueWriter(client, plan.uuid, stream, 7)
     body = bytes(10_000)
     seq = 0
@@ -69,7 +69,7 @@ try:
     try:
         client.ping()
     except redis.ResponseError as error:
-        print("refuses", queue.lacks_room(error))
+        print("refuses", lacks_room(error))
     drainer = Drainer(plan, 0)
     drainer.end()
     running = threading.Thread(target=drainer.run)

@@ -1,4 +1,7 @@
-"""Gyroscope: about 315 samples a packet, 21 packets a second; deg/s or rad/s, the format leaves it open."""
+"""Gyroscope: about 315 samples a packet, 21 packets a second; deg/s or rad/s, the format leaves it open.
+
+Its packets are decoded by `inertial_samples.decode_samples`.
+"""
 
 from __future__ import annotations
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import redis
 
+from kitchensync.capture.queue.stream_entries import META
 from kitchensync.storage.chunks.chunk_writer import Packet, Sealed
 from kitchensync.storage.names import DRAINERS, files_key, stream_key
-
-META = struct.Struct("<qqII")
-"""host_ns, device_ticks, connection, bytes of pose at the end of the body."""
 
 IDS_AT_ONCE = 4096
 """Entries forgotten in one transaction: more would keep the server from the producers for too long."""
@@ -160,6 +158,16 @@ class QueueReader:
             self._connection.disconnect()
             self._client.connection_pool.release(self._connection)
             self._connection = None
+
+
+def sealed_files(client: redis.Redis, recording_uuid: str, stream: str) -> dict[str, dict[str, Any]]:
+    """Return name -> {bytes, sha256} of the chunks that were sealed."""
+    stored = cast(dict[bytes, bytes], client.hgetall(files_key(recording_uuid, stream)))
+    files = {}
+    for name, value in stored.items():
+        size, sha256 = value.decode().split()
+        files[name.decode()] = {"bytes": int(size), "sha256": sha256}
+    return files
 
 
 def resp(arguments: Sequence[bytes]) -> bytes:

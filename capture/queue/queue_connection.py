@@ -1,0 +1,60 @@
+"""The connection to the queue server: opened, waited for, asked how full it is."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+import redis
+
+from kitchensync.capture.errors import QueueUnavailable
+from kitchensync.capture.queue.pipe import LACKS_ROOM
+
+RUNNING_READY_S = 5.0
+"""So long a server that somebody else started may take to answer at all."""
+LOADING_S = 120.0
+"""A server that was killed reads its append-only file before it answers."""
+
+
+def connect(url: str) -> redis.Redis:
+    """Open a client. `url` is `unix:///path`, `redis://` or `rediss://`."""
+    return redis.Redis.from_url(url, decode_responses=False, socket_timeout=10)
+
+
+@contextlib.contextmanager
+def reached(url: str) -> Iterator[redis.Redis]:
+    """Open a client for a block. Raises QueueUnavailable when the server does not do what it is asked there."""
+    try:
+        with connect(url) as client:
+            yield client
+    except redis.RedisError as error:
+        raise QueueUnavailable(url, f"does not answer ({error})") from error
+
+
+def lacks_room(error: redis.RedisError) -> bool:
+    """Return whether the server refuses because its disk is full: then it does not even hand packets out."""
+    return str(error).startswith(LACKS_ROOM)
+
+
+def share_of_memory(client: redis.Redis) -> float:
+    """Return how much of its memory the server has used, 0 to 1; 0 where it knows no bound."""
+    memory = client.info("memory")
+    return float(memory["used_memory"]) / memory["maxmemory"] if memory["maxmemory"] else 0.0
+
+
+def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> None:
+    """Wait for the first answer; a server that reads its file again is given more time. Raises QueueUnavailable."""
+    end = time.monotonic() + limit_s
+    last = end + LOADING_S
+    while True:
+        try:
+            client.ping()
+        except redis.RedisError as error:
+            if isinstance(error, redis.BusyLoadingError):
+                end = min(time.monotonic() + limit_s, last)
+            if time.monotonic() > end:
+                raise QueueUnavailable(where, f"does not answer ({error})") from error
+            time.sleep(0.02)
+        else:
+            return

@@ -1,0 +1,54 @@
+"""The way into the queue: one Redis stream a sensor, explicit ids, acknowledged after sealing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import redis
+
+from kitchensync.capture.queue.pipe import Batch, QueuePipe
+from kitchensync.capture.queue.queue_connection import wait_until_ready
+from kitchensync.capture.queue.stream_entries import QueuedPacket, StreamEntries
+
+
+class QueueWriter(StreamEntries):
+    """Puts one stream into the queue, over a pipe that several streams may share."""
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        recording_uuid: str,
+        stream: str,
+        epoch_ms: int,
+        on_loss: Callable[[int, int], None] = lambda first, last: None,
+        pipe: QueuePipe | None = None,
+    ) -> None:
+        """Use the connection of a `pipe`, else one of its own; the rest is as of `StreamEntries`."""
+        self._pipe = pipe or QueuePipe(client)
+        super().__init__(client, recording_uuid, stream, epoch_ms, on_loss, self._pipe.connections)
+
+    def next_sequence(self) -> int:
+        """Return the number after the last one that an earlier run of the producer queued, else 0.
+
+        Waits for a server that is just being started again. Raises QueueUnavailable when it does not come.
+        """
+        wait_until_ready(self._client, self._key)
+        last = self._last_id()
+        self._next_seq = last[1] + 1 if last else 0
+        if last and self._epoch_ms <= last[0]:
+            self._epoch_ms = last[0] + 1  # the wall clock was set back: the server takes rising ids only
+        return self._next_seq
+
+    def put(self, packets: Sequence[QueuedPacket], give_up: Callable[[], bool]) -> int:
+        """Queue packets in order; return how many, fewer than given when `give_up` said so before."""
+        batch = Batch(self, list(packets))
+        self._pipe.put([batch], give_up)
+        return batch.done
+
+    def hold(self, limit_s: float) -> None:
+        """Stay until the server has synced what it took, at most so long; see `QueuePipe.hold`."""
+        self._pipe.hold(limit_s)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._pipe.close()
