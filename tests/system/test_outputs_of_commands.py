@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
+from command_tree import COMMANDS
 
 from kitchensync.cli import main
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
+from kitchensync.storage.shell.given_path import GivenPath, GivenRecording
 from kitchensync.storage.shell.output_options import OutputPath
 
 OUT = "OUT"
@@ -75,111 +76,21 @@ GROWS = {
     "simulate": ["--seed", "1", "--out", OUT],
 }
 """Commands that add files to a folder, each with a call."""
-READS = {
-    "record": {"rig"},
-    "recover": {"data", "rebuild"},
-    "rig check": {"path"},
-    "doctor": {"data", "rig", "acceptance"},
-    "plan-media": {"rig", "data"},
-    "list": {"root"},
-    "info": {"path"},
-    "card": {"path"},
-    "batch": {"paths"},
-    "consent": {"path"},
-    "study plan": {"file", "keep", "data"},
-    "study coverage": {"file", "data", "planned"},
-    "annotate export": {"paths"},
-    "annotate push": {"paths", "token_file"},
-    "annotate pull": {"paths", "token_file"},
-    "annotate read": {"file", "config"},
-    "annotate agree": {"files", "config"},
-    "annotate accept": {"recording", "file"},
-    "redact": {"path"},
-    "withdraw": {"paths", "data"},
-    "release captaincook4d": {"paths", "about"},
-    "release split": {"folder", "numbering"},
-    "release stats": {"folder", "numbering"},
-    "release push": {"folder", "numbering", "data"},
-    "release check": {"folder", "against"},
-    "export localization": {"paths", "numbering", "splits"},
-    "export seconds": {"paths", "numbering"},
-    "export frames": {"paths", "numbering", "split"},
-    "export features": {"paths", "numbering"},
-    "export steps": {"paths", "numbering"},
-    "export windows": {"paths", "numbering", "split"},
-    "export promqa": {"paths", "numbering", "available", "against"},
-    "export assembly": {"graphs", "mistakes", "fine"},
-    "export coherence": {"paths", "numbering", "split"},
-    "export prompts": {"paths", "numbering"},
-    "export keysteps": {"paths", "numbering"},
-    "measure spans": {"cases"},
-    "measure coherence": {"dialogs"},
-    "measure answers": {"cases"},
-    "verify": {"paths"},
-    "archive": {"paths"},
-    "move": {"paths"},
-    "upload": {"recording"},
-    "sync": {"paths"},
-    "sync-compare": {"first", "second"},
-    "sync-camera": {"file"},
-    "side-by-side": {"recording"},
-    "align": {"hololens", "gopro"},
-    "report": {"paths"},
-    "graph agree": {"first", "second"},
-    "graph check": {"file"},
-    "graph convert": {"file"},
-    "graph evidence": {"folder"},
-    "graph hints": {"file"},
-    "graph orders": {"file", "recorded"},
-    "graph score": {"folder"},
-    "graph script": {"file"},
-    "app": {"recipes"},
-    "adopt": {"files"},
-    "restore": {"file"},
-    "take-dump": {"files"},
-    "annotations import": {"folder"},
-    "calibrate check": {"recordings", "data"},
-    "calibrate gopro": {"films"},
-    "calibrate imu": {"recording"},
-    "calibrate rig": {"recording"},
-    "view": {"recording"},
-    "cloud": {"recording", "data"},
-    "mesh": {"recording"},
-    "overlay": {"recording", "data"},
-    "gopro inspect": {"file"},
-    "gopro join": {"files"},
-    "gopro remember": {"certificate"},
-    "gopro fetch": {"path"},
-    "gopro import": {"folder", "recording", "root"},
-    "gopro free": {"recordings", "roots"},
-    "simulate": {"ring_store"},
-}
-"""Paths that a command reads, or that are recordings which it works on (`sync/`, archives, fetched films)."""
-
-
-def commands(group: click.Group, name: str = "") -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(group)
-    for word in group.list_commands(context):
-        command = group.get_command(context, word)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{name}{word} ")
-        else:
-            yield name + word, command
 
 
 def test_every_path_of_every_command_is_read_or_guarded():
-    known = dict(commands(main))
-    for name, command in known.items():
+    """By its type: what is given is read (or is a recording that is worked on), what is put out is guarded."""
+    for name, command in COMMANDS.items():
         paths = {p.name: p.type for p in command.params if isinstance(p.type, (click.Path, click.File))}
         guarded = {path for path, kind in paths.items() if isinstance(kind, OutputPath)}
+        read = {path for path, kind in paths.items() if isinstance(kind, (GivenPath, GivenRecording))}
         if name == "simulate":  # it stands apart and is handed the guard
-            guarded.add("out")
-        assert set(paths) - guarded == READS.get(name, set()), f"{name}: read or written?"
+            guarded, read = guarded | {"out"}, read | {"ring_store"}
+        assert set(paths) == guarded | read, f"{name}: read or written?"
         assert bool(guarded) == (name in WRITES or name in GROWS), name
         has_force = any("--force" in p.opts for p in command.params)
         assert has_force == (name in WRITES), f"{name}: --force"
-    assert not (WRITES.keys() | GROWS.keys() | READS.keys()) - known.keys()
+    assert not (WRITES.keys() | GROWS.keys()) - COMMANDS.keys()
 
 
 @pytest.fixture

@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from command_tree import COMMANDS
 from killed import QUEUED, leave_an_orphan
 from processes import COMMAND, in_small_disk
 
-from kitchensync.cli import main
 from kitchensync.storage.names import WORK
 from kitchensync.storage.verify import verify
 
 STREAM = "hololens/gyroscope"
 
 
-def commands(
-    command: click.Command, context: click.Context, name: str
-) -> Iterator[tuple[str, click.Command]]:
-    """Yield every command below a group with its whole name."""
-    if not isinstance(command, click.Group):
-        yield name, command
-        return
-    for word in command.list_commands(context):
-        found = command.get_command(context, word)
-        yield from commands(
-            found, click.Context(found, parent=context, info_name=word), f"{name} {word}".strip()
-        )
-
-
 def test_every_path_that_a_command_takes_is_resolved_at_once():
     paths = [
         (f"{name} {parameter.opts[0]}", parameter.type)
-        for name, command in commands(main, click.Context(main), "")
+        for name, command in COMMANDS.items()
         for parameter in command.params
         if isinstance(parameter.type, click.Path | click.File)
     ]

@@ -11,13 +11,12 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
+from command_tree import COMMANDS
 
 from kitchensync.cli import main
 from kitchensync.storage.manifest import write_json
@@ -134,37 +133,20 @@ LOOKS_AT_ANYTHING = {
 """What is no refusal, and why."""
 
 
-def commands(
-    group: click.Group, context: click.Context, name: str = ""
-) -> Iterator[tuple[str, click.Command]]:
-    for word in group.list_commands(context):
-        command = group.get_command(context, word)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from commands(
-                command, click.Context(command, parent=context, info_name=word), f"{name}{word} "
-            )
-        else:
-            yield f"{name}{word}", command
-
-
-ALL = dict(commands(main, click.Context(main, info_name="kitchensync")))
-
-
 def test_the_table_has_every_command():
-    assert TABLE.keys() | NO_PATH.keys() == ALL.keys()
+    assert TABLE.keys() | NO_PATH.keys() == COMMANDS.keys()
     assert not TABLE.keys() & NO_PATH.keys()
 
 
 def promised(command: str) -> str:
     """The schema that the help of `--json` names, if it does."""
-    option = next(parameter for parameter in ALL[command].params if "--json" in parameter.opts)
+    option = next(parameter for parameter in COMMANDS[command].params if "--json" in parameter.opts)
     found = re.search(r"\(([a-z0-9-]+/1)\)", getattr(option, "help", None) or "")
     return found[1] if found else ""
 
 
 def has_json(command: str) -> bool:
-    return any("--json" in parameter.opts for parameter in ALL[command].params)
+    return any("--json" in parameter.opts for parameter in COMMANDS[command].params)
 
 
 def laid_out(case: str, kind: str, place: Path) -> Path:
