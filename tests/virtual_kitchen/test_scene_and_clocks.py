@@ -10,8 +10,6 @@ from scipy.spatial.transform import Rotation
 from kitchensync.virtual_kitchen.world.clocks import camera_clock, headset_clock, media_map
 from kitchensync.virtual_kitchen.world.scene import Scene
 
-pytestmark = pytest.mark.slow
-
 FOCAL_PX = 505.0
 
 
@@ -25,6 +23,7 @@ def _view(scene: Scene, turn: Rotation) -> np.ndarray:
     return cv2.cvtColor(view, cv2.COLOR_RGB2GRAY).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pitch", "yaw"), [(-30.0, 0.0), (0.0, 170.0), (-10.0, -178.0)])
 def test_a_turned_camera_sees_the_rotated_picture(scene: Scene, pitch: float, yaw: float) -> None:
     before = Rotation.from_euler("YX", [yaw, pitch], degrees=True)
@@ -41,11 +40,13 @@ def test_a_turned_camera_sees_the_rotated_picture(scene: Scene, pitch: float, ya
     assert _view(scene, before).std() > 10
 
 
+@pytest.mark.slow
 def test_looking_straight_down_or_up_is_no_exception(scene: Scene) -> None:
     for pitch in (-90.0, 90.0):
         assert _view(scene, Rotation.from_euler("X", pitch, degrees=True)).shape == (360, 640)
 
 
+@pytest.mark.slow
 def test_same_seed_same_picture(scene: Scene) -> None:
     upright = np.array([1.0, 0, 0, 0])
     assert np.array_equal(
