@@ -92,7 +92,7 @@ def attack_clients(device: str, folder: Path) -> Seen:
     """
     python = [sys.executable, "-P", "-m"]
     place = free_host() if device == "camera" else free_host().rpartition(".")[0]
-    serve = [*python, f"virtual_kitchen.{FOLDERS[device]}.hostile", place]
+    serve = [*python, f"kitchensync.virtual_kitchen.{FOLDERS[device]}.hostile", place]
     ask = [*python, "kitchensync.capture.rehearsal.device_client", device, str(folder)]
     with process(serve, folder, device) as served:
         assert served.stdout is not None

@@ -255,9 +255,11 @@ def _devices(
         device, _, short = name.partition("/")
         module = str((facts.get("format") or {}).get("module", ""))
         has_clock = (recording / CLOCK_STREAMS / device).is_dir()
-        is_headset = module.startswith("kitchensync.sensors.hololens.") or (short in STREAMS and has_clock)
-        headset = {"kind": "hololens", "gyroscope_unit": "auto"}
-        devices.setdefault(device, headset if is_headset else {"kind": "plugin", "settings": {}})
+        of_headset = module.removeprefix("kitchensync.").startswith("sensors.hololens.")
+        is_headset = of_headset or (short in STREAMS and has_clock)
+        if is_headset:
+            devices[device] = {"kind": "hololens", "gyroscope_unit": "auto"}
+        devices.setdefault(device, {"kind": "plugin", "settings": {}})
     for device, said in media.items():
         devices[device] = _camera(said)
     return devices

@@ -198,7 +198,6 @@ from pathlib import Path
 from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
-from kitchensync.capture.queue.queue_connection import QueuedPacket, QueueWriter
 from kitchensync.capture.queue.server import QueueServer
 
 disk = Path({disk!r})

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-from pathlib import Path
 
 import pytest
+from root_folders import FOLDERS, ROOT
 
 from kitchensync.storage.reading.alignments import read_alignment
 from kitchensync.storage.timeline.alignment import Alignment
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("calibration", "capture", "kitchensync", "recipe_app", "sensors", "storage", "sync")
 KNOWS = {
     "storage/timeline/alignment.py",
     "storage/timeline/alignment_evidence.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from kitchensync.storage.verify import verify
 pytestmark = pytest.mark.slow
 
 BEGAN = {"host_ns": 4_000_000_000, "utc_ns": 1_700_000_000_000_000_000, "event": "recording begins"}
-FORM = {"codec": "h264", "hz": 30, "module": "kitchensync.sensors.hololens.vlc_leftfront", "width": 640}
+FORM = {"codec": "h264", "hz": 30, "module": "sensors.hololens.vlc_leftfront", "width": 640}
 SAME = ("received", "stored", "missing", "gaps", "bytes", "sha256")
 
 
@@ -87,6 +88,17 @@ def test_streams_devices_and_times_come_from_the_files(lost):
     assert done.copy is None
     assert {"participant", "place", "time zone", "recipe"} <= set(done.unknown)
     assert life_of(lost) == Life.COMPLETE
+
+
+@pytest.mark.parametrize("before", ["", "kitchensync."])
+def test_a_headset_without_clock_answers_is_known_by_the_module_of_its_streams(lost, before):
+    """Under the name that recordings hold since the folders are imported as `kitchensync.<folder>`, and before."""
+    for folder in ("clock", "hololens"):
+        shutil.rmtree(lost / folder)
+    form = FORM | {"module": f"{before}{FORM['module']}"}
+    put(lost, "hololens/vlc_leftfront", **packets("hololens/vlc_leftfront", form=form))
+    rebuild(lost)
+    assert read_manifest(lost)["devices"]["hololens"]["kind"] == "hololens"
 
 
 def test_verify_warns_and_names_what_is_unknown_and_an_armed_stream_without_packets(lost):

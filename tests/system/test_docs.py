@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+from root_folders import FOLDERS
 
 from kitchensync.batch.jobs import options_of
 from kitchensync.cli import main
@@ -50,6 +51,17 @@ def test_links_between_the_documents_lead_somewhere():
     for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_files_that_the_documents_name_are_there():
+    named = re.compile(rf"`((?:{'|'.join(FOLDERS)}|tests|benchmarks|examples|docs)/[\w/-]+\.py)`")
+    gone = {
+        (path.name, file)
+        for path in [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")]
+        for file in named.findall(path.read_text(encoding="utf-8"))
+        if not (REPOSITORY / file).exists()
+    }
+    assert gone == set()
 
 
 def test_decisions_are_numbered_once():

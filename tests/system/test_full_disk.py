@@ -38,9 +38,10 @@ import redis
 from kitchensync.capture.queue.queue_connection import connect, lacks_room
 from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import HeadsetPlan, Plan
-from kitchensync.capture.queue.queue_connection import QueuedPacket, QueueWriter
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.queue.server import QueueServer
-from kitchensync.storage.chunks.chunk_writer import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 
 disk, short, stream = Path({disk!r}), Path({short!r}), "hololens/gyroscope"
 for name in ("take", "work"):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import configparser
+import importlib
+import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +55,35 @@ def test_no_folder_is_imported_by_its_own_name():
                 names = [node.module]
             found += [(str(path), name) for name in names if name.partition(".")[0] in FOLDERS]
     assert found == []
+
+
+IN_TEXT = re.compile(r"from (kitchensync[.\w]*) import \(?([\w, ]+)")
+OLD_IN_TEXT = re.compile(rf"(?<!kitchensync\.)\b(?:{'|'.join(FOLDERS)})\.\{{|-m (?:{'|'.join(FOLDERS)})\.")
+
+
+def is_there(module: str, name: str) -> bool:
+    try:
+        found = hasattr(importlib.import_module(module), name)
+        return found or importlib.util.find_spec(f"{module}.{name}") is not None
+    except ImportError:
+        return False
+
+
+@pytest.mark.slow
+def test_what_code_inside_strings_and_documents_imports_is_there():
+    """Children, stand-ins and examples: nothing else reads these lines before they run."""
+    listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    asked, old = set(), []
+    for path in (REPOSITORY / name for name in listed.stdout.splitlines()):
+        if path.is_file() and path.suffix in (".py", ".md", ".toml"):
+            text = path.read_text(encoding="utf-8")
+            old += [(str(path), found) for found in OLD_IN_TEXT.findall(text)]
+            for module, names in IN_TEXT.findall(text):
+                given = (name.partition(" as ")[0].strip() for name in names.split(","))
+                asked |= {(module, name) for name in given if name}
+    assert old == []
+    assert len(asked) > 2000
+    assert {one for one in asked if not is_there(*one)} == set()
 
 
 def test_the_package_list_is_complete():

@@ -63,7 +63,7 @@ DRAINERS_THAT_LIE = {
     chunk.seal = wrong
 """,
     "acknowledges before it has sealed": """
-    from kitchensync.capture.queue.queue_connection import QueueReader
+    from kitchensync.capture.queue.queue_reader import QueueReader
     right = QueueReader.fresh
     def wrong(self, **more):
         got = right(self, **more)

@@ -16,15 +16,15 @@ from kitchensync.recipe_app.review.judged_answers import (
 )
 from kitchensync.recipe_app.review.marks import STEPS
 from kitchensync.recipe_app.review.rounds import round_of
-from kitchensync.recipe_app.web.judging.review_routes import Judged, ReviewWork, on_recording, routes
+from kitchensync.recipe_app.web.judging.review_routes import Judged, RecordingWork, on_recording, routes
 
 BEGIN = on_recording(ERRORS.review)
-Begun = Annotated[ReviewWork, BEGIN]
+Begun = Annotated[RecordingWork, BEGIN]
 Items = dict[str, Any]
 SHOWN = ("error_id", "node", "planned", "categories", "expected", "actual", "text", "description", "outcome")
 
 
-def _items(work: ReviewWork) -> Items:
+def _items(work: RecordingWork) -> Items:
     """Return the errors by id; not for somebody who still marks the steps. Raises NotNow."""
     if round_of(work.ops, STEPS).is_asked_still(work.actor):
         raise NotNow("mark the steps of this recording first: who knows its errors looks for them")
@@ -38,7 +38,7 @@ def _items(work: ReviewWork) -> Items:
     }
 
 
-def _told(work: ReviewWork, items: Items) -> dict[str, Any]:
+def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
     mine = work.mine(answers_of)
     return {
         "errors": list(items.values()),
@@ -49,7 +49,7 @@ def _told(work: ReviewWork, items: Items) -> dict[str, Any]:
     }
 
 
-def _compared(work: ReviewWork, items: Items) -> dict[str, Any]:
+def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
     people = work.of_everybody(answers_of)
     final, disputed = settled(people, answers_of(work.ops, ERRORS.ruled), items, ERRORS)
     return {
@@ -60,7 +60,7 @@ def _compared(work: ReviewWork, items: Items) -> dict[str, Any]:
     }
 
 
-def _accepted(work: ReviewWork, items: Items) -> dict[str, Any]:
+def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
     found = _compared(work, items)
     if found["disputed"]:
         raise NotNow("{count} answers differ and were not ruled on yet", count=len(found["disputed"]))
@@ -82,7 +82,7 @@ def rule_error(work: Begun, body: Judged) -> dict[str, Any]:
     return _keep(work, body, ERRORS.ruled, items)
 
 
-def _keep(work: ReviewWork, body: Judged, kind: str, items: Items) -> dict[str, Any]:
+def _keep(work: RecordingWork, body: Judged, kind: str, items: Items) -> dict[str, Any]:
     said = body.answer
     ERRORS.check(said.question, said.answer, said.item, items)
     work.keep(kind, said.model_dump(), body.op_id)

@@ -38,11 +38,11 @@ from kitchensync.recipe_app.review.film_evidence import (
 )
 from kitchensync.recipe_app.review.marks import Mark, marks_of, require_finished
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
-from kitchensync.recipe_app.web.judging.review_routes import ReviewWork, on_recording, routes
+from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
 from kitchensync.storage.consent import Purpose
 
 BEGIN = on_recording(EVIDENCE)
-Begun = Annotated[ReviewWork, BEGIN]
+Begun = Annotated[RecordingWork, BEGIN]
 CHECKED = RequestBody(4 << 20, at_once=2)
 """Questions about many recordings, and what a model said of them."""
 
@@ -53,11 +53,11 @@ class EvidenceToAsk(Strict):
     questions: Annotated[list[GroundedQuestion], Field(max_length=5000)] = Field(default_factory=list)
 
 
-def _items(work: ReviewWork) -> list[Item]:
+def _items(work: RecordingWork) -> list[Item]:
     return list(work.asked(ASKED)["items"])
 
 
-def _told(work: ReviewWork, items: list[Item]) -> dict[str, Any]:
+def _told(work: RecordingWork, items: list[Item]) -> dict[str, Any]:
     marks, answers = _of_person(work, work.actor, items)
     return {
         "questions": [{key: value for key, value in item.items() if key != "checks"} for item in items],
@@ -67,20 +67,20 @@ def _told(work: ReviewWork, items: list[Item]) -> dict[str, Any]:
     }
 
 
-def _of_person(work: ReviewWork, person: str, items: list[Item]) -> tuple[list[Mark], dict[str, str]]:
+def _of_person(work: RecordingWork, person: str, items: list[Item]) -> tuple[list[Mark], dict[str, str]]:
     """Return the marks of one person and the answers."""
     marks = marks_of(work.ops, person, given_evidence(work.subject, items), EVIDENCE.edited)
     return marks, answers_given(work.ops, person, items)
 
 
-def _standing(work: ReviewWork, items: list[Item]) -> list[tuple[Item, list[Pass], Standing]]:
+def _standing(work: RecordingWork, items: list[Item]) -> list[tuple[Item, list[Pass], Standing]]:
     people = [_of_person(work, person, items) for person in work.here.people]
     ruled = {op["body"]["item"]: op["body"]["take"] for op in work.ops if op["kind"] == RULED}
     said = [(item, [pass_of(marks, answers, item) for marks, answers in people]) for item in items]
     return [(item, passes, standing(passes, ruled.get(item["item"]))) for item, passes in said]
 
 
-def _compared(work: ReviewWork, items: list[Item]) -> dict[str, Any]:
+def _compared(work: RecordingWork, items: list[Item]) -> dict[str, Any]:
     told = [
         {
             "item": item["item"],
@@ -98,13 +98,13 @@ def _compared(work: ReviewWork, items: list[Item]) -> dict[str, Any]:
     }
 
 
-def _require_done(work: ReviewWork, items: list[Item]) -> None:
+def _require_done(work: RecordingWork, items: list[Item]) -> None:
     facts, (marks, answers) = work.facts(), _of_person(work, work.actor, items)
     require_finished(marks, facts["frames"])
     require_evidence(marks, answers, items, Fraction(*facts["fps"]))
 
 
-def _accepted(work: ReviewWork, items: list[Item]) -> dict[str, Any]:
+def _accepted(work: RecordingWork, items: list[Item]) -> dict[str, Any]:
     fps, found = Fraction(*work.facts()["fps"]), _standing(work, items)
     if left := sum(how.state == "to_rule" for _, _, how in found):
         raise NotNow("{count} answers differ and were not ruled on yet", count=left)

@@ -61,9 +61,9 @@ def own_folder(tools: Collaborators, recording: str, visitor: Visitor) -> Path:
     return film_folder(tools, recording, Purpose.LOOK)
 
 
-def film_facts(tools: Collaborators, recording: str) -> dict[str, Any]:
-    """Return what is known of the small film of a recording. Raises NotNow, what `film_folder` raises."""
-    state = tools.films.state(film_folder(tools, recording), HEIGHTS[0])
+def film_facts(tools: Collaborators, folder: Path) -> dict[str, Any]:
+    """Return what is known of the small film of a recording. Raises NotNow."""
+    state = tools.films.state(folder, HEIGHTS[0])
     if state["state"] != "ready":
         raise NotNow("the film is not made yet; open the page of its steps first")
     facts: dict[str, Any] = state["facts"]

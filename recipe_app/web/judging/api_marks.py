@@ -36,7 +36,7 @@ from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
 from kitchensync.recipe_app.web.judging.review_routes import (
     Asked,
-    ReviewWork,
+    RecordingWork,
     ask_people,
     on_recording,
     who_may,
@@ -44,7 +44,7 @@ from kitchensync.recipe_app.web.judging.review_routes import (
 from kitchensync.storage.consent import Purpose
 from kitchensync.task_graphs.errors import NotFound
 
-Begun = Annotated[ReviewWork, on_recording(STEPS)]
+Begun = Annotated[RecordingWork, on_recording(STEPS)]
 
 
 class Edits(Strict):
@@ -66,7 +66,7 @@ def ruling_page(request: Request, work: Begun) -> Response:
     return _film_page(request, work, "ruling", errors=True)
 
 
-def _film_page(request: Request, work: ReviewWork, what: str, *, errors: bool) -> Response:
+def _film_page(request: Request, work: RecordingWork, what: str, *, errors: bool) -> Response:
     said = {"visitor": work.visitor, "recording": work.subject, "work": what, "errors": errors}
     return render(request, "desk/steps.html", **said)
 
@@ -127,7 +127,7 @@ def review(work: Begun) -> dict[str, Any]:
     }
 
 
-def _people(work: ReviewWork) -> dict[str, Any]:
+def _people(work: RecordingWork) -> dict[str, Any]:
     """Report who marks a recording: what can be said without its film."""
     people = [
         {"person": person, "submitted": done.is_submitted, "work_s": round(done.work_ns / 1e9, 1)}
@@ -209,7 +209,7 @@ def submit_ruling(work: Begun, body: Nobody) -> dict[str, Any]:
     return _accept(work, annotation)
 
 
-def _given_to_rule(work: ReviewWork) -> list[Mark]:
+def _given_to_rule(work: RecordingWork) -> list[Mark]:
     """Return the marks of all people, brought together. Raises NotNow before all have submitted."""
     given = _given(work)
     work.here.require_complete()
@@ -217,7 +217,7 @@ def _given_to_rule(work: ReviewWork) -> list[Mark]:
     return merged(work.subject, marked, Fraction(*work.facts()["fps"]))
 
 
-def _given(work: ReviewWork) -> list[Mark]:
+def _given(work: RecordingWork) -> list[Mark]:
     return given_marks(work.subject, touched_marks(work.subject, work.facts()["touches"], work.ops))
 
 
@@ -229,7 +229,7 @@ def _open(marks: list[Mark]) -> int:
     return sum(2 - len({*mark["checked"]}) for mark in marks if not (mark["removed"] or mark["missing"]))
 
 
-def _keep(work: ReviewWork, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
+def _keep(work: RecordingWork, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
     nodes = {step["node"] for step in facts["steps"]}
     for one in body.edits:
         if one.node not in nodes:
@@ -239,7 +239,7 @@ def _keep(work: ReviewWork, body: Edits, kind: str, facts: dict[str, Any]) -> di
     return {"kept": len(body.edits)}
 
 
-def _version(work: ReviewWork, marks: list[Mark], annotation: int) -> int:
+def _version(work: RecordingWork, marks: list[Mark], annotation: int) -> int:
     """Keep finished marks as a version of the recording's steps. Raises NotNow."""
     facts = work.facts()
     require_finished(marks, facts["frames"])
@@ -247,7 +247,7 @@ def _version(work: ReviewWork, marks: list[Mark], annotation: int) -> int:
     return keep_marks(work.folder, facts, annotation, work.by, regions_of(marks, labels), marks)
 
 
-def _accept(work: ReviewWork, annotation: int) -> dict[str, Any]:
+def _accept(work: RecordingWork, annotation: int) -> dict[str, Any]:
     films = frozenset([work.facts()["sha256"]])
     with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         made = accept(own, annotation, films)

@@ -145,7 +145,8 @@ def sound(tools: Tools, visitor: Asking, recording: str, narration: Name) -> Res
 
 def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
     """Keep what somebody told as a version in the recording's folder, which releases use."""
-    folder, facts = film_folder(tools, recording), film_facts(tools, recording)
+    folder = film_folder(tools, recording)
+    facts = film_facts(tools, folder)
     mine = narrations_of(tools.records.ops(recording), visitor.actor)
     by = visitor.person["pseudonym"] if visitor.person else ""
     film = {"fps": facts["fps"], "frames": facts["frames"], "sha256": facts["sha256"]}

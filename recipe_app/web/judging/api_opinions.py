@@ -25,7 +25,7 @@ from kitchensync.recipe_app.review.opinions import (
     steps_to_decide,
 )
 from kitchensync.recipe_app.web.door.access import Asking, Tools
-from kitchensync.recipe_app.web.judging.review_routes import Judged, ReviewWork, routes, work_on
+from kitchensync.recipe_app.web.judging.review_routes import Judged, RecordingWork, routes, work_on
 from kitchensync.storage.consent import Purpose
 
 Items = dict[str, Item]
@@ -38,23 +38,23 @@ class OpinionsToAsk(Strict):
     questions: Annotated[list[AskedBack], Field(max_length=1000)] = Field(default_factory=list)
 
 
-def _begin(tools: Tools, visitor: Asking, recording: str, kind: Which) -> ReviewWork:
+def _begin(tools: Tools, visitor: Asking, recording: str, kind: Which) -> RecordingWork:
     return work_on(tools, visitor, recording, OPINIONS[kind].review)
 
 
 BEGIN = Depends(_begin)
-Begun = Annotated[ReviewWork, BEGIN]
+Begun = Annotated[RecordingWork, BEGIN]
 
 
-def _form(work: ReviewWork) -> AnswerForm:
+def _form(work: RecordingWork) -> AnswerForm:
     return OPINIONS[work.review.what]
 
 
-def _items(work: ReviewWork) -> Items:
+def _items(work: RecordingWork) -> Items:
     return {item["item"]: item for item in work.asked(ASKED, work.review.what)["items"]}
 
 
-def _told(work: ReviewWork, items: Items) -> dict[str, Any]:
+def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
     hidden, mine = () if work.here.is_complete else ("hidden",), work.mine(answers_of)
     return {
         "items": [
@@ -66,11 +66,11 @@ def _told(work: ReviewWork, items: Items) -> dict[str, Any]:
     }
 
 
-def _compared(work: ReviewWork, items: Items) -> dict[str, Any]:
+def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
     return {"figures": figures(work.of_everybody(answers_of), [*items.values()], _form(work))}
 
 
-def _accepted(work: ReviewWork, items: Items) -> dict[str, Any]:
+def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
     answers = [*work.of_everybody(answers_of).values()]
     return {"items": [*items.values()], "answers": answers, **_compared(work, items)}
 

@@ -27,12 +27,12 @@ from kitchensync.recipe_app.review.question_rounds import (
 )
 from kitchensync.recipe_app.review.questions_of_film import Written, questions_of
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
-from kitchensync.recipe_app.web.judging.review_routes import ReviewWork, on_recording, routes
+from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
 from kitchensync.storage.consent import Purpose
 
 Items = dict[str, Item]
 BEGIN = on_recording(QUESTIONS)
-Begun = Annotated[ReviewWork, BEGIN]
+Begun = Annotated[RecordingWork, BEGIN]
 WRITTEN = RequestBody(4 << 20, at_once=2)
 """What a model wrote about many recordings, and what it was told."""
 
@@ -51,11 +51,11 @@ class QuestionsToAsk(Strict):
     form: QuestionForm = "cooking"
 
 
-def _items(work: ReviewWork) -> Items:
+def _items(work: RecordingWork) -> Items:
     return {item["item"]: item for item in work.asked(ASKED)["items"]}
 
 
-def _told(work: ReviewWork, items: Items) -> dict[str, Any]:
+def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
     asked, mine = work.asked(ASKED), work.mine(verdicts_of)
     return {
         "graph": asked.get("graph"),
@@ -66,13 +66,13 @@ def _told(work: ReviewWork, items: Items) -> dict[str, Any]:
     }
 
 
-def _decided(work: ReviewWork, items: Items) -> list[tuple[Item, list[QuestionVerdict], Decided]]:
+def _decided(work: RecordingWork, items: Items) -> list[tuple[Item, list[QuestionVerdict], Decided]]:
     judged, ruled = work.of_everybody(verdicts_of).values(), verdicts_of(work.ops, RULED)
     said = [(item, [one[item["item"]] for one in judged]) for item in items.values()]
     return [(item, words, decide(item, words, ruled.get(item["item"]))) for item, words in said]
 
 
-def _compared(work: ReviewWork, items: Items) -> dict[str, Any]:
+def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
     standing = {
         item["item"]: {
             "state": decided.state,
@@ -89,7 +89,7 @@ def _compared(work: ReviewWork, items: Items) -> dict[str, Any]:
     }
 
 
-def _accepted(work: ReviewWork, items: Items) -> dict[str, Any]:
+def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
     form, found = work.asked(ASKED).get("form", "cooking"), _decided(work, items)
     if any(decided.state == "to_rule" for _, _, decided in found):
         raise NotNow("{count} answers differ and were not ruled on yet", count=1)

@@ -59,7 +59,7 @@ class Judged(Strict):
 
 @dataclass(frozen=True, slots=True)
 class ReviewWork:
-    """What somebody asks about one subject that people review; `folder` is that of a recording."""
+    """What somebody asks about one subject of the log that people review."""
 
     tools: Collaborators
     visitor: Visitor
@@ -67,7 +67,6 @@ class ReviewWork:
     review: Review
     ops: Ops
     here: Round
-    folder: Path = Path()
 
     @property
     def actor(self) -> str:
@@ -78,10 +77,6 @@ class ReviewWork:
     def by(self) -> str:
         """Who asks, as versions name their author."""
         return self.visitor.person["pseudonym"] if self.visitor.person else ""
-
-    def facts(self) -> dict[str, Any]:
-        """Return what is known of the recording's small film. Raises NotNow, Withdrawn, NotPermitted."""
-        return film_facts(self.tools, self.subject)
 
     def mine(self, answers: Callable[[Ops, str, str], T]) -> T:
         """Return what who asks answered, as `answers` reads it from the operations of a kind and a person."""
@@ -101,16 +96,27 @@ class ReviewWork:
         self.tools.records.note(kind, self.subject, said, actor=self.actor, op_id=op_id)
 
 
-def work_on(tools: Collaborators, visitor: Visitor, recording: str, review: Review) -> ReviewWork:
+@dataclass(frozen=True, slots=True)
+class RecordingWork(ReviewWork):
+    """The same about a recording that may be used, in its folder."""
+
+    folder: Path
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the recording's small film. Raises NotNow."""
+        return film_facts(self.tools, self.folder)
+
+
+def work_on(tools: Collaborators, visitor: Visitor, recording: str, review: Review) -> RecordingWork:
     """Load the log, round and folder of a recording to review. Raises NotFound, Withdrawn, NotPermitted."""
     ops, folder = tools.records.begun(recording), film_folder(tools, recording)
-    return ReviewWork(tools, visitor, recording, review, ops, round_of(ops, review), folder)
+    return RecordingWork(tools, visitor, recording, review, ops, round_of(ops, review), folder)
 
 
 def on_recording(review: Review) -> Any:
     """Return what loads the work on the recording that the path names, for the framework."""
 
-    def work(tools: Tools, visitor: Asking, recording: str) -> ReviewWork:
+    def work(tools: Tools, visitor: Asking, recording: str) -> RecordingWork:
         return work_on(tools, visitor, recording, review)
 
     return Depends(work)
@@ -148,11 +154,11 @@ def routes(
     begin: Any,
     *,
     counted: str,
-    items: Callable[[ReviewWork], Any],
-    told: Callable[[ReviewWork, Any], dict[str, Any]],
-    compared: Callable[[ReviewWork, Any], dict[str, Any]],
-    require_done: Callable[[ReviewWork, Any], None],
-    accepted: Callable[[ReviewWork, Any], dict[str, Any]],
+    items: Callable[[RecordingWork], Any],
+    told: Callable[[RecordingWork, Any], dict[str, Any]],
+    compared: Callable[[RecordingWork, Any], dict[str, Any]],
+    require_done: Callable[[RecordingWork, Any], None],
+    accepted: Callable[[RecordingWork, Any], dict[str, Any]],
     judge: Endpoint,
     ask: Endpoint | None = None,
     rule: Endpoint | None = None,
@@ -166,23 +172,23 @@ def routes(
     `needs_film`: only with its small film, which says the film's rate and length, somebody submits or accepts.
     """
 
-    def review_page(request: Request, work: ReviewWork = begin) -> Response:
+    def review_page(request: Request, work: RecordingWork = begin) -> Response:
         row = work.tools.records.row(tables.recording, work.subject)
         name = Path(row["folder"] or "").name if row else ""
         said = {"visitor": work.visitor, "may": who_may(work.tools, Access.STUDY), "name": name}
         return render(request, page, **said, **request.path_params)
 
-    def review(work: ReviewWork = begin) -> dict[str, Any]:
+    def review(work: RecordingWork = begin) -> dict[str, Any]:
         """Report what is asked, what one answered, who answers and, when all have submitted, how they compare."""
         asked = items(work)
         said = {**work.here.told(work.actor), **told(work, asked)}
         return said | compared(work, asked) if work.here.is_complete else said
 
-    def assign(body: Asked, work: ReviewWork = begin) -> dict[str, Any]:
+    def assign(body: Asked, work: RecordingWork = begin) -> dict[str, Any]:
         """Ask people to answer; from then on only they may."""
         return ask_people(work, body, Access.STUDY)
 
-    def submit(body: Nobody, work: ReviewWork = begin) -> dict[str, Any]:
+    def submit(body: Nobody, work: RecordingWork = begin) -> dict[str, Any]:
         """Say that one has answered everything."""
         asked = items(work)
         if needs_film:
@@ -192,7 +198,7 @@ def routes(
         work.keep(work.review.submitted, {})
         return {counted: len(asked)}
 
-    def accept(body: Nobody, work: ReviewWork = begin) -> dict[str, Any]:
+    def accept(body: Nobody, work: RecordingWork = begin) -> dict[str, Any]:
         """Keep what was agreed and ruled as a version in the recording's folder."""
         asked = items(work)
         if needs_film:
