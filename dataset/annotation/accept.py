@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.dataset.annotation.forms.frame_times import is_rate, region_of
-from kitchensync.dataset.annotation.forms.marked_steps import MarkedFilm, Uncounted, marked_frames
+from kitchensync.dataset.annotation.forms.marked_steps import BOX, MarkedFilm, Uncounted, marked_frames
 from kitchensync.dataset.annotation.forms.narration import SpokenRegion, is_transcription, spoken_regions
 from kitchensync.dataset.annotation.forms.server_export import Annotation, Task, parse_export
 from kitchensync.dataset.annotation.forms.timed_marks import task_of_marks
@@ -30,7 +30,7 @@ from kitchensync.storage.annotation_folder import (
     versions,
     write_annotations,
 )
-from kitchensync.task_graphs.errors import RecipeError
+from kitchensync.task_graphs.errors import BadGraph, RecipeError
 from kitchensync.task_graphs.formats.strict_json import Reader
 
 
@@ -78,6 +78,9 @@ def keep_file(own: OwnRecording, file: Path) -> KeptVersions:
     if marked is None:
         tasks = parse_export(read_bytes(file), file.name)
     else:
+        for one in marked:
+            if one.recording == name and one.untimed:
+                raise BadGraph(file.name, one.untimed[0], "has no time; align it in ELAN")
         tasks = [task_of_marks(one, own.frames.fps, len(own.frames)) for one in marked]
     for task in tasks:
         if task.recording == name:
@@ -238,6 +241,7 @@ def _annotation(version: dict[str, Any], place: str) -> Annotation:
 
 
 def _refuse(findings: list[Uncounted]) -> None:
-    if findings:
-        named = "; ".join(f"{finding.word}: {finding.where}" for finding in findings)
+    """Refuse an annotation of which something cannot count; what the server added marks nothing."""
+    if wrong := [finding for finding in findings if finding.word != BOX]:
+        named = "; ".join(f"{finding.word}: {finding.where}" for finding in wrong)
         raise NotAcceptable(f"{named}; correct it in the tool, then pull again")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -51,10 +52,14 @@ def _date(utc_s: int) -> str:
     return datetime.fromtimestamp(utc_s, UTC).isoformat()
 
 
-def _ms(one: TimedMark) -> tuple[int, int]:
+def _ms(start_ns: int, end_ns: int) -> tuple[int, int]:
     """Return whole milliseconds; ELAN knows no annotation without length."""
-    start = _round(one.start_ns)
-    return start, max(start + 1, _round(one.end_ns))
+    start = _round(start_ns)
+    return start, max(start + 1, _round(end_ns))
+
+
+def _span(one: TimedMark) -> tuple[int, int]:
+    return _ms(one.start_ns, one.end_ns)
 
 
 def _round(ns: int) -> int:
@@ -64,7 +69,7 @@ def _round(ns: int) -> int:
 def _slots(root: Element, numbered: list[tuple[str, TimedMark]]) -> dict[tuple[str, int], str]:
     """Write all time slots in order of time; return the name of each annotation's start (0) and end (1)."""
     order = SubElement(root, "TIME_ORDER")
-    ends = sorted((_ms(one)[side], number, side) for number, one in numbered for side in (0, 1))
+    ends = sorted((_span(one)[side], number, side) for number, one in numbered for side in (0, 1))
     found = {}
     for place, (at_ms, number, side) in enumerate(ends, 1):
         SubElement(order, "TIME_SLOT", TIME_SLOT_ID=f"ts{place}", TIME_VALUE=str(at_ms))
@@ -79,7 +84,7 @@ def _tiers(numbered: list[tuple[str, TimedMark]]) -> Iterable[tuple[str, list[tu
         for number, one in numbered:
             if one.by != by:
                 continue
-            free = (tier for tier in tiers if not tier or _ms(tier[-1][1])[1] <= _ms(one)[0])
+            free = (tier for tier in tiers if not tier or _span(tier[-1][1])[1] <= _span(one)[0])
             tier = next(free, None)
             if tier is None:
                 tiers.append(tier := [])
@@ -107,24 +112,59 @@ def parse_elan(content: bytes, times: bytes | None, name: str) -> Marked:
         raise BadGraph(name, "", "is no ELAN file")
     exact = _exact(times, f"{name}{TIMES}") if times else {}
     slots = {
-        str(slot.get("TIME_SLOT_ID")): _whole(slot.get("TIME_VALUE"), name) for slot in root.iter("TIME_SLOT")
+        str(slot.get("TIME_SLOT_ID")): _whole(slot.get("TIME_VALUE"), "TIME_SLOT", name)
+        for slot in root.iter("TIME_SLOT")
     }
-    marks = [
-        _mark(one, tier, slots, exact, name)
-        for tier in root.iter("TIER")
-        for one in tier.iter("ALIGNABLE_ANNOTATION")
-    ]
-    media = next((one.get("MEDIA_URL", "") for one in root.iter("MEDIA_DESCRIPTOR")), "")
-    stem = PurePosixPath(unquote(media)).stem or name.removesuffix(".eaf")
+    film = _film(root)
+    origin_ns = (_whole(film.get("TIME_ORIGIN"), "TIME_ORIGIN", name) or 0) * _NS_IN_MS
+    marks, untimed = [], []
+    for tier in root.iter("TIER"):
+        times_ms = slots | _divided(tier, slots)
+        for one in tier.iter("ALIGNABLE_ANNOTATION"):
+            mark = _mark(one, tier, times_ms, exact, origin_ns)
+            if mark is None:
+                untimed.append(_place(one))
+            else:
+                marks.append(mark)
+    stem = PurePosixPath(unquote(film.get("MEDIA_URL", ""))).stem or name.removesuffix(".eaf")
     proxy = next((one.text for one in root.iter("PROPERTY") if one.get("NAME") == PROXY), None)
-    return Marked(stem, tuple(marks), proxy or None)
+    return Marked(stem, tuple(marks), proxy or None, tuple(untimed))
 
 
-def _whole(text: str | None, name: str) -> int | None:
+def _film(root: Element) -> Element:
+    """Return the descriptor of the film; that of a sound file beside it may have a time origin of its own."""
+    media = list(root.iter("MEDIA_DESCRIPTOR"))
+    films = (one for one in media if one.get("MIME_TYPE", "").startswith("video"))
+    return next(films, media[0] if media else Element("MEDIA_DESCRIPTOR"))
+
+
+def _divided(tier: Element, slots: dict[str, int | None]) -> dict[str, int]:
+    """Return the times of slots without one, between annotations that follow on each other: ELAN divides evenly."""
+    chains: list[list[str]] = []
+    for one in tier.iter("ALIGNABLE_ANNOTATION"):
+        begin, end = (str(one.get(f"TIME_SLOT_REF{side}")) for side in (1, 2))
+        if chains and chains[-1][-1] == begin:
+            chains[-1].append(end)
+        else:
+            chains.append([begin, end])
+    found = {}
+    for chain in chains:
+        known = [(place, at) for place, slot in enumerate(chain) if (at := slots.get(slot)) is not None]
+        for (first, from_ms), (last, to_ms) in pairwise(known):
+            for place in range(first + 1, last):
+                found[chain[place]] = from_ms + round((to_ms - from_ms) * (place - first) / (last - first))
+    return found
+
+
+def _place(one: Element) -> str:
+    return f"annotation {one.get('ANNOTATION_ID', '?')}"
+
+
+def _whole(text: str | None, place: str, name: str) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 12:
-        raise BadGraph(name, "TIME_SLOT", f"{text[:20]!r} is no number of milliseconds")
+        raise BadGraph(name, place, f"{text[:20]!r} is no number of milliseconds")
     return int(text)
 
 
@@ -133,21 +173,18 @@ def _mark(
     tier: Element,
     slots: dict[str, int | None],
     exact: dict[str, list[int]],
-    name: str,
-) -> TimedMark:
-    number = str(one.get("ANNOTATION_ID", "?"))
-    ends = [slots.get(str(one.get(f"TIME_SLOT_REF{side}"))) for side in (1, 2)]
-    if ends[0] is None or ends[1] is None:
-        raise BadGraph(name, f"annotation {number}", "has no time; align it in ELAN")
+    origin_ns: int,
+) -> TimedMark | None:
+    """Return an annotation in time of the film, at which ELAN's time 0 is `origin_ns`; None where it has no time."""
+    start, end = (slots.get(str(one.get(f"TIME_SLOT_REF{side}"))) for side in (1, 2))
+    if start is None or end is None:
+        return None
+    ns = exact.get(str(one.get("ANNOTATION_ID")))
+    if ns is None or _ms(*ns) != (start, end):
+        ns = [start * _NS_IN_MS, end * _NS_IN_MS]
     label = (one.findtext("ANNOTATION_VALUE") or "").strip()
     by = tier.get("ANNOTATOR") or tier.get("PARTICIPANT") or NOBODY
-    place = f"annotation {number}"
-    kept = exact.get(number)
-    if kept is not None:
-        found = TimedMark(label, kept[0], kept[1], by, place)
-        if _ms(found) == (ends[0], ends[1]):
-            return found
-    return TimedMark(label, ends[0] * _NS_IN_MS, ends[1] * _NS_IN_MS, by, place)
+    return TimedMark(label, ns[0] + origin_ns, ns[1] + origin_ns, by, _place(one))
 
 
 def _exact(content: bytes, name: str) -> dict[str, list[int]]:

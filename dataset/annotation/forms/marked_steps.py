@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -10,11 +9,14 @@ from typing import Any
 from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
 from kitchensync.dataset.annotation.forms.frame_times import span_s
 from kitchensync.dataset.annotation.forms.server_export import Annotation, Task
+from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.strict_json import Reader
 
 Spans = dict[str, list[tuple[float, float]]]
 """label -> [from, to) in seconds, in time order."""
 TIMELINE = "timelinelabels"
+BOX = "box on the timeline"
+"""The finding of a region that the server lists a second time, as a label of the timeline: it marks no time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,12 @@ class Steps:
 def read_steps(task: Task, film: MarkedFilm, read: Reader) -> Steps:
     """Read the spans of one task. Raises BadGraph."""
     steps = Steps()
+    for draft in task.drafts:
+        steps.findings.append(
+            Uncounted(
+                "never submitted", f"{draft.place} by {draft.by or 'somebody'}, {draft.regions} regions"
+            )
+        )
     if task.prediction is not None:
         steps.prediction = _spans(task.prediction, film, steps.findings, read)
     for one in task.annotations:
@@ -95,18 +103,21 @@ def _spans(one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: R
 def marked_frames(
     one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return label -> first and last frame of the regions that count, in time order; add what does not count.
-
-    Raises BadGraph.
-    """
+    """Return label -> first and last frame of the regions that count, in time order; add what does not count."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for entry in one.result:
         if entry.get("type") != TIMELINE:
             continue
         place = f"{one.place} region {entry.get('id', '?')}"
-        value = read.object(entry.get("value"), place)
-        labels = [read.text(label, place) for label in read.array(value.get(TIMELINE, []), place)]
-        for start, end in _ranges(value, place, read):
+        try:
+            labels, ranges = _region(entry.get("value"), place, read)
+        except BadGraph:
+            findings.append(Uncounted("unreadable region", place))
+            continue
+        if not entry["value"].get("ranges"):
+            is_box = "sequence" in entry["value"]
+            findings.append(Uncounted(BOX if is_box else "region without ranges", place))
+        for start, end in ranges:
             if word := _wrong(start, end, labels, film):
                 findings.append(Uncounted(word, place))
                 continue
@@ -115,11 +126,15 @@ def marked_frames(
     return {label: sorted(found) for label, found in spans.items()}
 
 
-def _ranges(value: dict[str, Any], place: str, read: Reader) -> Iterator[tuple[int, int]]:
-    for one in read.array(value.get("ranges"), f"{place} ranges"):
-        span = read.object(one, f"{place} ranges")
-        if span.get("enabled") is not False:
-            yield _frame(span.get("start"), place, read), _frame(span.get("end"), place, read)
+def _region(found: Any, place: str, read: Reader) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return labels, and first and last frame of each range. Raises BadGraph."""
+    value = read.object(found, place)
+    labels = [read.text(label, place) for label in read.array(value.get(TIMELINE, []), place)]
+    spans = [read.object(one, place) for one in read.array(value.get("ranges") or [], place)]
+    counted = [one for one in spans if one.get("enabled") is not False]
+    return labels, [
+        (_frame(one.get("start"), place, read), _frame(one.get("end"), place, read)) for one in counted
+    ]
 
 
 def _frame(value: Any, place: str, read: Reader) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
@@ -11,6 +12,8 @@ from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.strict_json import Reader, refuse_half_letters
 
 MOST_BYTES = 256 << 20
+OF_FILM = ("fps", "frames", "proxy_sha256")
+"""What a task says of its film."""
 Result = list[dict[str, Any]]
 
 
@@ -27,6 +30,15 @@ class Annotation:
 
 
 @dataclass(frozen=True)
+class Draft:
+    """What one person began in a film and never submitted: it does not count."""
+
+    by: str
+    regions: int
+    place: str
+
+
+@dataclass(frozen=True)
 class Task:
     """One film to annotate; `frames` and `fps` are what the task says of it."""
 
@@ -37,6 +49,7 @@ class Task:
     annotations: tuple[Annotation, ...]
     prediction: Annotation | None
     data: dict[str, Any] = field(default_factory=dict)
+    drafts: tuple[Draft, ...] = ()
 
 
 def parse_export(content: bytes, name: str) -> list[Task]:
@@ -51,16 +64,29 @@ def parse_export(content: bytes, name: str) -> list[Task]:
 
 
 def tasks_of(found: list[Any], name: str) -> list[Task]:
-    """Read tasks as the server gives them; each recording has one. Raises BadGraph."""
+    """Read tasks as the server gives them; several of one film, made by importing it twice, become one.
+
+    Raises BadGraph, also where two of a recording are of different films.
+    """
     read = Reader(name)
-    tasks = [_task(one, f"task {number}", read) for number, one in enumerate(found, 1)]
-    seen: dict[str, int] = {}
-    for task in tasks:
-        if task.recording in seen:
-            why = f"recording {task.recording} is in task {seen[task.recording]} too; delete one of them"
+    tasks: dict[str, Task] = {}
+    for number, one in enumerate(found, 1):
+        task = _task(one, f"task {number}", read)
+        first = tasks.setdefault(task.recording, task)
+        if first is task:
+            continue
+        if any(first.data.get(key) != task.data.get(key) for key in OF_FILM):
+            why = (
+                f"recording {task.recording} is in task {first.id} too, with another film; delete one of them"
+            )
             raise read.fail(f"task {task.id}", why)
-        seen[task.recording] = task.id
-    return tasks
+        tasks[task.recording] = replace(
+            first,
+            annotations=first.annotations + task.annotations,
+            prediction=first.prediction or task.prediction,
+            drafts=first.drafts + task.drafts,
+        )
+    return [*tasks.values()]
 
 
 def _task(value: Any, place: str, read: Reader) -> Task:
@@ -80,7 +106,17 @@ def _task(value: Any, place: str, read: Reader) -> Task:
         annotations=tuple(_many(one, "annotations", place, read)),
         prediction=next(iter(_many(one, "predictions", place, read)), None),
         data=data,
+        drafts=tuple(_drafts(one, place, read)),
     )
+
+
+def _drafts(task: dict[str, Any], place: str, read: Reader) -> Iterator[Draft]:
+    """Yield what people left unsubmitted: changes of an annotation, or the beginning of one."""
+    for value in read.array(task.get("drafts") or [], f"{place} drafts"):
+        one = read.object(value, f"{place} draft")
+        regions = len(read.array(one.get("result") or [], f"{place} draft"))
+        if regions:
+            yield Draft(str(one.get("user", "")), regions, f"{place} draft {one.get('id', '?')}")
 
 
 def _is_flat(one: dict[str, Any]) -> bool:

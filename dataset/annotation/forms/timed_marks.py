@@ -33,16 +33,21 @@ class TimedMark:
 
 @dataclass(frozen=True)
 class Marked:
-    """All marks of one recording; `proxy_sha256` where the file says which film they are of."""
+    """All marks of one recording; `proxy_sha256` where the file says which film they are of.
+
+    `untimed` names the annotations that have no time.
+    """
 
     recording: str
     marks: tuple[TimedMark, ...]
     proxy_sha256: str | None = None
+    untimed: tuple[str, ...] = ()
 
 
 def steps_of(marked: Marked, labels: frozenset[str] | None) -> Steps:
     """Return the spans by person, and what does not count."""
     steps = Steps()
+    steps.findings += [Uncounted("no time", place) for place in marked.untimed]
     for one in sorted(marked.marks, key=lambda mark: mark.start_ns):
         mine = steps.annotators.setdefault(one.by, {})
         if word := _wrong(one, labels):

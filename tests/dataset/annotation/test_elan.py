@@ -132,11 +132,66 @@ def test_marks_in_seconds_become_frames_that_hold_them() -> None:
     assert ranges == [[{"start": 2, "end": 2}], [{"start": 1, "end": 1}]]
 
 
+THREE = marked(("stir", 10**9, 2 * 10**9), ("pour", 2 * 10**9, 4 * 10**9), ("cut", 4 * 10**9, 7 * 10**9))
+SOUND = '<MEDIA_DESCRIPTOR MEDIA_URL="a.wav" MIME_TYPE="audio/x-wav" TIME_ORIGIN="500" />'
+
+
+def changed(*pairs: tuple[str, str]) -> Marked:
+    text = write_elan(THREE, "take1.mp4", utc_s=0)[0].decode()
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    return parse_elan(text.encode(), None, "take1.eaf")
+
+
+def test_elans_time_begins_where_its_film_says_and_a_sound_file_does_not_matter() -> None:
+    moved = changed(('MIME_TYPE="video/mp4"', 'MIME_TYPE="video/mp4" TIME_ORIGIN="12000"'))
+    twelve = 12 * 10**9
+    assert told(moved) == {(one, a + twelve, b + twelve, by) for one, a, b, by in told(THREE)}
+    beside = changed(("<MEDIA_DESCRIPTOR", f"{SOUND}<MEDIA_DESCRIPTOR"))
+    assert (beside.recording, told(beside)) == ("take1", told(THREE))
+
+
+def test_exact_times_hold_where_the_file_got_a_time_origin() -> None:
+    content, times = write_elan(marked(("stir", 1_033_366_667, 9_000_000_001)), "take1.mp4", utc_s=0)
+    content = content.replace(b"MIME_TYPE", b'TIME_ORIGIN="1000" MIME_TYPE')
+    assert told(parse_elan(content, times, "take1.eaf")) == {("stir", 2_033_366_667, 10_000_000_001, "ann")}
+
+
+def test_slots_without_a_time_divide_what_lies_between_their_neighbours() -> None:
+    """Where annotations follow on each other; an annotation with an end that nothing tells is named."""
+    shared = [("ts3", "ts2"), ("ts5", "ts4")]
+    refs = [(f'TIME_SLOT_REF1="{old}"', f'TIME_SLOT_REF1="{new}"') for old, new in shared]
+    bare = [
+        (f'TIME_SLOT_ID="ts{n}" TIME_VALUE="{ms}"', f'TIME_SLOT_ID="ts{n}"')
+        for n, ms in ((2, 2000), (4, 4000))
+    ]
+    assert told(changed(*refs, *bare)) == {
+        ("stir", 10**9, 3 * 10**9, "ann"),
+        ("pour", 3 * 10**9, 5 * 10**9, "ann"),
+        ("cut", 5 * 10**9, 7 * 10**9, "ann"),
+    }
+    open_end = changed(('TIME_SLOT_ID="ts6" TIME_VALUE="7000"', 'TIME_SLOT_ID="ts6"'))
+    assert (open_end.untimed, len(open_end.marks)) == (("annotation a3",), 2)
+
+
+def test_an_annotation_without_a_time_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    text = write_elan(THREE, "take1.mp4", utc_s=0)[0].decode().replace('TIME_VALUE="7000"', "")
+    (tmp_path / "take1.eaf").write_text(text)
+    found = json.loads(run("read", tmp_path / "take1.eaf").stdout)["recordings"]["take1"]
+    assert found["annotators"] == {"ann": {"stir": [[1.0, 2.0]], "pour": [[2.0, 4.0]]}}
+    assert found["findings"] == [{"word": "no time", "where": "annotation a3"}]
+
+
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
         ("a.eaf", lambda text: text.replace("ANNOTATION_DOCUMENT", "HTML"), "is no ELAN file"),
-        ("a.eaf", lambda text: text.replace('TIME_VALUE="1000"', ""), "has no time"),
+        (
+            "a.eaf",
+            lambda text: text.replace("MIME_TYPE", 'TIME_ORIGIN="x" MIME_TYPE'),
+            "TIME_ORIGIN: 'x' is no",
+        ),
         ("a.eaf", lambda text: text.replace('"1000"', '"-1"'), "no number of milliseconds"),
         ("a.eaf", lambda _: '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "declares entities"),
         ("a.csv", lambda _: VIA.replace("CSV_HEADER", "HEADER"), "is no CSV of the VGG"),

@@ -92,6 +92,16 @@ def test_a_time_made_of_a_region_gives_the_region_again(fps: Fraction, start: in
         (region(9, 1, "S01 · stir"), "end before start"),
         (region(0, 9, "S01 · stir"), "region before the first frame"),
         (region(990, 1001, "S01 · stir"), "region past the end"),
+        (
+            region(1, 9) | {"value": {"ranges": None, "timelinelabels": ["S01 · stir"]}},
+            "region without ranges",
+        ),
+        (region(1, 9) | {"value": {"ranges": [], "timelinelabels": ["S01 · stir"]}}, "region without ranges"),
+        (region(1, 9) | {"value": {"timelinelabels": ["S01 · stir"]}}, "region without ranges"),
+        (region(1, 9) | {"value": {"sequence": [{"frame": 4}], "timelinelabels": []}}, "box on the timeline"),
+        (region(1, 9) | {"value": {"ranges": 3}}, "unreadable region"),
+        (region(1, 9) | {"value": {"ranges": [{"start": "x", "end": 9}]}}, "unreadable region"),
+        (region(1, 9) | {"value": "none"}, "unreadable region"),
     ],
 )
 def test_a_region_that_cannot_count_is_named_with_its_place(
@@ -114,6 +124,21 @@ def test_of_two_annotations_by_one_person_the_later_counts(tmp_path: Path) -> No
     assert said["ignored_annotations"] == [7, 9]
 
 
+def test_a_film_that_was_imported_twice_has_the_marks_of_both_tasks(tmp_path: Path) -> None:
+    first = annotation(7, 1, region(1, 25, "S01 · stir"))
+    second = annotation(8, 2, region(26, 50, "S01 · stir")), annotation(9, 1, region(51, 75, "S01 · stir"))
+    said = read(tmp_path, [task(first), task(*second)])["recordings"]["take"]
+    assert said["annotators"] == {"1": {"S01 · stir": [[2.0, 3.0]]}, "2": {"S01 · stir": [[1.0, 2.0]]}}
+    assert said["problems"] == ["two annotations by one person"]
+
+
+def test_what_was_never_submitted_is_named_and_does_not_count(tmp_path: Path) -> None:
+    draft = {"id": 77, "user": "ann@example.org", "result": [region(1, 25, "S01 · stir")] * 2}
+    found = read(tmp_path, [task() | {"drafts": [draft, {"id": 78, "user": "ben", "result": []}]}])
+    assert found["recordings"]["take"]["annotators"] == {}
+    assert found["warnings"] == ["take: never submitted: task 1 draft 77 by ann@example.org, 2 regions"]
+
+
 def test_a_rate_that_the_task_does_not_say_is_a_warning(tmp_path: Path) -> None:
     tasks = [task(annotation(7, 1, region(31, 60, "S01 · stir")), fps=25.0)]
     found = read(tmp_path, tasks, "--fps", "30")
@@ -128,8 +153,7 @@ def test_a_rate_that_the_task_does_not_say_is_a_warning(tmp_path: Path) -> None:
         ("[" * 70 + "]" * 70, "nested too deeply"),
         ("{", "no JSON"),
         ('[{"data": {}}]', "recording_id: has no text"),
-        (json.dumps([task(), task()]), "recording take is in task 1 too"),
-        (json.dumps([task(annotation(7, 1, region(1, 2) | {"value": {"ranges": 3}}))]), "ranges: not a list"),
+        (json.dumps([task(fps=25.0), task(fps=30.0)]), "recording take is in task 1 too, with another film"),
         (json.dumps([task(annotation(7, 1, region(1, 2, "\ud800")))]), "half a letter"),
         (json.dumps([task(annotation(7, 1, region(1, 2)), fps=-1)]), "not a number of frames a second"),
     ],
