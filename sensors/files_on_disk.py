@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +19,14 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+LEFT_BY_SYSTEMS = re.compile(
+    r"\._.*|\.DS_Store|\.AppleDouble|\.Trashes|\.Spotlight-V100|\.fseventsd|\.TemporaryItems"
+    r"|\$RECYCLE\.BIN|System Volume Information|Thumbs\.db|desktop\.ini|\.Trash(-.*)?|@eaDir|#recycle"
+)
+"""Names of what operating systems and network storage put into other people's folders, and where what was deleted
+lies: nothing of it is ever read, offered or copied."""
 
 
 class NotPlainFile(OSError):
@@ -44,6 +54,23 @@ def open_plain(path: Path) -> BinaryIO:
     except BaseException:
         os.close(handle)
         raise
+
+
+def is_left_by_system(name: str) -> bool:
+    """Return whether a file or folder of this name was put there by an operating system, or was deleted."""
+    return LEFT_BY_SYSTEMS.fullmatch(name) is not None
+
+
+def matching(folder: Path, pattern: str) -> list[Path]:
+    """Return what matches a pattern in a folder, by name, but what systems left there."""
+    return sorted(path for path in folder.glob(pattern) if not is_left_by_system(path.name))
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield every file below a folder, by name, but what systems left and what was deleted; folders are not links."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not is_left_by_system(name))
+        yield from (Path(place, name) for name in sorted(files) if not is_left_by_system(name))
 
 
 def sync_path(path: Path) -> None:

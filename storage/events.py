@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
@@ -101,10 +102,15 @@ def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
         yield {key: value for key, value in event.items() if key != CHECK}, previous
 
 
+def event_logs(recording: Path) -> list[Path]:
+    """List the logs of a recording, one for each writer."""
+    return matching(recording / "events", "*.jsonl")
+
+
 def read_events(recording: Path) -> list[Event]:
     """Return all events of a recording by time; each gets `writer`, the name of its file."""
     events: list[Event] = []
-    for path in sorted((recording / "events").glob("*.jsonl")):
+    for path in event_logs(recording):
         events += [{**event, "writer": path.stem} for event, _ in read_lines(path)]
     return sorted(events, key=lambda event: int(event["host_ns"]))
 

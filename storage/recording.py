@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Mask
+from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.host_clock import PROBE
 from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.consent import Purpose, require_consent
@@ -316,7 +317,7 @@ class Recording:
 
 def camera_files(folder: Path) -> list[Path]:
     """Return a camera's files by number, then chapter: GX020001 goes on after GX010001, GX010002 is another clip."""
-    return in_order(path for path in folder.glob("*") if path.suffix.upper() == ".MP4")
+    return in_order(path for path in matching(folder, "*") if path.suffix.upper() == ".MP4")
 
 
 def open_recording(path: Path | str, *, with_pauses: bool = False) -> Recording:

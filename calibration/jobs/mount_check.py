@@ -23,6 +23,7 @@ from kitchensync.calibration.jobs.mount import mount_by_motion
 from kitchensync.calibration.recorded import alignments, started_at
 from kitchensync.calibration.results import find, folder_of
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.errors import StorageError, Unusable
 from kitchensync.storage.manifest import write_json
@@ -90,7 +91,7 @@ def rests_on(path: Path, answer: dict[str, Any], data: Path | None) -> str:
     digest = hashlib.sha256(version("kitchensync").encode())
     files = alignment_files(path)
     for serial in sorted({str(mount["serial"]) for mount in answer["mounts"]}):
-        files += sorted(folder_of(data or path.absolute().parent, serial).glob("*.json"))
+        files += matching(folder_of(data or path.absolute().parent, serial), "*.json")
     for file in files:
         digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

@@ -25,7 +25,7 @@ from kitchensync.dataset.source.entries import entries_of
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.files_on_disk import file_sha256, matching
 from kitchensync.sensors.process_apart import limit_memory
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError, words_of
@@ -90,7 +90,7 @@ def _made_of(recording: Path) -> str:
                 digest.update(f"{event['op_id']} {event['kind']} {event['host_ns']}".encode())
     for path in sorted((recording / "sync" / "alignment").glob("*.json")):
         digest.update(path.read_bytes())
-    for path in sorted(recording.glob("*/*.MP4")):
+    for path in matching(recording, "*/*.MP4"):
         digest.update(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}".encode())
     return digest.hexdigest()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kitchensync.sensors.files_on_disk import matching
 from kitchensync.session_cards.provisional import PROXIES, provisional_alignment
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.events import read_events
@@ -60,9 +61,9 @@ def _made(recording: Path, stage: str) -> dict[str, Any]:
         "good_for": seen.get("good_for", []),
         "events": _timeline(recording),
         "repeat": _to_repeat(lines, alignment, reasons),
-        "thumbnails": sorted(
-            str(path.relative_to(recording)) for path in recording.glob(f"*/{PROXIES}/*.THM")
-        ),
+        "thumbnails": [
+            str(path.relative_to(recording)) for path in matching(recording, f"*/{PROXIES}/*.THM")
+        ],
         "made_in_s": round(time.monotonic() - begin_s, 1),
     }
 

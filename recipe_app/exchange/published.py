@@ -26,6 +26,7 @@ from kitchensync.dataset.source.corrections import VIDEO, corrected
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.oplog import NewOp
+from kitchensync.sensors.files_on_disk import matching
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import BadGraph, NotFound
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
@@ -62,7 +63,7 @@ def files_of(folder: Path) -> dict[str, str]:
         raise BadGraph(
             str(folder), "", f"there is no {COMPLETE}; give the folder that holds annotation_json/"
         )
-    paths = [path for name, end in FOLDERS.items() for path in sorted((folder / name).glob(f"*{end}"))]
+    paths = [path for name, end in FOLDERS.items() for path in matching(folder / name, f"*{end}")]
     return {path.relative_to(folder).as_posix(): read_text(path, most_bytes=MOST_BYTES) for path in paths}
 
 

@@ -23,6 +23,7 @@ from kitchensync.recipe_app.study.wanted import (
     StudyKitchen,
     StudyRules,
 )
+from kitchensync.sensors.files_on_disk import matching
 from kitchensync.task_graphs.errors import RecipeError
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -96,7 +97,7 @@ def read_study(path: Path) -> tuple[Study, Path]:
     try:
         read = _parsed(path.read_text(encoding="utf-8"), path.name)
         folder = (path.parent / read.study.recipes).resolve()
-        names = sorted(one.stem for one in folder.glob("*.json"))
+        names = [one.stem for one in matching(folder, "*.json")]
     except (OSError, ValueError) as error:
         raise BadStudy(path.name, f"cannot be read ({error})") from error
     return _study(read, names, path.name), folder

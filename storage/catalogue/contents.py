@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.catalogue.listing import line_of, utc_words
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
-from kitchensync.storage.events import read_lines
+from kitchensync.storage.events import event_logs, read_lines
 from kitchensync.storage.exports.hidden_films import pauses_in_detail
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.recording import Recording, StoredStream, camera_files
@@ -53,7 +54,7 @@ def contents_of(recording: Recording) -> dict[str, Any]:
         "pauses": pauses,
         "events": events,
         "alignments": [_alignment(file) for file in alignment_files(path)],
-        "calibration": sorted(file.relative_to(path).as_posix() for file in path.glob("*/calibration/*.h5")),
+        "calibration": [file.relative_to(path).as_posix() for file in matching(path, "*/calibration/*.h5")],
         **({"problem": "; ".join(problems)} if problems else {}),
     }
 
@@ -183,7 +184,7 @@ def _events(recording: Recording) -> tuple[dict[str, int], list[str]]:
     """Count events by kind, those before a damaged line too; say which lines are damaged."""
     kinds: Counter[str] = Counter()
     problems = []
-    for path in sorted((recording.path / "events").glob("*.jsonl")):
+    for path in event_logs(recording.path):
         try:
             for event, _ in read_lines(path):
                 kinds[str(event.get("kind"))] += 1

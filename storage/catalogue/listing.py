@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kitchensync.sensors.files_on_disk import is_left_by_system
 from kitchensync.storage.annotation_folder import ACCEPTED, FOLDER
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.errors import StorageError, words_of
@@ -123,7 +124,7 @@ def _alignment(recording: Path) -> str | None:
 
 def _sizes(folder: Path) -> Iterator[int]:
     with os.scandir(folder) as entries:
-        here = list(entries)
+        here = [one for one in entries if not is_left_by_system(one.name)]
     for one in here:
         if one.is_dir(follow_symlinks=False):
             yield from _sizes(Path(one.path))

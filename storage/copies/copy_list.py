@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from kitchensync.sensors.files_on_disk import files_below
 from kitchensync.storage.chunks.chunk_reader import chunk_paths
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyRecord
 from kitchensync.storage.copies.read_through import promised_hashes, readable_folder
@@ -51,7 +52,7 @@ def _closed(folder: Path) -> dict[str, Path]:
     """Map all that lies in the folder of a closed recording, but its manifest, to its place."""
     others = [
         path
-        for path in sorted(folder.rglob("*"))
+        for path in sorted(files_below(folder))
         if path.is_file()
         and not any(name.endswith(PART_SUFFIX) for name in path.relative_to(folder).parts)
         and chunk_range(path) is None

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.sensors.files_on_disk import matching
 from kitchensync.storage.errors import OutsideMap
 from kitchensync.storage.timeline.alignment import SCHEMA, UNREADABLE, Alignment, AlignmentErrors
 from kitchensync.storage.timeline.clock_map import ClockMap
@@ -60,7 +61,7 @@ class FilmClock:
 
 def alignment_files(recording: Path) -> list[Path]:
     """Return the files that `sync` wrote, in order of name, those of several devices too."""
-    return sorted((recording / FOLDER).rglob("*.json"))
+    return matching(recording / FOLDER, "**/*.json")
 
 
 def read_alignment(path: Path) -> Alignment:

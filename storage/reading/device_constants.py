@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from kitchensync.sensors.files_on_disk import sync_path
+from kitchensync.sensors.files_on_disk import matching, sync_path
 from kitchensync.storage.chunks.chunk_reader import UNREADABLE
 from kitchensync.storage.chunks.chunk_writer import set_attribute
 from kitchensync.storage.errors import BadChunk
@@ -79,7 +79,7 @@ def _text(value: Any) -> str:
 def calibration_files(recording: Path) -> dict[str, dict[str, Any]]:
     """Hash the constants of all devices for the manifest: relative path -> {bytes, sha256}."""
     found = {}
-    for path in sorted(recording.glob(f"*/{CALIBRATION}/*.h5")):
+    for path in matching(recording, f"*/{CALIBRATION}/*.h5"):
         content = path.read_bytes()
         facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         found[path.relative_to(recording).as_posix()] = facts

@@ -63,16 +63,18 @@ def clip_openings(media: dict[str, Any], files: Iterable[Path]) -> list[ClipOpen
 def in_order(files: Iterable[Path]) -> list[Path]:
     """Sort a camera's files by number, then chapter."""
 
-    def place(path: Path) -> tuple[str, str, int, str]:
+    def place(path: Path) -> tuple[str, str, str, int, str]:
         known = card_name(path.name)
-        return (known.number, known.letters, known.chapter, path.name) if known else ("", "", 0, path.name)
+        if known is None:
+            return "", "", "", 0, path.name
+        return known.number, known.prefix, known.letters, known.chapter, path.name
 
     return sorted(files, key=place)
 
 
 def _clip_key(path: Path) -> str:
     known = card_name(path.name)
-    return f"{known.letters}{known.number}" if known is not None else path.name
+    return "".join(known.clip) if known is not None else path.name
 
 
 def _by_clock(

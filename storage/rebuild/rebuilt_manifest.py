@@ -17,6 +17,7 @@ from kitchensync.storage.copies.copy_log import folders_of, freed_to
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.self_check import is_sound, whole_lines
 from kitchensync.storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway
+from kitchensync.storage.events import event_logs
 from kitchensync.storage.ledger import EndNote, Note, of_kind
 from kitchensync.storage.manifest import SCHEMA, Manifest, read_manifest, write_json
 from kitchensync.storage.names import CLOCK_STREAMS, LOGS, MANIFEST, MEDIA
@@ -288,7 +289,7 @@ def entered(recording: Path) -> dict[str, Any]:
 
 def _events(recording: Path) -> Iterator[dict[str, Any]]:
     """Yield every event whose line is as it was written, damaged neighbours or not."""
-    for path in sorted((recording / "events").glob("*.jsonl")):
+    for path in event_logs(recording):
         for line in whole_lines(path.read_bytes()):
             if is_sound(line):
                 yield json.loads(line)

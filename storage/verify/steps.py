@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.storage.errors import BadEventLog
-from kitchensync.storage.events import Event, read_lines
+from kitchensync.storage.events import Event, event_logs, read_lines
 from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.session_span import SessionTimes
 
@@ -44,7 +44,7 @@ def read_steps(recording: Path, session: SessionTimes) -> list[StepTime]:
 
 def _events(recording: Path) -> list[Event]:
     found: list[Event] = []
-    for path in sorted((recording / "events").glob("*.jsonl")):
+    for path in event_logs(recording):
         try:
             for event, _ in read_lines(path):
                 if isinstance(event.get("body"), dict) and isinstance(event.get("host_ns"), int):

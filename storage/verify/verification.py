@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.files_on_disk import file_sha256, matching
 from kitchensync.storage.annotation_folder import FOLDER as ANNOTATIONS
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.copies.copy_log import COPY_LOG
 from kitchensync.storage.copies.read_through import readable_folder
 from kitchensync.storage.disk.self_check import is_sound, torn_tail, whole_lines
 from kitchensync.storage.errors import BadEventLog, FilesFreed, NotARecording
-from kitchensync.storage.events import read_lines
+from kitchensync.storage.events import event_logs, read_lines
 from kitchensync.storage.ledger import Note, UnknownNote, of_kind
 from kitchensync.storage.ledger_reader import notes_in
 from kitchensync.storage.life import life_by
@@ -190,7 +190,7 @@ def _side_streams(recording: Path, manifest: Manifest) -> list[str]:
     here = {
         f"{kind}/{folder.name}"
         for kind in (CLOCK_STREAMS, LEDGER_STREAMS)
-        for folder in (recording / kind).glob("*")
+        for folder in matching(recording / kind, "*")
     }
     return sorted((promised | here) - set(manifest["streams"]))
 
@@ -210,7 +210,7 @@ def _check_constants(recording: Path, manifest: Manifest, findings: Findings) ->
 
 def _check_events(recording: Path, findings: Findings) -> None:
     """Check every line of what people did, and that none is missing between two."""
-    for path in sorted((recording / "events").glob("*.jsonl")):
+    for path in event_logs(recording):
         name = f"events/{path.name}"
         content = path.read_bytes()
         if damaged := _damaged_lines(content):
@@ -235,7 +235,7 @@ def _check_book(recording: Path, findings: Findings) -> None:
 
 def _check_annotations(recording: Path, findings: Findings) -> None:
     """Check what people marked, by the checksum that each file carries."""
-    for path in sorted((recording / ANNOTATIONS).glob("*.json")):
+    for path in matching(recording / ANNOTATIONS, "*.json"):
         if not is_sound(path.read_bytes()):
             findings.damage(f"{ANNOTATIONS}/{path.name}", ANNOTATIONS, WHOLE)
 

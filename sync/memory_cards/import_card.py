@@ -63,7 +63,7 @@ def _stored_names(folder: Path, entries: list[dict[str, Any]], paths: Sequence[P
     if all(sizes.get(path.name, path.stat().st_size) == path.stat().st_size for path in paths):
         return [path.name for path in paths]
     numbers = [int(known.number) for name in sizes if (known := card_name(name)) is not None]
-    return [f"{path.name[:4]}{max(numbers) + 1:04d}{path.suffix}" for path in paths]
+    return [f"{path.stem[:-4]}{max(numbers) + 1:04d}{path.suffix}" for path in paths]
 
 
 def _shown(meter: Callable[[int, int], None], before: int, promised: int, here: int) -> None:

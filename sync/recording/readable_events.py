@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kitchensync.storage.errors import BadEventLog
-from kitchensync.storage.events import Event, read_lines
+from kitchensync.storage.events import Event, event_logs, read_lines
 
 
 def read_noted(recording: Path) -> tuple[list[Event], list[str]]:
@@ -15,7 +15,7 @@ def read_noted(recording: Path) -> tuple[list[Event], list[str]]:
     """
     events: list[Event] = []
     problems: list[str] = []
-    for path in sorted((recording / "events").glob("*.jsonl")):
+    for path in event_logs(recording):
         try:
             for event, _ in read_lines(path):
                 body = event["body"] if isinstance(event.get("body"), dict) else {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kitchensync.sensors.files_on_disk import files_below
 from kitchensync.storage.consent import consent_in_words, overrides_in_words
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.timeline.alignment import Alignment
@@ -123,7 +124,7 @@ def _took(manifest: Manifest) -> str:
 
 def _sizes(verification: dict[str, Any], recording: Path) -> str:
     cameras = sum(f["bytes"] for name, f in verification["streams"].items() if name.upper().endswith(".MP4"))
-    everything = sum(path.stat().st_size for path in recording.rglob("*") if path.is_file())
+    everything = sum(path.stat().st_size for path in files_below(recording))
     packets = sum(f["bytes"] for f in verification["streams"].values()) - cameras
     if not verification["streams"]:
         return f"{size(everything)} on disk"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kitchensync.sensors.files_on_disk import files_below
 from kitchensync.storage.copies.copy_log import freed_lines
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import COPIES, DERIVED, MANIFEST
@@ -97,7 +98,7 @@ def _files(recording: Path) -> Iterator[str]:
 
 def _own_files(recording: Path) -> Iterator[Path]:
     """Files that an answer may depend on; where copies lie, and what other commands wrote, it does not."""
-    for path in recording.rglob("*"):
+    for path in files_below(recording):
         first = path.relative_to(recording).parts[0]
         if first not in (OWN, *LATER) and path.is_file():
             yield path

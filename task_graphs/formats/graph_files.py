@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kitchensync.sensors.files_on_disk import matching
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import (
     AVERAGES,
@@ -58,7 +59,7 @@ def read_annotations(folder: Path) -> Annotations:
 
 def read_task_graphs(folder: Path) -> dict[str, Graph]:
     """Read every task graph below `folder`/task_graphs, by file stem. Raises BadGraph."""
-    paths = sorted((folder / "task_graphs").glob("*.json"))
+    paths = matching(folder / "task_graphs", "*.json")
     if not paths:
         raise BadGraph(str(folder), "task_graphs", "no task graph there; expected task_graphs/<recipe>.json")
     return {path.stem: read_graph(path) for path in paths}

@@ -2,6 +2,7 @@
 
 GX010001.MP4 is chapter 1 of recording 0001, GX020001.MP4 its chapter 2, GX010002.MP4 the next recording: so order is
 by number and chapter, never by name. HERO5 and older write GOPR0001, then GP010001, GP020001; looping uses letters.
+GoPro Labs puts a name or a time of the user's own before all that: CAM2GX010117.MP4.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kitchensync.sensors.errors import UnsafeName
+from kitchensync.sensors.files_on_disk import is_left_by_system
 
 FOLDER = re.compile(r"[A-Za-z0-9_]{1,32}")
-NAME = re.compile(r"[A-Za-z0-9_]{1,32}\.[A-Za-z0-9]{1,5}")
-_MODERN = re.compile(r"(?P<letters>G[A-Z])(?P<chapter>\d{2}|[A-Z]{2})(?P<number>\d{4})")
-_OLD_FIRST = re.compile(r"GOPR(?P<number>\d{4})")
+NAME = re.compile(r"[A-Za-z0-9_](?!.*\.\.)[A-Za-z0-9_.-]{0,63}\.[A-Za-z0-9]{1,5}")
+_MODERN = re.compile(r"(?P<prefix>.*?)(?P<letters>G[A-Z])(?P<chapter>\d{2}|[A-Z]{2})(?P<number>\d{4})")
+_OLD_FIRST = re.compile(r"(?P<prefix>.*?)GOPR(?P<number>\d{4})")
 
 
 @dataclass(frozen=True, order=True)
@@ -30,20 +32,31 @@ class CardName:
     chapter: int
     "From 1."
     name: str
+    prefix: str = ""
+    "What GoPro Labs wrote before, in capital letters."
+
+    @property
+    def clip(self) -> tuple[str, str, str]:
+        """What the chapters of one clip share."""
+        return self.prefix, self.number, self.letters
 
 
 def card_name(name: str) -> CardName | None:
     """Read a camera's file name, None when it is not one."""
-    stem = name.partition(".")[0].upper()
+    stem = name.rpartition(".")[0].upper()
+    if is_left_by_system(name):
+        return None
     if match := _OLD_FIRST.fullmatch(stem):
-        return CardName(match["number"], "GP", 1, name)
+        return CardName(match["number"], "GP", 1, name, match["prefix"])
     if not (match := _MODERN.fullmatch(stem)):
         return None
     chapter, letters = match["chapter"], match["letters"]
     if chapter.isdigit():
-        return CardName(match["number"], letters, int(chapter) + (letters == "GP"), name)
-    first, second = (ord(letter) - ord("A") for letter in chapter)
-    return CardName(match["number"], letters, 26 * first + second + 1, name)
+        place = int(chapter) + (letters == "GP")
+    else:
+        first, second = (ord(letter) - ord("A") for letter in chapter)
+        place = 26 * first + second + 1
+    return CardName(match["number"], letters, place, name, match["prefix"])
 
 
 def check_safe(folder: str, name: str) -> None:
@@ -58,13 +71,13 @@ def proxy_name(name: str) -> str | None:
     known = card_name(name)
     if known is None:
         return None
-    stem = name.partition(".")[0]
-    return (stem if known.letters == "GP" else "GL" + stem[2:]) + ".LRV"
+    stem = name.rpartition(".")[0]
+    return (stem if known.letters == "GP" else f"{stem[:-8]}GL{stem[-6:]}") + ".LRV"
 
 
 def thumbnail_name(name: str) -> str:
     """Name of a video's small picture: GX010001.MP4 -> GX010001.THM."""
-    return name.partition(".")[0] + ".THM"
+    return name.rpartition(".")[0] + ".THM"
 
 
 @dataclass(frozen=True)
@@ -81,14 +94,13 @@ class ClipFiles:
 
 def group_clips(paths: Iterable[Path]) -> list[ClipFiles]:
     """Group videos by folder and recording, each group in order of chapter; files of other names are left out."""
-    groups: dict[tuple[Path, str, str], list[tuple[int, Path]]] = {}
+    groups: dict[tuple[Path, tuple[str, str, str]], list[tuple[int, Path]]] = {}
     for path in paths:
         known = card_name(path.name)
         if known is not None and path.suffix.upper() == ".MP4":
-            key = (path.parent, known.number, known.letters)
-            groups.setdefault(key, []).append((known.chapter, path))
+            groups.setdefault((path.parent, known.clip), []).append((known.chapter, path))
     clips = []
-    for (folder, number, letters), found in sorted(groups.items()):
+    for (folder, (_, number, letters)), found in sorted(groups.items()):
         found.sort()
         here = {chapter for chapter, _ in found}
         missing = tuple(chapter for chapter in range(1, max(here) + 1) if chapter not in here)

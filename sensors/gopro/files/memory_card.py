@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kitchensync.sensors.errors import DownloadFailed, SensorError, UnsafeName
-from kitchensync.sensors.files_on_disk import file_sha256, sync_path
+from kitchensync.sensors.files_on_disk import file_sha256, files_below, sync_path
 from kitchensync.sensors.gopro.files.card_names import card_name, check_safe, group_clips
 from kitchensync.sensors.gopro.files.clip import Clip, open_clip
 
@@ -50,7 +50,7 @@ def scan_card(folder: Path) -> tuple[list[CardClip], list[Bad]]:
     clips: list[CardClip] = []
     bad: list[Bad] = []
     videos = []
-    for path in sorted(folder.rglob("*")):
+    for path in files_below(folder):
         if path.is_symlink() or path.suffix.upper() != ".MP4" or not path.is_file():
             continue
         if card_name(path.name) is None:

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from films import film
 
 from kitchensync.cli import main
-from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
-from kitchensync.sensors.gopro.files.card_names import card_name, group_clips, proxy_name
+from kitchensync.sensors.errors import CannotJoin, UnreadableMedia, UnsafeName
+from kitchensync.sensors.gopro.files.card_names import card_name, check_safe, group_clips, proxy_name
 from kitchensync.sensors.gopro.files.clip import open_clip
 from kitchensync.sensors.gopro.files.inspect import inspect
 from kitchensync.sensors.gopro.files.join import join
@@ -193,3 +193,52 @@ def test_names_on_cards() -> None:
     ]
     assert proxy_name("GX020001.MP4") == "GL020001.LRV"
     assert card_name("IMG_0001.JPG") is None
+
+
+NAMED_BY_LABS = {
+    "CAM2GX010117.MP4": ("GX", 1, "0117"),
+    "CAM2GX020117.MP4": ("GX", 2, "0117"),
+    "CamA-240404101112-GX010206.MP4": ("GX", 1, "0206"),
+    "CamA-240404101112-GX020206.MP4": ("GX", 2, "0206"),
+    "CamB-240404101112-GX010206.MP4": ("GX", 1, "0206"),
+    "GoPro13_2025-06-14_09.27.44_GX010093.MP4": ("GX", 1, "0093"),
+    "PARIS_GH011234.MP4": ("GH", 1, "1234"),
+    "CAM_GOPR0007.MP4": ("GP", 1, "0007"),
+    "CAM_GP010007.MP4": ("GP", 2, "0007"),
+}
+"""Names that GoPro Labs lets a camera write: letters, chapter and number stand at the end."""
+
+
+@pytest.mark.parametrize("name", NAMED_BY_LABS)
+def test_what_stands_before_a_cameras_name_is_kept_and_does_not_matter(name: str) -> None:
+    known = card_name(name)
+    assert known is not None
+    assert (known.letters, known.chapter, known.number) == NAMED_BY_LABS[name]
+    assert known.name == name
+    check_safe("100GOPRO", name)
+
+
+def test_clips_of_cameras_with_other_prefixes_are_other_clips() -> None:
+    clips = group_clips(Path("100GOPRO") / name for name in reversed(NAMED_BY_LABS))
+    assert sorted([path.name for path in clip.paths] for clip in clips) == [
+        ["CAM2GX010117.MP4", "CAM2GX020117.MP4"],
+        ["CAM_GOPR0007.MP4", "CAM_GP010007.MP4"],
+        ["CamA-240404101112-GX010206.MP4", "CamA-240404101112-GX020206.MP4"],
+        ["CamB-240404101112-GX010206.MP4"],
+        ["GoPro13_2025-06-14_09.27.44_GX010093.MP4"],
+        ["PARIS_GH011234.MP4"],
+    ]
+    assert proxy_name("CamA-240404101112-GX020206.MP4") == "CamA-240404101112-GL020206.LRV"
+
+
+@pytest.mark.parametrize("name", ["._GX010093.MP4", "GX0100931.MP4", "IMG_0001.MP4", "holiday.MP4"])
+def test_other_names_are_no_cameras(name: str) -> None:
+    assert card_name(name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["../GX010001.MP4", "a/GX010001.MP4", "..GX010001.MP4", "-GX010001.MP4", "a..b.MP4"]
+)
+def test_a_name_that_leads_elsewhere_is_refused(name: str) -> None:
+    with pytest.raises(UnsafeName):
+        check_safe("100GOPRO", name)
