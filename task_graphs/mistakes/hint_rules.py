@@ -11,16 +11,8 @@ from importlib import resources
 from itertools import pairwise
 
 from kitchensync.task_graphs.model import Span
-from kitchensync.task_graphs.text.spans import (
-    AMOUNT,
-    NUMBER,
-    find_spans,
-    plural,
-    scaled,
-    value_of,
-    values_of,
-    write,
-)
+from kitchensync.task_graphs.text.numbers import AMOUNT, NUMBER, scaled, values_of, write
+from kitchensync.task_graphs.text.spans import find_spans, plural
 
 HALF, DOUBLE = Fraction(1, 2), Fraction(2)
 _WORDS: dict[str, dict[str, list[str]]] = tomllib.loads(
@@ -78,8 +70,8 @@ def measurement(text: str) -> Iterator[Change]:
                 yield _with_number(text, amount, counted, scaled(said, factor), "amount")
             yield from _other_spoon(text, counted)
             yield from _unmeasured(text, amount, counted)
-        elif all(value.denominator == 1 for value in values_of(said)):
-            for value in sorted({value_of(said) + 1, value_of(said) - 1, value_of(said) * 2} - {Fraction(0)}):
+        elif len(values := values_of(said)) == 1 and values[0].denominator == 1:
+            for value in sorted({values[0] + 1, values[0] - 1, values[0] * 2} - {Fraction(0)}):
                 yield _with_number(text, amount, counted, write(value, like=said), "count")
         else:
             for factor in (DOUBLE, HALF):
@@ -139,7 +131,8 @@ def _unmeasured(text: str, amount: Span, unit: Span) -> Iterator[Change]:
 
 
 _PART = re.compile(
-    rf"({AMOUNT})(\s+(?:more\s+|additional\s+)?)(second|sec|minute|min|hour|hr)(s?)(\.?)", re.IGNORECASE
+    rf"({AMOUNT})(\s*-?\s*(?:more\s+|additional\s+)?)(second|sec|minute|min|hour|hr|h)(s?)(\.?)",
+    re.IGNORECASE,
 )
 _PART_NUMBER = re.compile(NUMBER)
 _UNTIL = re.compile(r",?\s*(?:\bor\s+|\bjust\s+)?\buntil\b[^.,()]*", re.IGNORECASE)
@@ -165,19 +158,20 @@ def timing(text: str) -> Iterator[Change]:
 def _other_duration(said: str, factor: Fraction) -> str:
     """Scale a duration; minutes and seconds together are one time, half a minute is 30 seconds."""
     parts = list(_PART.finditer(said))
-    seconds = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600, "hr": 3600}
+    seconds = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600, "hr": 3600, "h": 3600}
     if len(parts) > 1 and all(len(values_of(part.group(1))) == 1 for part in parts):
-        total = sum(value_of(p.group(1)) * seconds[p.group(3).lower()] for p in parts) * factor
+        total = sum(values_of(p.group(1))[0] * seconds[p.group(3).lower()] for p in parts) * factor
         minutes, rest = divmod(total, 60)
         words = [_counted(minutes, "minute"), _counted(rest, "second")]
         return " ".join(word for word in words if word)
     part = parts[0]
     unit, values = part.group(3).lower(), [value * factor for value in values_of(part.group(1))]
     if unit in ("minute", "min") and max(values) < 1:
-        return f"{write(max(values) * 60, like='1')}{part.group(2)}seconds"
+        in_seconds = "-".join(write(value * 60, like="1") for value in values)
+        return f"{in_seconds}{part.group(2)}seconds"
     number = scaled(part.group(1), factor)
     if unit in ("second", "sec") and any(value.denominator > 1 for value in values):
-        number = _PART_NUMBER.sub(lambda found: str(max(1, round(value_of(found.group())))), number)
+        number = _PART_NUMBER.sub(lambda found: str(max(1, round(values_of(found.group())[0]))), number)
     whole = part.group(3) if len(part.group(3)) <= 3 else part.group(3) + ("s" if max(values) > 1 else "")
     return f"{number}{part.group(2)}{whole}{part.group(5)}"
 

@@ -20,7 +20,7 @@ from kitchensync.task_graphs.model import END, START, Edge, Graph, Link, RecipeV
 from kitchensync.task_graphs.order.closure import covers, relation_of
 from kitchensync.task_graphs.text.actions import LISTED_ACTION, SECOND_ACTION, action_of
 from kitchensync.task_graphs.text.safety import hazards_of
-from kitchensync.task_graphs.text.spans import find_spans, values_of
+from kitchensync.task_graphs.text.spans import find_spans, timers
 
 RULE = "rule"
 LONG = 90
@@ -151,13 +151,8 @@ def _step(number: int, sentence: Sentence, start: int, end: int) -> Step:
 
 
 def _seconds(text: str) -> int:
-    """Return the shortest time that a step names in seconds, 0 when it names none."""
-    for span in find_spans(text):
-        if span.kind == "duration":
-            said = text[span.start : span.end].lower()
-            factor = 3600 if re.search(r"\bh", said) else 60 if "min" in said else 1
-            return int(min(values_of(said)) * factor)
-    return 0
+    """Return the first time that a step names in seconds, of a range the shorter one; 0 when it names none."""
+    return next((timer.seconds for timer in timers(text)), 0)
 
 
 def relate(steps: Sequence[Step]) -> list[Link]:

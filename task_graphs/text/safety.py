@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kitchensync.task_graphs.text.spans import find_spans, values_of
+from kitchensync.task_graphs.text.spans import durations, find_spans
 
 _NO_WATER = (
     r"(?:\w*juice|lemonade|soda|cola|milk|cream|oil|butter|broth|stock|soup|sauce|wine|beer|vodka|rum|whisky|vinegar|"
@@ -158,15 +158,9 @@ def _raw_meat(original: str, changed: str) -> str | None:
     return None
 
 
-def _heating_s(text: str) -> float:
+def _heating_s(text: str) -> int:
     """Return the longest duration of a text in seconds, 0 when it has none."""
-    seconds = [0.0]
-    for span in find_spans(text):
-        if span.kind == "duration":
-            said = text[span.start : span.end].lower()
-            factor = 3600 if "h" in said else 60 if "min" in said else 1
-            seconds.append(float(max(values_of(said), default=0)) * factor)
-    return max(seconds)
+    return max((one.most_seconds for one in durations(text)), default=0)
 
 
 def _heat(text: str) -> int:

@@ -8,48 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
 
 from kitchensync.task_graphs.model import Span, SpanKind
-
-WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-
-NUMBER = r"(?:(?<!\d)(?:\d+\s++\d+/\d+|\d+/\d+|\d+\.\d+|\d+)|(?:one|two|three|four|five|six)\b)"
-"""It begins where its digits do: a text of a hundred thousand digits is looked at once, not from each of them."""
-AMOUNT = rf"{NUMBER}(?:\s*+(?:-|–|to)\s*+{NUMBER})?"
-"""White space is taken whole: thousands of empty lines behind a number are read once, not from each of them."""
-
-_END = re.compile(NUMBER, re.IGNORECASE)
-
-
-def value_of(number: str) -> Fraction:
-    """Return a number as an exact fraction: `1 1/2`, `1/8`, `1.5`, `2`, `two`."""
-    if number.lower() in WORDS:
-        return Fraction(WORDS[number.lower()])
-    return sum((Fraction(part) for part in number.split()), Fraction(0))
-
-
-def values_of(amount: str) -> list[Fraction]:
-    """Return the ends of a range, or the one number of an amount."""
-    return [value_of(found.group()) for found in _END.finditer(amount)]
-
-
-def write(value: Fraction, *, like: str) -> str:
-    """Write a number in the manner of another: `1/16` like `1/8`, `0.75` like `1.5`, `four` like `two`."""
-    if "." in like and value.denominator in (1, 2, 4, 5, 8, 10, 20):
-        return f"{float(value):g}"
-    if value.denominator == 1:
-        by_value = {number: word for word, number in WORDS.items()}
-        return by_value.get(int(value), str(value)) if like.lower() in WORDS else str(value)
-    whole, rest = divmod(value, 1)
-    return f"{whole} {rest}" if whole else str(rest)
-
-
-def scaled(amount: str, factor: Fraction) -> str:
-    """Scale every number of an amount: `15-30` by two is `30-60`, `1/8` by a half is `1/16`."""
-    return _END.sub(lambda found: write(value_of(found.group()) * factor, like=found.group()), amount)
+from kitchensync.task_graphs.text.numbers import AMOUNT, is_thousands, values_of
 
 
 def plural(noun: str) -> str:
@@ -69,9 +32,11 @@ UNIT = (
     r"(?:tsp|tbsp|teaspoon(?:s|ful)?|tablespoon(?:s|ful)?|cups?|ounces?|oz\.?|grams?|g|kg|ml|litres?|liters?|l|"
     r"pinch(?:es)?|spoonfuls?|drizzle|dash|sticks?|cloves?(?=\s+of)|slices?(?=\s+of)|pieces?(?=\s+of))\b\.?"
 )
-TIME_UNIT = r"(?:seconds?|secs?\.?|minutes?|mins?\.?|hours?|hrs?)\b"
+SMALL_UNITS = ("g", "gram", "grams", "ml")
+"""Units of which recipes take thousands."""
+TIME_UNIT = r"(?:seconds?|secs?\.?|minutes?|mins?\.?|hours?|hrs?|h)\b"
 
-_ONE_DURATION = rf"{AMOUNT}\s++(?:more\s++|additional\s++)?{TIME_UNIT}"
+_ONE_DURATION = rf"{AMOUNT}(?:\s*+-)?\s*+(?:more\s++|additional\s++)?{TIME_UNIT}"
 _DURATION = re.compile(rf"{_ONE_DURATION}(?:\s++(?:and\s++)?{_ONE_DURATION})*", re.IGNORECASE)
 
 LEVEL = r"(?:(?:low|medium|high)(?:\s*-\s*|\s+to\s+)(?:low|medium|high)|low|medium|high)"
@@ -117,7 +82,7 @@ _AMOUNT = re.compile(
 def find_spans(text: str) -> tuple[Span, ...]:
     """Return the typed pieces of a text, in order and without overlaps; the first kind to claim a place has it."""
     kinds = (
-        _matches("duration", _DURATION, text),
+        _durations(text),
         _matches("temperature", _TEMPERATURE, text),
         _amounts(text),
         _matches("tool", _TOOL, text),
@@ -137,8 +102,16 @@ def _matches(kind: SpanKind, pattern: re.Pattern[str], text: str) -> Iterator[Sp
         yield Span(kind, found.start(), found.end())
 
 
+def _durations(text: str) -> Iterator[Span]:
+    for found in _DURATION.finditer(text):
+        if all(values_of(part.group(1)) for part in _PART.finditer(found.group())):
+            yield Span("duration", found.start(), found.end())
+
+
 def _amounts(text: str) -> Iterator[Span]:
     for found in _AMOUNT.finditer(text):
+        if (amount := found.group("amount")) and not _is_clear(amount, found.group("unit")):
+            continue
         kind: SpanKind
         groups: tuple[tuple[SpanKind, str], ...] = (
             ("amount", "amount"),
@@ -151,6 +124,12 @@ def _amounts(text: str) -> Iterator[Span]:
                 yield Span(kind, *found.span(group))
 
 
+def _is_clear(amount: str, unit: str | None) -> bool:
+    """Return whether an amount can be one number alone: `1,250 g` has thousands, `1,250 kg` may have decimals."""
+    small = (unit or "").lower().rstrip(".") in SMALL_UNITS
+    return bool(values_of(amount)) and (small or not is_thousands(amount))
+
+
 def pieces(text: str, kind: SpanKind) -> list[str]:
     """Return the texts of all spans of one kind."""
     return [text[span.start : span.end] for span in find_spans(text) if span.kind == kind]
@@ -158,7 +137,7 @@ def pieces(text: str, kind: SpanKind) -> list[str]:
 
 LONGEST_S = 86_400
 
-_PART = re.compile(rf"({AMOUNT})\s++(?:more\s++|additional\s++)?({TIME_UNIT})", re.IGNORECASE)
+_PART = re.compile(rf"({AMOUNT})(?:\s*+-)?\s*+(?:more\s++|additional\s++)?({TIME_UNIT})", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -172,13 +151,17 @@ class StepDuration:
 
 
 def timers(text: str) -> list[StepDuration]:
-    """Return the durations that a step names, in the order of the text, none above a day."""
+    """Return the durations that a step names, in the order of the text, none below a second or above a day."""
+    return [one for one in durations(text) if one.seconds >= 1 and one.most_seconds <= LONGEST_S]
+
+
+def durations(text: str) -> list[StepDuration]:
+    """Return all durations that a step names, in the order of the text."""
     found = []
     for said in pieces(text, "duration"):
         least = most = 0.0
         for part in _PART.finditer(said):
             values = [float(value) * _SECONDS[part.group(2)[0].lower()] for value in values_of(part.group(1))]
             least, most = least + min(values), most + max(values)
-        if 1 <= least <= most <= LONGEST_S:
-            found.append(StepDuration(round(least), round(most), said))
+        found.append(StepDuration(round(least), round(most), said))
     return found

@@ -30,8 +30,9 @@ from kitchensync.task_graphs.mistakes.hints import (
 )
 from kitchensync.task_graphs.mistakes.induced import INDUCIBLE, in_turn, induce
 from kitchensync.task_graphs.model import Step
+from kitchensync.task_graphs.text.numbers import scaled, value_of, write
 from kitchensync.task_graphs.text.safety import hazards_of, must_stay, why_misused, why_unsafe
-from kitchensync.task_graphs.text.spans import find_spans, pieces, plural, scaled, value_of, write
+from kitchensync.task_graphs.text.spans import find_spans, pieces, plural
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,6 @@ from kitchensync.task_graphs.text.spans import timers
         ("Microwave for 1 minute and 30 seconds", [(90, 90)]),
         ("Cook for 2-3 minutes", [(120, 180)]),
         ("Cook for 15 to 30 seconds, then wait 1 1/2 hours", [(15, 30), (5400, 5400)]),
-        ("Wait half a minute", []),
         ("Add 2 eggs", []),
         ("Cook for 2 additional minutes", [(120, 120)]),
     ],

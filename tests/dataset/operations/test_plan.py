@@ -9,6 +9,7 @@ from typing import Any
 
 import javascript
 from histories import history, operation, recording_body
+from recipe_lines import AMOUNTS, SECONDS
 
 from kitchensync.dataset.operations.planned_steps import PlannedSteps, plan_of
 from kitchensync.dataset.operations.reduce import reduce_log
@@ -99,6 +100,7 @@ def test_the_tablet_finds_the_durations_that_the_server_finds() -> None:
         "Wait 30 SECONDS",
     ]
     texts += ["Wait 40 hours", "Cut in five", "Fry 0.5 min.", "Bake 10 to 12 mins and 20 secs"]
+    texts += [*AMOUNTS, *SECONDS]
     code = (
         f"import {{ durations }} from '{(CORE / 'durations.js').as_uri()}';"
         "let text = ''; for await (const part of process.stdin) text += part;"
