@@ -65,7 +65,7 @@ def test_it_begins_without_a_stream_only_for_a_reason_which_is_kept(kitchen, run
 
 
 def test_films_may_stay_on_the_card_so_that_the_next_one_can_begin(kitchen, runtime, tmp_path):
-    place, data = kitchen("--rings", "--fault", "gopro_slow:4000", seconds=0), tmp_path / "data"
+    place, data = kitchen("--rings", "--fault", "gopro_slow:2000", seconds=0), tmp_path / "data"
     order = [
         COMMAND,
         "record",

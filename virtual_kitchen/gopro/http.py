@@ -41,6 +41,7 @@ class HomeNetwork:
 
 STEP_BYTES = 16 << 20
 SLOW_STEP_BYTES = 64 << 10
+SLOW_STEPS_PER_S = 4
 ONE_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
@@ -183,7 +184,7 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
     def _paced(self, source: BinaryIO, begin: int, count: int, slow: CameraFault | None) -> int:
         sent = 0
         while sent < count and not self.camera.is_gone:
-            step = min(count - sent, SLOW_STEP_BYTES if slow else STEP_BYTES)
+            step = min(count - sent, STEP_BYTES if slow is None else _slow_step(slow))
             if self.home is not None:
                 source.seek(begin + sent)
                 self.connection.sendall(source.read(step))  # TLS cannot send from the disk
@@ -202,6 +203,11 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
         self.close_connection = True
+
+
+def _slow_step(slow: CameraFault) -> int:
+    """Return how many bytes are sent before a rest: a small file is slow too."""
+    return max(1, min(SLOW_STEP_BYTES, slow.after_bytes // SLOW_STEPS_PER_S))
 
 
 def _video_of(proxy: str) -> str:
