@@ -11,8 +11,8 @@ from importlib import resources
 from itertools import pairwise
 
 from kitchensync.task_graphs.model import Span
-from kitchensync.task_graphs.text.numbers import AMOUNT, NUMBER, scaled, values_of, write
 from kitchensync.task_graphs.text.spans import find_spans, plural
+from kitchensync.task_graphs.text.written_numbers import AMOUNT, NUMBER, scaled, values_of, write
 
 HALF, DOUBLE = Fraction(1, 2), Fraction(2)
 _WORDS: dict[str, dict[str, list[str]]] = tomllib.loads(

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import chain
 
 from kitchensync.task_graphs.model import Span, SpanKind
-from kitchensync.task_graphs.text.numbers import AMOUNT, is_thousands, values_of
+from kitchensync.task_graphs.text.written_numbers import AMOUNT, is_thousands, values_of
 
 
 def plural(noun: str) -> str:

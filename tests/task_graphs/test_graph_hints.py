@@ -30,9 +30,9 @@ from kitchensync.task_graphs.mistakes.hints import (
 )
 from kitchensync.task_graphs.mistakes.induced import INDUCIBLE, in_turn, induce
 from kitchensync.task_graphs.model import Step
-from kitchensync.task_graphs.text.numbers import scaled, value_of, write
 from kitchensync.task_graphs.text.safety import hazards_of, must_stay, why_misused, why_unsafe
 from kitchensync.task_graphs.text.spans import find_spans, pieces, plural
+from kitchensync.task_graphs.text.written_numbers import scaled, value_of, write
 
 pytestmark = pytest.mark.slow
 

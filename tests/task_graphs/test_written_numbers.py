@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recipe_lines import AMOUNTS, SECONDS, numbers
 
-from kitchensync.task_graphs.text.numbers import scaled, value_of, values_of, write
 from kitchensync.task_graphs.text.spans import pieces, timers
+from kitchensync.task_graphs.text.written_numbers import scaled, value_of, values_of, write
 
 
 @pytest.mark.parametrize("text", AMOUNTS)
