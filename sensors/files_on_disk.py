@@ -67,10 +67,14 @@ def matching(folder: Path, pattern: str) -> list[Path]:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield every file below a folder, by name, but what systems left and what was deleted; folders are not links."""
+    """Yield every file below a folder, by name, but what systems left and what was deleted.
+
+    Linked folders are not entered; a link that leads nowhere, a pipe or a socket is no file.
+    """
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not is_left_by_system(name))
-        yield from (Path(place, name) for name in sorted(files) if not is_left_by_system(name))
+        paths = (Path(place, name) for name in sorted(files) if not is_left_by_system(name))
+        yield from (path for path in paths if path.is_file())
 
 
 def sync_path(path: Path) -> None:

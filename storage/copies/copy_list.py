@@ -53,8 +53,7 @@ def _closed(folder: Path) -> dict[str, Path]:
     others = [
         path
         for path in sorted(files_below(folder))
-        if path.is_file()
-        and not any(name.endswith(PART_SUFFIX) for name in path.relative_to(folder).parts)
+        if not any(name.endswith(PART_SUFFIX) for name in path.relative_to(folder).parts)
         and chunk_range(path) is None
         and path not in (folder / MANIFEST, folder / COPY_LOG, folder / DERIVED)
     ]

@@ -100,5 +100,5 @@ def _own_files(recording: Path) -> Iterator[Path]:
     """Files that an answer may depend on; where copies lie, and what other commands wrote, it does not."""
     for path in files_below(recording):
         first = path.relative_to(recording).parts[0]
-        if first not in (OWN, *LATER) and path.is_file():
+        if first not in (OWN, *LATER):
             yield path

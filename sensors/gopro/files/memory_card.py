@@ -51,7 +51,7 @@ def scan_card(folder: Path) -> tuple[list[CardClip], list[Bad]]:
     bad: list[Bad] = []
     videos = []
     for path in files_below(folder):
-        if path.is_symlink() or path.suffix.upper() != ".MP4" or not path.is_file():
+        if path.is_symlink() or path.suffix.upper() != ".MP4":
             continue
         if card_name(path.name) is None:
             bad.append(Bad((path,), "its name is none that a GoPro gives"))
