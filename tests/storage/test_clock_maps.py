@@ -74,48 +74,6 @@ def test_samples_go_to_the_next_whole_second(last_s, end_s):
     assert all(isinstance(row[1], int) for row in rows)
 
 
-def probes(seconds, *, skew_ppm, out_s, back_s, seed=0, hz=1.0):
-    """Exchanges with a device whose clock runs `skew_ppm` slow; delays drawn by the two callables."""
-    rng = np.random.default_rng(seed)
-    send = np.arange(0, int(seconds * 1e9), int(1e9 / hz), dtype=np.int64) + 5 * 10**12
-    out = np.rint(out_s(rng, len(send)) * 1e9).astype(np.int64)
-    back = np.rint(back_s(rng, len(send)) * 1e9).astype(np.int64)
-    read = send + out
-    ticks = (
-        EPOCH + (read - 5 * 10**12) // 100 - np.rint((read - 5 * 10**12) * skew_ppm * 1e-8).astype(np.int64)
-    )
-    return send, read + back, ticks, read
-
-
-@pytest.mark.parametrize("skew_ppm", [-50.0, 0.0, 50.0])
-def test_host_time_over_a_noisy_network_is_inside_its_bound(skew_ppm):
-    def delay(rng, n):
-        return 0.005 + rng.uniform(0.0, 0.035, n)
-
-    send, receive, ticks, read = probes(3600, skew_ppm=skew_ppm, out_s=delay, back_s=delay)
-    clock = host_clock(send, receive, ticks)
-    error_ns = np.abs(clock.to_host_ns(ticks) - read)
-    assert np.percentile(error_ns, 99) < 2e6
-    assert error_ns.max() <= clock.bound_ns
-
-
-def test_a_lopsided_path_is_inside_the_bound():
-    send, receive, ticks, read = probes(
-        60, skew_ppm=20, out_s=lambda r, n: np.full(n, 0.012), back_s=lambda r, n: np.full(n, 0.002)
-    )
-    clock = host_clock(send, receive, ticks)
-    assert np.abs(clock.to_host_ns(ticks) - read).max() <= clock.bound_ns
-
-
-def test_host_clock_there_and_back():
-    send, receive, ticks, _ = probes(
-        60, skew_ppm=30, out_s=lambda r, n: np.full(n, 1e-3), back_s=lambda r, n: np.full(n, 1e-3)
-    )
-    clock = host_clock(send, receive, ticks)
-    assert np.abs(clock.to_ticks(clock.to_host_ns(ticks)) - ticks).max() <= 1
-    assert clock.to_host_ns(ticks).dtype == np.int64
-
-
 def test_one_probe_gives_an_offset_and_none_gives_nothing():
     none = np.empty(0, dtype=np.int64)
     assert host_clock(none, none, none) is None

@@ -61,8 +61,9 @@ def test_after_a_withdrawal_nothing_may_be_done_and_nothing_entered(take: Path) 
     with edit_manifest(take) as manifest:
         manifest["withdrawn"] = {"host_ns": 1}
     for purpose in Purpose:
-        with pytest.raises(Withdrawn):
-            require_consent(take, purpose)
+        for words in ({}, {"without_consent": "we filmed ourselves"}):
+            with pytest.raises(Withdrawn):
+                require_consent(take, purpose, **words)
     with pytest.raises(Withdrawn):
         give_consent(take, "form-1", Scope, by="op")
 

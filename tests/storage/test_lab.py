@@ -25,15 +25,6 @@ def upload(recording: Path, *words: str) -> Result:
     return CliRunner().invoke(main, ["upload", str(recording), *words])
 
 
-def test_nothing_is_sent_to_a_strange_store_without_consent(not_agreed: Path, tmp_path: Path) -> None:
-    done = upload(not_agreed, f"file://{tmp_path}/cloud")
-    assert done.exit_code == 1
-    assert done.stderr.count("\n") == 1
-    for words in ("does not hold `release_raw`", "kitchensync consent", "lab.toml"):
-        assert words in done.stderr
-    assert not (tmp_path / "cloud").exists()
-
-
 @pytest.mark.parametrize("below", ["", "/kitchen/2026"])
 def test_a_store_of_the_laboratory_needs_no_consent(
     not_agreed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str
@@ -42,7 +33,8 @@ def test_a_store_of_the_laboratory_needs_no_consent(
     (not_agreed.parent / "lab.toml").write_text(f'stores = ["{store}/"]')
     assert upload(not_agreed, store + below).exit_code == 0
     assert (tmp_path / "cloud" / below.strip("/") / "take" / "recording.json").exists()
-    assert upload(not_agreed, f"file://{tmp_path}/cloud-of-others").exit_code == 1
+    refused = upload(not_agreed, f"file://{tmp_path}/cloud-of-others")
+    assert (refused.exit_code, "lab.toml" in refused.stderr) == (1, True)
     assert upload(not_agreed, f"{store}/../others").exit_code == 1
     (tmp_path / "other.toml").write_text("stores = []")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "other.toml"))  # stands before the file in the folder
@@ -67,15 +59,6 @@ def test_a_stated_reason_sends_it_and_is_kept(not_agreed: Path, tmp_path: Path) 
     for place in (not_agreed, tmp_path / "cloud" / "take"):
         (kept,) = read_manifest(place)["consent_overrides"]
         assert (kept["purpose"], kept["reason"]) == ("release_raw", "we filmed ourselves")
-
-
-def test_a_withdrawal_holds_whatever_is_said(not_agreed: Path, tmp_path: Path) -> None:
-    store = f"file://{tmp_path}/cloud"
-    (not_agreed.parent / "lab.toml").write_text(f'stores = ["{store}"]')
-    with edit_manifest(not_agreed) as manifest:
-        manifest["withdrawn"] = {"host_ns": 1}
-    assert upload(not_agreed, store, "--without-consent", "we filmed ourselves").exit_code == 1
-    assert not (tmp_path / "cloud").exists()
 
 
 @pytest.mark.parametrize("text", ["stores = 3", "stor = []", "stores = [", "stores = [1]"])

@@ -363,24 +363,6 @@ def test_killed_anywhere_the_same_command_takes_it_up(
         shutil.rmtree(again)
 
 
-def test_raw_copies_for_others_are_refused_until_it_is_destroyed(take: Path, tmp_path: Path) -> None:
-    with edit_manifest(take) as manifest:
-        manifest |= {"consent": "form-1", "consent_scopes": ["release_raw"]}
-    strange, own = f"file://{tmp_path}/strange", f"file://{tmp_path}/own"
-    (take.parent / "lab.toml").write_text(f'stores = ["{own}"]\n')
-    joined = tmp_path / "joined.mp4"
-    for words in (["upload", take, strange], ["gopro", "join", take / FILM, "--out", joined]):
-        done = CliRunner().invoke(main, [str(word) for word in words])
-        assert done.exit_code == 1
-        assert "kitchensync redact" in done.output
-    assert not joined.exists()
-    assert not (tmp_path / "strange").exists()
-    assert run("upload", take, own)[0] == 0
-    redact(take)
-    assert run("upload", take, strange)[0] == 0
-    assert run("gopro", "join", take / FILM, "--out", joined)[0] == 0
-
-
 def test_the_cloud_holds_nothing_of_it_and_what_was_made_before_is_named(
     take: Path, made: tuple[Path, Truth], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
