@@ -133,6 +133,7 @@ def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
             master=f"{master}/{GYROSCOPE}",
             warnings=(*body.warnings, *clip.warnings),
             other_headsets=compared.others if compared is not None else (),
+            clues=clip.clues,
         )
         if len(clip.files) > 1:
             place = ChapterPlace(file.start_s, tuple(one.path.name for one in clip.files))

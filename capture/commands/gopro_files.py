@@ -93,6 +93,8 @@ def _show(file: Path, described: dict[str, Any]) -> None:
         console.print(line, highlight=False, markup=False)
     if described["streams"]:
         console.print(_table(described["streams"]))
+    if "clues" in described:
+        console.print(_clue_table(described["clues"]))
     for damaged in described.get("damage", []):
         console.print(f"damaged: {damaged}", style="red", highlight=False, markup=False)
 
@@ -114,11 +116,22 @@ def _facts(described: dict[str, Any]) -> list[str]:
             f"started {int(minutes) // 60:02}:{int(minutes) % 60:02}:{seconds:06.3f} by the camera's local clock"
         )
     lines.append(f"telemetry {described['payloads']} payloads, {sum(described['payload_bytes'])} bytes")
-    if "gyro_first_minus_shut_first_us" in described:
+    if "gyro_first_minus_picture_first_us" in described:
         lines.append(
-            f"first gyroscope sample {described['gyro_first_minus_shut_first_us']} us from picture 0"
+            f"first gyroscope sample {described['gyro_first_minus_picture_first_us']} us from picture 0"
         )
     return lines
+
+
+def _clue_table(clues: list[dict[str, Any]]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("clue", "where telemetry lies on the pictures", "agrees")
+    marks = {True: "yes", False: "[red]no[/red]", None: "-"}
+    for clue in clues:
+        table.add_row(clue["name"], escape(clue["says"]), marks[clue["agrees"]])
+    return table
 
 
 def _table(streams: dict[str, dict[str, Any]]) -> Table:

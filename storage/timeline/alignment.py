@@ -7,9 +7,10 @@ left out as None.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, TypeVar
 
+from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.storage.timeline.alignment_evidence import (
     ClockEvidence,
     GyroEvidence,
@@ -141,6 +142,8 @@ class Alignment:
     clock_map: ClockMap | None = None
     other_headsets: tuple[OtherHeadset, ...] = ()
     chapter: ChapterPlace | None = None
+    clues: tuple[Clue, ...] = ()
+    "What a film's files say of where its telemetry lies on its pictures."
     problem: str = ""
 
     @property
@@ -182,6 +185,7 @@ class Alignment:
                 "gyro": _object(self.gyro),
                 "audio": _object(self.sound),
                 "timestamps": _object(self.clocks),
+                **({"film": [asdict(clue) for clue in self.clues]} if self.clues else {}),
             },
             "streams": self._streams(),
             "thresholds": dict(self.thresholds),
@@ -228,6 +232,7 @@ class Alignment:
             gyro=_read(GyroEvidence, evidence.get("gyro")),
             sound=_read(SoundEvidence, evidence.get("audio")),
             clocks=_read(ClockEvidence, evidence.get("timestamps")),
+            clues=tuple(Clue(one["name"], one["says"], one["agrees"]) for one in evidence.get("film") or []),
             headset_gyro=_read(GyroReport, streams.get("hl2_gyro")),
             camera_gyro=streams.get("gopro_gyro"),
             thresholds=dict(said.get("thresholds") or {}),

@@ -98,6 +98,13 @@ def with_restarts(found: PairAlignment, restarts: int) -> PairAlignment:
     )
 
 
+def with_doubts(found: PairAlignment, doubts: tuple[str, ...]) -> PairAlignment:
+    """The gyroscopes' answer, doubted where it is not certain how they lie on the film's own pictures."""
+    if found.clock_map is None or not doubts:
+        return found
+    return _doubted(found, "; ".join(doubts))
+
+
 def _doubted(found: PairAlignment, reason: str) -> PairAlignment:
     verdict = Verdict("check", (*found.verdict.reasons, reason), found.verdict.warnings)
     return replace(found, verdict=verdict)

@@ -30,6 +30,7 @@ THRESHOLDS: dict[str, float] = {
 """One table: it decides, and is written into every result."""
 
 SEARCH_S, STEP_S = 0.2, 0.002
+RIVAL_S = 0.3  # a lag further away is another answer
 PARTS = 8
 REFINE_STEPS = 8
 OUTLIER_SIGMAS = 3.0
@@ -62,6 +63,15 @@ class ImageLatency:
     refusals: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class WideSearch:
+    """The best lag in seconds, its R^2, and the highest R^2 elsewhere over it."""
+
+    lag_s: float
+    r2: float
+    rival: float
+
+
 def gopro_to_image(rad_per_s: Floats) -> Floats:
     """Rates (n, 3) from GoPro's axes (X left, Y out of the screen, Z up) to OpenCV's (x right, y down, z forward)."""
     return rad_per_s @ TO_IMAGE_AXES.T
@@ -86,6 +96,13 @@ class _Pairs:
         return _Pairs(self.t0[rows], self.t1[rows], self.seen[rows], self.angle)
 
 
+def _pairs_of(turns: ImageTurns, gyro: GyroTrack, rows: Mask) -> _Pairs:
+    steps = np.diff(gyro.t_s)[:, None]
+    middle = 0.5 * (gyro.rad_per_s[1:] + gyro.rad_per_s[:-1])
+    angle = np.concatenate([np.zeros((1, 3)), np.cumsum(middle * steps, axis=0)])
+    return _Pairs(turns.t0_s[rows], turns.t1_s[rows], turns.radians[rows], CubicSpline(gyro.t_s, angle))
+
+
 def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
     """Find the latency at which image rotation follows the gyroscope best (largest R^2), and judge it.
 
@@ -94,10 +111,7 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
     """
     inside = (turns.t0_s - SEARCH_S > gyro.t_s[0]) & (turns.t1_s + SEARCH_S < gyro.t_s[-1])
     rows = turns.usable & inside
-    steps = np.diff(gyro.t_s)[:, None]
-    middle = 0.5 * (gyro.rad_per_s[1:] + gyro.rad_per_s[:-1])
-    angle = np.concatenate([np.zeros((1, 3)), np.cumsum(middle * steps, axis=0)])
-    pairs = _Pairs(turns.t0_s[rows], turns.t1_s[rows], turns.radians[rows], CubicSpline(gyro.t_s, angle))
+    pairs = _pairs_of(turns, gyro, rows)
     total, usable = int(inside.sum()), int(rows.sum())
     seconds = float((turns.t1_s - turns.t0_s)[inside].sum())
     if usable < 2 * PARTS:
@@ -132,6 +146,25 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
         refusals=(),
     )
     return _judged(found, is_edge=best in (0, len(lags) - 1))
+
+
+def wide_search(turns: ImageTurns, gyro: GyroTrack, lags_s: Floats) -> WideSearch:
+    """Find the lag at which image rotation follows the gyroscope best, where it may be seconds away.
+
+    `gyro` as in `measure_latency`; at each lag the pictures count for which there are rotation rates, and a lag for
+    which they are fewer than half does not. `rival` is the highest R^2 further than `RIVAL_S` away, over the best.
+    """
+    pairs = _pairs_of(turns, gyro, turns.usable)
+    curve = np.zeros(len(lags_s))
+    for number, lag in enumerate(lags_s):
+        rows = (pairs.t0 + lag > gyro.t_s[0]) & (pairs.t1 + lag < gyro.t_s[-1])
+        if rows.sum() >= max(2 * PARTS, len(rows) / 2):
+            there = pairs.part(rows)
+            curve[number] = max(_fit(there, lag, signs)[0] for signs in (UPRIGHT, UPSIDE_DOWN))
+    best = int(np.argmax(curve))
+    others = curve[np.abs(lags_s - lags_s[best]) > RIVAL_S]
+    rival = float(others.max(initial=0.0)) / max(float(curve[best]), 1e-9)
+    return WideSearch(float(lags_s[best]), float(curve[best]), rival)
 
 
 def _refused(total: int, usable: int, seconds: float, why: str) -> ImageLatency:

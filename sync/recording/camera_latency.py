@@ -95,22 +95,34 @@ def _measure(
 def _grey_pictures(
     media: GoProMedia, seconds: float, progress: Progress | None
 ) -> Iterator[tuple[float, npt.NDArray[np.uint8]]]:
-    """Decode (media s, grey picture 640 wide) from the beginning, one in memory at a time."""
-    first, base = int(media.frame_pts[0]), media.time_base
+    """Decode (media s, grey picture 640 wide) from the beginning."""
     whole_s = min(seconds, float(media.frame_times_s[-1]))
+    for t_s, grey in grey_pictures(media, 0.0, seconds):
+        yield t_s, grey
+        if progress is not None:
+            progress(t_s, whole_s)
+
+
+def grey_pictures(
+    media: GoProMedia, first_s: float, last_s: float
+) -> Iterator[tuple[float, npt.NDArray[np.uint8]]]:
+    """Decode (media s, grey picture 640 wide) of a span of media time, one in memory at a time."""
+    zero, base = int(media.frame_pts[0]), media.time_base
     with media.container() as container:
-        for frame in container.decode(video=0):
+        stream = container.streams.video[0]
+        container.seek(zero + int(max(first_s, 0.0) / base), stream=stream, backward=True)
+        for frame in container.decode(stream):
             if frame.pts is None:
                 continue
-            t_s = float((frame.pts - first) * base)
-            if t_s > seconds:
+            t_s = float((frame.pts - zero) * base)
+            if t_s > last_s:
                 return
+            if t_s < first_s:
+                continue
             width = min(WIDTH_PX, frame.width)
             height = max(2, round(frame.height * width / frame.width))
             grey = frame.reformat(width=width, height=height, format="gray").to_ndarray()
             yield t_s, np.asarray(grey, np.uint8)
-            if progress is not None:
-                progress(t_s, whole_s)
 
 
 def _evidence(found: ImageLatency, lens: LensModel) -> dict[str, Any]:

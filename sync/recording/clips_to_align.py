@@ -17,8 +17,10 @@ import numpy.typing as npt
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
+from kitchensync.sensors.still_sensor import spans_in_words, still_spans
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
 from kitchensync.storage.recording import Recording
@@ -29,6 +31,7 @@ from kitchensync.sync.align.prior import (
     start_from_shutter,
 )
 from kitchensync.sync.fit.resample import GyroTrack, make_track
+from kitchensync.sync.recording.picture_shift import place_on_pictures
 
 Floats = npt.NDArray[np.floating]
 
@@ -72,6 +75,12 @@ class CameraClip:
     problem: str = ""
     starts: tuple[StatedStart, ...] = ()
     "What is said of the host time of clip time 0."
+    clues: tuple[Clue, ...] = ()
+    "What its files say of where the rates lie on its pictures."
+    doubts: tuple[str, ...] = ()
+    "Clues that contradict each other and that the pictures do not settle."
+    noted: tuple[str, ...] = ()
+    "What the certificate names beside its status."
 
     @property
     def warnings(self) -> list[str]:
@@ -79,7 +88,7 @@ class CameraClip:
         known = [name for name in (card_name(file.path.name) for file in self.files) if name is not None]
         here = {name.chapter for name in known}
         lost = [str(chapter) for chapter in range(1, max(here, default=0)) if chapter not in here]
-        said = [start.warning for start in self.starts if start.warning]
+        said = [*(start.warning for start in self.starts if start.warning), *self.noted]
         if lost:
             said.append(f"chapter {', '.join(lost)} of recording {known[0].number} is not here")
         return said
@@ -138,7 +147,7 @@ def _timed(
     shutter: dict[str, Any] | None,
 ) -> CameraClip:
     starts_s, loose = _chapter_starts(clip)
-    track, problem = _rates(clip, starts_s, is_loose=any(loose))
+    track, problem, still = _rates(clip, starts_s, is_loose=any(loose))
     readable = {
         media.path: CameraFile(
             device,
@@ -161,9 +170,16 @@ def _timed(
     starts = _starts(recording, clip, shutter)
     if track is None:
         return CameraClip(device, tuple(files), problem=problem, starts=starts)
-    gyro = make_track(f"{device}/{clip.path.name}", track.t_s, track.xyz)
+    placed = place_on_pictures(clip, track)
+    gyro = make_track(f"{device}/{clip.path.name}", placed.track.t_s, placed.track.xyz)
     report = {"rate_hz": round(track.rate_hz, 4), "samples": len(track.t_s), "stamp": track.method}
-    return CameraClip(device, tuple(files), gyro, report, problem, starts)
+    doubts = () if placed.is_settled else placed.contradictions
+    noted = (*_still_in_words(still), *(placed.contradictions if placed.is_settled else ()))
+    return CameraClip(device, tuple(files), gyro, report, problem, starts, placed.clues, doubts, noted)
+
+
+def _still_in_words(spans: list[tuple[float, float]]) -> list[str]:
+    return [f"the camera's gyroscope stands still {spans_in_words(spans)}: left out"] if spans else []
 
 
 def _chapter_starts(clip: Clip) -> tuple[list[float], list[bool]]:
@@ -180,17 +196,23 @@ def _chapter_starts(clip: Clip) -> tuple[list[float], list[bool]]:
     return [float(start) for start in clip.starts_s], [False, *loose]
 
 
-def _rates(clip: Clip, starts_s: list[float], *, is_loose: bool) -> tuple[ImuTrack | None, str]:
-    """One track over all chapters, or why there is none."""
+def _rates(
+    clip: Clip, starts_s: list[float], *, is_loose: bool
+) -> tuple[ImuTrack | None, str, list[tuple[float, float]]]:
+    """One track over all chapters, or why there is none; and the spans that are left out, where it stands still."""
     try:
-        whole = not is_loose and (clip.telemetry_starts_s is not None or not clip.continuity_s)
+        whole = not is_loose and (clip.telemetry_starts_s is not None or not clip.has_stamps)
         track = clip.gyroscope() if whole else _one_behind_the_other(clip, starts_s)
     except SensorError as error:
         pass_on_trouble(error)
-        return None, _one_line(error, clip.path)
+        return None, _one_line(error, clip.path), []
+    still = still_spans(track.t_s, track.xyz)
+    moves = ~np.any([(track.t_s >= first) & (track.t_s <= last) for first, last in still], axis=0)
+    if still and moves.sum() < 2:
+        return None, f"{clip.path.name}: the gyroscope stands still {spans_in_words(still)}", still
     if len(track.t_s) < 2:
-        return None, f"{clip.path.name}: fewer than two gyroscope samples"
-    return track, ""
+        return None, f"{clip.path.name}: fewer than two gyroscope samples", still
+    return (replace(track, t_s=track.t_s[moves], xyz=track.xyz[moves]) if still else track), "", still
 
 
 def _one_behind_the_other(clip: Clip, starts_s: list[float]) -> ImuTrack:
@@ -233,7 +255,17 @@ def _starts(recording: Recording, clip: Clip, shutter: dict[str, Any] | None) ->
         stopped_host_ns=(manifest.get("stopped") or {}).get("host_ns"),
         seconds=float(clip.duration_s),
     )
+    known = card_name(first.path.name)
+    if own is not None and lost_s and (known is None or known.chapter == 1):
+        own = _of_trimmed(own, lost_s)
     return tuple(start for start in (pressed, own) if start is not None)
+
+
+def _of_trimmed(own: StatedStart, trimmed_s: float) -> StatedStart:
+    """Let the camera's clock say less of a trimmed film: some tools write its start anew, others keep the old one."""
+    half_s = trimmed_s / 2
+    sigma_s = float(np.hypot(own.sigma_s, half_s))
+    return replace(own, host_ns=own.host_ns + round(half_s * 1e9), sigma_s=sigma_s)
 
 
 def _camera_clock(first: GoProMedia) -> StatedCameraClock:
@@ -246,12 +278,11 @@ def _camera_clock(first: GoProMedia) -> StatedCameraClock:
 
 
 def _lost_before_s(first: GoProMedia) -> float | None:
-    """Seconds of the clip before the first chapter that is here; None when nothing tells."""
-    known = card_name(first.path.name)
-    if known is None or known.chapter == 1:
-        return 0.0
-    before = first.frames_before
-    return None if before is None else float(before * first.frame_period)
+    """Seconds of the clip before the first picture that is here; None when nothing tells."""
+    known, before = card_name(first.path.name), first.frames_before
+    if before is None:
+        return 0.0 if known is None or known.chapter == 1 else None
+    return float(before * first.frame_period) - first.payloads[0].start_s
 
 
 def _timed_opening(opened: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, HostC
 from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_batches
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HEAD_POSE
-from kitchensync.sync.align.pair_alignment import PairAlignment, Prior, with_restarts, with_sound
+from kitchensync.sync.align.pair_alignment import PairAlignment, Prior, with_doubts, with_restarts, with_sound
 from kitchensync.sync.align.prior import prior_of
 from kitchensync.sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
 from kitchensync.sync.align.verdict import Verdict
@@ -196,6 +196,7 @@ def compare_with(headset: Headset, clip: CameraClip) -> Compared | None:
     problem = problem or "; ".join(found.verdict.reasons if found else ())
     if found is not None:
         found = with_restarts(with_sound(found, heard), host.restarts if host else 0)
+        found = with_doubts(found, clip.doubts)
     return Compared(clip, headset, epoch, prior, timestamps, found, heard, problem)
 
 

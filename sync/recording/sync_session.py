@@ -174,6 +174,7 @@ def _frame_times_s(path: Path) -> npt.NDArray[np.floating]:
         stream = next(iter(container.streams.video), None)
         if stream is None or stream.time_base is None:
             return np.empty(0)
-        stamps = [packet.pts for packet in container.demux(stream) if packet.pts is not None and packet.size]
+        packets = container.demux(stream)
+        stamps = [one.pts for one in packets if one.pts is not None and one.size and not one.is_discard]
         times = np.array(sorted(stamps), dtype=np.int64)
         return (times - times[:1]) * float(stream.time_base)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from filmed_motion import film_of_motion
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 from small_recordings import HOST0_NS
@@ -29,29 +30,10 @@ from kitchensync.sync.latency.image_rotation import (
 )
 from kitchensync.sync.recording.camera_latency import STORE, keep
 from kitchensync.sync.synchronize import synchronize
-from kitchensync.virtual_kitchen.gopro.files.chapters import WallTimes
-from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
-from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile
-from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments, Timeline
-from kitchensync.virtual_kitchen.kitchen import Kitchen
-from kitchensync.virtual_kitchen.truth import Truth
-from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow
 
 SECONDS, FRAME_S = 24.0, 1001 / 30000
-
-
-def film(folder, seed: int, late_s: float, frames: int):
-    kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))
-    ids, wall = FileIds(MODELS["hero12"], seed, 1_750_000_000, 0), WallTimes(1_750_000_000, 1_750_000_000.0)
-    path = folder / "GX010001.MP4"
-    told = Instruments(picture_late_s=late_s)
-    take = ClipFile(path, kitchen, Timeline(kitchen.camera_clock, 1.25), ids, wall, instruments=told)
-    for _ in range(frames):
-        take.add_frame()
-    take.finish()
-    return path
 
 
 def run(*arguments):
@@ -62,7 +44,7 @@ def run(*arguments):
 @pytest.mark.slow
 def test_an_early_camera_is_measured_by_its_own_pictures(tmp_path):
     late_ms = -15.0
-    path = film(tmp_path, 11, late_ms / 1e3, 330)
+    path = film_of_motion(tmp_path, 11, late_ms / 1e3, 330)
     result, answer = run(path, "--data", tmp_path)
     assert result.exit_code == 0, answer["reasons"]
     assert answer["latency_ms"] == pytest.approx(late_ms, abs=1.0)

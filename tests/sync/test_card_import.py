@@ -5,66 +5,22 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
+from filmed_motion import UTC0_S, recording, serial, write_gyroscope
 from films import film
 
 from kitchensync.cli import main
 from kitchensync.sensors.errors import DownloadFailed
 from kitchensync.sensors.gopro.files.memory_card import copy_verified, scan_card
-from kitchensync.sensors.hololens import inertial_samples as imu
-from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.verify import verify
 from kitchensync.sync.memory_cards.match import propose
-from kitchensync.virtual_kitchen.gopro.files.models import MODELS
 from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments
-from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
-UTC0_S = 1_750_000_000
-SECONDS, FRAMES, HZ, BATCH = 20.0, 480, 1000.0, 50
+FRAMES = 480
 CAMERA_A, CAMERA_B, FOREIGN = 5, 6, 77
-
-
-def serial(seed: int) -> str:
-    return MODELS["hero12"].serial(seed)
-
-
-def recording(root: Path, name: str, camera: int, start_s: float, motion: int | None) -> Path:
-    """A recording whose headset moved as `motion` says; without it no headset was there."""
-    path = root / name
-    (path / "events").mkdir(parents=True)
-    streams = {}
-    if motion is not None:
-        streams["hololens/gyroscope"] = {"device": "hololens", "port": 3806, "nominal_hz": 20, "format": {}}
-        _gyroscope(path / "hololens" / "gyroscope", motion)
-    devices: dict[str, Any] = {"gopro": {"kind": "gopro", "serial": serial(camera)}}
-    manifest = {
-        "schema": "recording/1", "recording": name, "uuid": name, "state": "complete", "streams": streams,
-        "started": {"host_ns": 10**12, "utc_ns": round((UTC0_S + start_s) * 1e9)},
-        "stopped": {"host_ns": 10**12, "utc_ns": round((UTC0_S + start_s + SECONDS) * 1e9)},
-        "zone": {"iana": None, "utc_offset_s": 7200}, "devices": devices, "files": {}, "consent": "none",
-    }  # fmt: skip
-    write_json(path / "recording.json", manifest)
-    return path
-
-
-def _gyroscope(folder: Path, seed: int) -> None:
-    folder.mkdir(parents=True)
-    world_s = np.arange(int(SECONDS * HZ)) / HZ
-    samples = np.zeros(len(world_s), imu.SAMPLE)
-    samples["xyz"] = np.rad2deg(simulated_motion(seed).angular_velocity(world_s))
-    samples["vinyl_ns"] = 10**11 + np.rint(world_s * 1e9).astype(np.int64)
-    ticks = 10**10 + np.rint(world_s * 1e7).astype(np.int64)
-    samples["soc_ticks"] = np.repeat(ticks[::BATCH], BATCH)
-    packets = [
-        Packet(k, 1, int(batch["soc_ticks"][0]), 10**12 + k, 1, imu.encode_samples(batch), b"")
-        for k, batch in enumerate(np.split(samples, len(samples) // BATCH))
-    ]
-    seal(folder, 1, packets, {})
 
 
 def shoot(
@@ -168,7 +124,7 @@ def test_of_two_headsets_the_one_that_the_camera_rides_with_decides(evening: Pat
     streams = {}
     for name, motion in (("hololens-a", 99), ("hololens-b", 51)):
         streams[f"{name}/gyroscope"] = {"device": name, "port": 3806, "nominal_hz": 20, "format": {}}
-        _gyroscope(path / name / "gyroscope", motion)
+        write_gyroscope(path / name / "gyroscope", motion)
     write_json(path / "recording.json", manifest | {"streams": streams})
     takes, _ = scan_card(evening / "cards" / "one" / "100GOPRO")
     placed = [one.clip.name for one in propose(takes, [path]) if one.recording]

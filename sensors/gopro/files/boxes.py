@@ -34,8 +34,21 @@ class Track(NamedTuple):
     "The first sample description, after its 8-byte header."
     reorders: bool
     "True when pictures are shown in another order than stored (ctts)."
-    empty_edit: bool
-    "True when the edit list begins with a pause."
+    timescale: int
+    "Units of `EditPart.media_time` in a second."
+    edits: tuple[EditPart, ...]
+    "The edit list; empty when there is none."
+    table: memoryview
+    "Its sample tables (stbl)."
+
+
+class EditPart(NamedTuple):
+    """One entry of an edit list."""
+
+    duration: int
+    "In units of the movie's time scale."
+    media_time: int
+    "Where the track begins to be shown, in units of its own; -1: nothing is shown for `duration`."
 
 
 class TopBox(NamedTuple):
@@ -140,16 +153,38 @@ def _track(trak: memoryview) -> Track | None:
     entry = next(boxes(stsd[8:]), None)
     if entry is None:
         return None
-    edits = find(trak, "edts", "elst")
-    return Track(track_id, entry.kind, entry.data, find(table, "ctts") is not None, _starts_empty(edits))
+    reorders = find(table, "ctts") is not None
+    units = timescale(find(trak, "mdia", "mdhd"))
+    return Track(track_id, entry.kind, entry.data, reorders, units, _edits(find(trak, "edts", "elst")), table)
 
 
-def _starts_empty(elst: memoryview | None) -> bool:
-    if elst is None or len(elst) < 20:
-        return False
-    if elst[0] == 1:
-        return len(elst) >= 28 and struct.unpack_from(">q", elst, 16) == (-1,)
-    return struct.unpack_from(">i", elst, 12) == (-1,)
+def timescale(header: memoryview | None) -> int:
+    """Read the units in a second from `mdhd` or `mvhd`; 0 when it is missing or cut short."""
+    at = 20 if header and header[0] == 1 else 12
+    return struct.unpack_from(">I", header, at)[0] if header is not None and len(header) >= at + 4 else 0
+
+
+def _edits(elst: memoryview | None) -> tuple[EditPart, ...]:
+    """Read the entries that are there whole; their rate, which no camera changes, is not looked at."""
+    if elst is None or len(elst) < 8:
+        return ()
+    layout = struct.Struct(">QqI" if elst[0] == 1 else ">IiI")
+    told = struct.unpack_from(">I", elst, 4)[0]
+    whole = min(told, (len(elst) - 8) // layout.size)
+    return tuple(EditPart(*layout.unpack_from(elst, 8 + k * layout.size)[:2]) for k in range(whole))
+
+
+def edit_shift_s(edits: tuple[EditPart, ...], units: int, movie_units: int) -> Fraction:
+    """Return how much later a track's time 0 is shown than the movie's, seconds; negative: what is before is hidden.
+
+    ISO 14496-12, 8.6.6. Of several parts the first that shows anything counts.
+    """
+    pause = Fraction(0)
+    for edit in edits:
+        if edit.media_time >= 0:
+            return pause - Fraction(edit.media_time, units)
+        pause += Fraction(edit.duration, movie_units)
+    return pause
 
 
 class TimecodeFormat(NamedTuple):

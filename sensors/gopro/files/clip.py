@@ -9,6 +9,7 @@ from bisect import bisect_right
 from contextlib import ExitStack
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
 from kitchensync.sensors.gopro.files.card_names import siblings
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.picture_reader import Picture, PictureReader, index_at
-from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry, shutter_stamp_us
+from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry, picture_parts
 
 STAMP_AGREES_S = 0.5
 STAMP_DRIFT = 2e-4  # the stamps' crystal against the pictures' nominal rate, over chapters of half an hour
@@ -115,19 +116,33 @@ class Clip(Telemetry):
             for payload in chapter.payloads
         ]
 
-    @property
-    def continuity_s(self) -> list[float]:
-        """How far each later chapter's picture stamps (STMP of SHUT) lie from where its file puts them, seconds.
+    @cached_property
+    def lost_before_s(self) -> list[float] | None:
+        """Seconds that are missing between each chapter and the one before it, as the stamps count on, (chapters,).
 
-        Empty when the camera writes no stamps. More than `stamps_agree_s` means that a chapter is missing.
+        A chapter is missing where both the telemetry has a hole and the pictures would move; a payload that lies in
+        the neighbour's file moves no picture. None when the stamps do not count on, or the camera writes none.
         """
-        starts = [shutter_stamp_us(chapter.stream_parts) for chapter in self.chapters]
-        if any(start is None for start in starts):
-            return []
-        zero = starts[0] or 0
-        return [((us or 0) - zero) / 1e6 - float(at) for us, at in zip(starts, self.starts_s, strict=True)][
-            1:
-        ]
+        if len(self.chapters) == 1:
+            return [0.0]
+        spans = [_stamped_us(chapter) for chapter in self.chapters]
+        lost, sum_s = [0.0], 0.0
+        for (before, here), at in zip(pairwise(spans), self.starts_s[1:], strict=True):
+            if before is None or here is None:
+                return None
+            assert spans[0] is not None
+            hole_s = (here[0] - before[1]) / 1e6
+            late_s = self.payloads[0].start_s + (here[0] - spans[0][0]) / 1e6 - float(at) - sum_s
+            if hole_s < -stamps_agree_s(at):
+                return None
+            lost.append(late_s if min(hole_s, late_s) > stamps_agree_s(at) else 0.0)
+            sum_s += lost[-1]
+        return lost
+
+    @property
+    def has_stamps(self) -> bool:
+        """Return whether every chapter's telemetry holds camera-clock stamps of its pictures."""
+        return all(picture_parts(chapter.stream_parts) for chapter in self.chapters)
 
     @property
     def telemetry_starts_s(self) -> list[float] | None:
@@ -135,12 +150,19 @@ class Clip(Telemetry):
 
         The stamps count on over all chapters, so that one that is missing leaves a hole of its length.
         """
-        if len(self.chapters) == 1:
-            return [0.0]
-        late = self.continuity_s
-        if not late or any(by < -stamps_agree_s(at) for by, at in zip(late, self.starts_s[1:], strict=True)):
+        lost = self.lost_before_s
+        if lost is None:
             return None
-        return [0.0, *(float(at) + by for by, at in zip(late, self.starts_s[1:], strict=True))]
+        return [float(at) + by for at, by in zip(self.starts_s, np.cumsum(lost).tolist(), strict=True)]
+
+
+def _stamped_us(chapter: GoProMedia) -> tuple[int, int] | None:
+    """Camera-clock stamps at which a chapter's telemetry begins and ends, us."""
+    parts = [part for _, part in picture_parts(chapter.stream_parts)]
+    if not parts:
+        return None
+    first, last = (part.integer("STMP") or 0 for part in (parts[0], parts[-1]))
+    return first, last + round(parts[-1].count * float(chapter.frame_period) * 1e6)
 
 
 def stamps_agree_s(since_s: Fraction | float) -> float:
@@ -192,9 +214,9 @@ def open_clip(*paths: Path | str) -> Clip:
             )
         files = list(found.paths)
     clip = Clip([open_media(path) for path in files])
-    for late_s, chapter, at in zip(clip.continuity_s, clip.chapters[1:], clip.starts_s[1:], strict=False):
-        if abs(late_s) > stamps_agree_s(at):
-            why = f"its stamps lie {late_s:+.3f} s from where the chapter before ends; is one missing?"
+    for lost_s, chapter in zip(clip.lost_before_s or [], clip.chapters, strict=False):
+        if lost_s:
+            why = f"its stamps lie {lost_s:+.3f} s from where the chapter before ends; is one missing?"
             raise CannotJoin(chapter.path.name, why)
     return clip
 

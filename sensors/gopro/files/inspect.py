@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import numpy as np
 from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
 from kitchensync.sensors.gopro.files import gpmf
 from kitchensync.sensors.gopro.files.boxes import looks_like_mp4, wall_clock
+from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.clip_clues import clip_clues
+from kitchensync.sensors.gopro.files.clue import disagreements
 from kitchensync.sensors.gopro.files.gpmf import Klv, StreamPart
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.sample_tables import read_chapter
@@ -81,7 +85,7 @@ def _inspect_mp4(path: Path) -> dict[str, Any]:
     described["gpmd_payload_times_s"] = [
         [round(payload.start_s, DECIMALS), round(payload.duration_s, DECIMALS)] for payload in payloads
     ]
-    for facts in (_times, _identity):
+    for facts in (_times, _identity, _telemetry_on_pictures):
         with _tolerated(damage, path):
             described |= {key: value for key, value in facts(media).items() if value is not None}
     return described | ({"damage": damage} if damage else {})
@@ -107,7 +111,7 @@ def _video(media: GoProMedia) -> dict[str, Any]:
             "codec": video.codec,
             "width": video.width,
             "height": video.height,
-            "frames": video.frames,
+            "frames": video.frames - media.hidden_frames,
             "fps": f"{video.rate.numerator}/{video.rate.denominator}",
             "duration_s": round(video.duration_s, DECIMALS),
         }
@@ -136,6 +140,16 @@ def _times(media: GoProMedia) -> dict[str, Any]:
         "tmcd_displayed": media.tmcd_displayed,
         "tmcd_wall_hms": None if wall_s is None else wall_clock(wall_s),
     }
+
+
+def _telemetry_on_pictures(media: GoProMedia) -> dict[str, Any]:
+    """Describe where the telemetry lies on the pictures and which clues say so; no place where they disagree."""
+    if media.video is None or not media.payloads:
+        return {}
+    clues = clip_clues(Clip([media]))
+    has_place = "GYRO" in media.stream_names and not disagreements(clues)
+    place_us = round(float(media.gyroscope().t_s[0]) * 1e6) if has_place else None
+    return {"gyro_first_minus_picture_first_us": place_us, "clues": [asdict(clue) for clue in clues]}
 
 
 def _identity(media: GoProMedia) -> dict[str, Any]:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
 from kitchensync.sensors.gopro.files import boxes, gpmf
+from kitchensync.sensors.gopro.files.boxes import edit_shift_s
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
+from kitchensync.sensors.gopro.files.sample_tables import read_tables
 from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry
 
 if TYPE_CHECKING:
@@ -183,10 +185,16 @@ class GoProMedia(Telemetry):
             track = self.tracks.get(stream.id)
             if track is not None and track.reorders:
                 _discard_others(container, stream)
-                stamps = [packet.pts for packet in container.demux(stream) if packet.pts is not None]
+                packets = container.demux(stream)
+                stamps = [one.pts for one in packets if one.pts is not None and not one.is_discard]
             else:  # stored in the order shown: the index knows all, edit list applied
                 stamps = [entry.timestamp for entry in stream.index_entries if not entry.is_discard]
             return np.sort(np.array(stamps, np.int64)), stream.time_base or Fraction(1, 90_000)
+
+    @property
+    def hidden_frames(self) -> int:
+        """Pictures that are stored and that no player shows: they are none of `frame_pts`."""
+        return max(0, self.video.frames - len(self.frame_pts)) if self.video is not None else 0
 
     @property
     def frame_pts(self) -> np.ndarray:
@@ -229,14 +237,52 @@ class GoProMedia(Telemetry):
 
     @cached_property
     def payloads(self) -> list[Payload]:
-        """All GPMF payloads in order; empty when the file has no such track."""
-        with self.container() as container:
-            stream = self._stream_of(container, "gpmd")
-            base = (stream.time_base if stream is not None else None) or Fraction(1, 1000)
-        return [
-            Payload(float(pts * base), float(duration * base), data)
-            for pts, duration, data in self._packets("gpmd")
-        ]
+        """All GPMF payloads in order, those that an edit list hides too; empty when the file has no such track.
+
+        libav leaves hidden ones out and misplaces one that is hidden in part, so that the tables are read here.
+        """
+        track = next((one for one in self.tracks.values() if one.format == "gpmd"), None)
+        if track is None:
+            return []
+        tables = read_tables(self.path, "gpmd", track.table, self.path.stat().st_size)
+        units = track.timescale or 1000
+        if int(tables.sizes.sum()) > self.path.stat().st_size:
+            raise UnreadableMedia(self.path, "box stsz of track gpmd: more bytes than the file has")
+        shift_s = self._telemetry_shift_s(track, units)
+        begins = np.cumsum(tables.durations) - tables.durations
+        with self.path.open("rb") as file:
+            return [
+                Payload(
+                    float(Fraction(int(at), units) + shift_s), int(lasts) / units, _bytes(file, place, size)
+                )
+                for at, lasts, place, size in zip(
+                    begins, tables.durations, tables.offsets, tables.sizes, strict=True
+                )
+                if size
+            ]
+
+    @property
+    def telemetry_is_placed(self) -> bool:
+        """Return whether the telemetry track has an edit list, which says how it lies on the pictures."""
+        return any(track.edits for track in self.tracks.values() if track.format == "gpmd")
+
+    @property
+    def edited_tracks(self) -> list[boxes.Track]:
+        """The tracks that have an edit list."""
+        return [track for track in self.tracks.values() if track.edits]
+
+    def _telemetry_shift_s(self, track: boxes.Track, units: int) -> Fraction:
+        """Return when the first payload begins after the first shown picture, as edit lists tell.
+
+        A payload begins with a picture: what a movie's milliseconds rounded is put back on the grid of pictures.
+        """
+        movie_units = boxes.timescale(boxes.find(self._moov, "mvhd")) or 1000
+        shift_s = edit_shift_s(track.edits, units, movie_units)
+        if self.video is None or not len(self.frame_pts):
+            return shift_s
+        shift_s -= int(self.frame_pts[0]) * self.time_base
+        on_grid_s = round(shift_s / self.frame_period) * self.frame_period
+        return on_grid_s if abs(on_grid_s - shift_s) < self.frame_period / 4 else shift_s
 
     # --- what the camera says of itself -----------------------------------------------------------
 
@@ -329,6 +375,11 @@ class GoProMedia(Telemetry):
         if self.tmcd_frames is None or self.timecode is None:
             return None
         return boxes.printed(self.tmcd_frames, self.timecode)
+
+
+def _bytes(file: BinaryIO, place: int, size: int) -> bytes:
+    file.seek(place)
+    return file.read(size)
 
 
 def _discard_others(container: av.container.InputContainer, wanted: av.stream.Stream) -> None:

@@ -49,9 +49,10 @@ def sample_track(
 ) -> SampleTrack:
     """Join stream `key` of the camera over all payloads; `intervals` = their (start, duration) in media time.
 
-    With STMP: t(k) = (STMP_key,first - STMP_SHUT,first) / 1e6 + k / rate, rate from a line through all stamps,
-    k counted by TSMP where it is there, so that a lost payload leaves a hole and not a shift. Without: TICK,
-    else a line through the payloads' end times. Raises `BadGpmf` when the file has no such samples.
+    With STMP: t(k) = start of the first payload + (STMP_key,first - STMP_SHUT,first) / 1e6 + k / rate, rate from a
+    line through all stamps, k counted by TSMP where it is there, so that a lost payload leaves a hole and not a
+    shift. Without: TICK, else a line through the payloads' end times. Raises `BadGpmf` when the file has no such
+    samples.
     """
     parts = parts_of(payload_parts, key)
     timing = find_timing(parts, payload_parts, intervals)
@@ -121,7 +122,8 @@ def _timing(
         us = np.array(stamps, np.int64)
         rate = _slope(first_index, (us - us[0]) / 1e6, fallback_hz)
         shutter_us = shutter_stamp_us(payload_parts)
-        return (int(us[0]) - shutter_us) / 1e6 if shutter_us is not None else 0.0, rate, "stmp"
+        after_s = (int(us[0]) - shutter_us) / 1e6 if shutter_us is not None else 0.0
+        return intervals[0][0] + after_s, rate, "stmp"
     begin_s = intervals[parts[0][0]][0]
     ticks = [part.tick_ms for _, part in parts]
     if len(parts) > 1 and all(tick is not None for tick in ticks):
@@ -169,9 +171,26 @@ def shutter_stamp_us(payload_parts: list[list[StreamPart]]) -> int | None:
 
     None for a camera that writes no stamps.
     """
-    first = payload_parts[0] if payload_parts else []
-    stamps = {part.key: part.integer("STMP") for part in reversed(first)}
-    return next((stamps[key] for key in ("SHUT", "CORI") if stamps.get(key) is not None), None)
+    parts = picture_parts(payload_parts)
+    return parts[0][1].integer("STMP") if parts and parts[0][0] == 0 else None
+
+
+def picture_parts(payload_parts: list[list[StreamPart]]) -> Parts:
+    """Return the stamped stream with one value a picture, SHUT or else CORI; empty for a camera without stamps."""
+    for key in ("SHUT", "CORI"):
+        parts = parts_of(payload_parts, key) if _has(payload_parts, key) else []
+        if parts and all(part.integer("STMP") is not None for _, part in parts):
+            return parts
+    return []
+
+
+def picture_numbers(parts: Parts) -> np.ndarray:
+    """Return the number of each payload's first picture, (payloads,) int64, counted on from the first as 0."""
+    return _first_indices([part for _, part in parts])
+
+
+def _has(payload_parts: list[list[StreamPart]], key: str) -> bool:
+    return any(part.key == key and part.count for parts in payload_parts for part in _first_device(parts))
 
 
 CANONICAL = "XYZ"

@@ -1,0 +1,145 @@
+"""Where a clip's telemetry lies on its pictures, judged by its pictures: image rotation against the gyroscope.
+
+Used where stamps, counts and edit lists of a film contradict each other (`clip_clues`). One sample of the telemetry
+belongs to one picture, so that the answer is a whole number of pictures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.clip_clues import clip_clues, picture_surplus
+from kitchensync.sensors.gopro.files.clue import Clue, disagreements
+from kitchensync.sensors.gopro.files.telemetry import ImuTrack
+from kitchensync.storage.errors import pass_on_trouble
+from kitchensync.sync.errors import BadArrays
+from kitchensync.sync.fit.resample import GyroTrack, make_track
+from kitchensync.sync.latency.image_latency import gopro_to_image, measure_latency, wide_search
+from kitchensync.sync.latency.image_rotation import LENSES, Tracks, image_turns, track
+from kitchensync.sync.recording.camera_latency import grey_pictures
+
+PICTURES = "pictures"
+WINDOW_S = 40.0
+"Pictures that are looked at, at the beginning and at the end."
+SEARCH_S, STEP_S = 5.0, 0.02
+RIVAL_SHARE_MOST = 0.9
+LATENCY_MOST_S = 0.015
+"What no camera's pictures lie further from its gyroscope by themselves: the systematic part of every certificate."
+
+
+@dataclass(frozen=True, slots=True)
+class PictureShift:
+    """By how many pictures the telemetry lies too late; None where the pictures do not tell, with the reason."""
+
+    pictures: int | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Rotation rates where the clues put them, or else the pictures."""
+
+    track: ImuTrack
+    clues: tuple[Clue, ...]
+    "Those of the files, and that of the pictures where they were asked."
+    is_settled: bool = True
+    "Whether the clues agree, or the pictures settled where they do not."
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """What was against another clue, and what the pictures said then."""
+        against = tuple(disagreements(self.clues))
+        return (*against, *(clue.says for clue in self.clues if clue.name == PICTURES and clue.agrees))
+
+
+def place_on_pictures(clip: Clip, track: ImuTrack) -> Placed:
+    """Let the pictures judge where stamps, counts and edit lists contradict each other; else decode nothing."""
+    clues = clip_clues(clip)
+    if not disagreements(clues):
+        return Placed(track, tuple(clues))
+    try:
+        shift = picture_shift(clip, track, picture_surplus(clip))
+    except (SensorError, BadArrays) as error:
+        pass_on_trouble(error)
+        shift = PictureShift(None, " ".join(str(error).split()).replace(str(clip.path), clip.path.name))
+    if shift.pictures is None:
+        clues.append(Clue(PICTURES, f"the pictures do not settle it: {shift.says}", False))
+        return Placed(track, tuple(clues), is_settled=False)
+    clues.append(Clue(PICTURES, f"settled by its pictures: {shift.says}", True))
+    return Placed(replace(track, t_s=track.t_s - float(shift.pictures / clip.rate)), tuple(clues))
+
+
+def picture_shift(clip: Clip, gyro: ImuTrack, surplus: int) -> PictureShift:
+    """Find by how many pictures the rotation rates lie too late on a clip. Raises UnreadableMedia.
+
+    `gyro` on clip time; `surplus` the pictures by which telemetry goes on beyond the film (`picture_surplus`), one
+    of two places where the search looks. The beginning and the end of the clip have to say the same.
+    """
+    if clip.chapters[0].mode.is_stabilised:
+        return PictureShift(None, "the pictures are stabilised and do not show how the camera moved")
+    rates = make_track(clip.path.name, gyro.t_s, gopro_to_image(gyro.xyz))
+    lags_s = _lags(float(surplus / clip.rate))
+    end_s = float(clip.duration_s)
+    spans = [(0.0, WINDOW_S), (end_s - WINDOW_S, end_s)] if end_s > 1.5 * WINDOW_S else [(0.0, end_s)]
+    found = [_in_span(clip, rates, span, lags_s) for span in spans]
+    if untold := next((one for one in found if one.pictures is None), None):
+        return untold
+    if len({one.pictures for one in found}) > 1:
+        shifts = " and ".join(f"{one.pictures:+d}" for one in found)
+        return PictureShift(None, f"beginning and end of the pictures want shifts of {shifts} pictures")
+    return found[0]
+
+
+def _lags(surplus_s: float) -> Floats:
+    near = np.arange(-SEARCH_S, SEARCH_S + STEP_S / 2, STEP_S)
+    return np.unique(np.round(np.concatenate([near, near + surplus_s]), 3))
+
+
+def _in_span(clip: Clip, rates: GyroTrack, span: tuple[float, float], lags_s: Floats) -> PictureShift:
+    tracks = _tracks(clip, span)
+    if len(tracks) < 2:
+        return PictureShift(None, "too few pictures to compare with the gyroscope")
+    video = clip.chapters[0].video
+    assert video is not None
+    turns = [image_turns(tracks, lens, video.height / video.width) for lens in LENSES]
+    best, seen = max(((wide_search(one, rates, lags_s), one) for one in turns), key=lambda pair: pair[0].r2)
+    if best.rival > RIVAL_SHARE_MOST:
+        return PictureShift(None, "the pictures fit the gyroscope at more than one place")
+    exact = measure_latency(seen, GyroTrack(rates.t_s - best.lag_s, rates.rad_per_s))
+    if exact.refusals:
+        return PictureShift(None, exact.refusals[0])
+    return _whole_pictures(exact.latency_s + best.lag_s, float(1 / clip.rate))
+
+
+def _whole_pictures(lag_s: float, period_s: float) -> PictureShift:
+    """Return the number of pictures that explains a lag; 0 before others where two do."""
+    near = [
+        number
+        for number in range(int(lag_s // period_s) - 1, int(lag_s // period_s) + 3)
+        if abs(lag_s - number * period_s) <= LATENCY_MOST_S
+    ]
+    if 0 in near:
+        return PictureShift(0, "the pictures follow the gyroscope as it lies")
+    if len(near) != 1:
+        return PictureShift(
+            None, f"the pictures lie {lag_s * 1e3:+.0f} ms from the gyroscope, no whole number"
+        )
+    return PictureShift(
+        near[0], f"the pictures follow the gyroscope {near[0]:+d} pictures from where it lies"
+    )
+
+
+def _tracks(clip: Clip, span: tuple[float, float]) -> list[Tracks]:
+    found: list[Tracks] = []
+    for start, chapter in zip(map(float, clip.starts_s), clip.chapters, strict=True):
+        first_s, last_s = span[0] - start, span[1] - start
+        if last_s <= 0 or first_s >= float(chapter.duration_s):
+            continue
+        pictures = ((start + t_s, grey) for t_s, grey in grey_pictures(chapter, first_s, last_s))
+        found += track(pictures)
+    return found

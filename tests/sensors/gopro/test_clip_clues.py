@@ -1,0 +1,136 @@
+"""Clues of films that were cut without encoding: where telemetry lies on the pictures, against how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from strange_films import REAL_FILM, StrangeFilm, expected_of_real_film, film_maker, write_cases
+
+from kitchensync.cli import main
+from kitchensync.sensors.gopro.files.clip import Clip, open_clip
+from kitchensync.sensors.gopro.files.clip_clues import clip_clues, picture_surplus
+from kitchensync.sensors.gopro.files.clue import disagreements
+from kitchensync.sensors.gopro.files.inspect import inspect
+from kitchensync.sensors.gopro.files.join import join
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.still_sensor import spans_in_words, still_spans
+
+AGREE = ("whole", "cut-late-told", "cut-early-told", "cut-hidden-told", "payload-missing", "turned-180")
+CHAPTERS = ("chapters", "chapters-payload-early", "chapters-payload-late")
+
+
+@pytest.fixture(scope="module")
+def films(
+    shared_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, StrangeFilm]:
+    maker = film_maker(shared_data)
+    made = write_cases(maker, shared_data(REAL_FILM), tmp_path_factory.mktemp("strange"))
+    for name, expected in expected_of_real_film(shared_data).items():
+        if name in made:
+            assert made[name].truth == expected["files"], name
+    return made
+
+
+def clues_of(clip: Clip) -> dict[str, bool | None]:
+    return {clue.name: clue.agrees for clue in clip_clues(clip)}
+
+
+@pytest.mark.parametrize("name", AGREE)
+def test_telemetry_lies_where_edit_lists_put_it(films: dict[str, StrangeFilm], name: str) -> None:
+    (path,), truth = films[name]
+    media, true = open_media(path), truth["GX010001.MP4"]
+    assert len(media.frame_pts) == true["pictures"]
+    assert media.gyroscope().t_s[0] == pytest.approx(true["gyro_first_minus_picture_first_s"], abs=1e-4)
+    assert disagreements(clip_clues(Clip([media]))) == []
+    said = inspect(path)
+    assert said["video"]["frames"] == true["pictures"]
+    assert said["gyro_first_minus_shut_first_us"] == true["gyro_first_minus_shut_first_us"]
+    assert said["gyro_first_minus_picture_first_us"] / 1e6 == pytest.approx(
+        true["gyro_first_minus_picture_first_s"], abs=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "surplus"),
+    [
+        ("cut-late", {"counts", "beginning"}, -19),
+        ("cut-early", {"counts", "beginning"}, 11),
+        ("cut-together", {"beginning"}, 1),
+        ("cut-end", {"counts"}, 80),
+    ],
+)
+def test_a_cut_that_nothing_tells_is_seen_by_its_clues(
+    films: dict[str, StrangeFilm], name: str, wrong: set[str], surplus: int
+) -> None:
+    (path,), _ = films[name]
+    clip = open_clip(path)
+    assert {clue for clue, agrees in clues_of(clip).items() if agrees is False} == wrong
+    assert picture_surplus(clip) == surplus
+    said = inspect(path)
+    assert "gyro_first_minus_picture_first_us" not in said
+    assert {clue["name"] for clue in said["clues"] if clue["agrees"] is False} == wrong
+    shown = CliRunner().invoke(main, ["gopro", "inspect", str(path)]).stdout
+    assert "from picture 0" not in shown
+    assert "agrees" in shown
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_payload_in_the_neighbour_moves_no_picture(
+    films: dict[str, StrangeFilm], tmp_path: Path, name: str
+) -> None:
+    paths, truth = films[name]
+    clip = open_clip(paths[0])
+    assert clip.lost_before_s == [0.0, 0.0]
+    assert clip.telemetry_starts_s == pytest.approx([0.0, 180 * 1001 / 30000])
+    assert disagreements(clip_clues(clip)) == []
+    assert join(paths, tmp_path / "one.MP4").frames == 315
+    if name != "chapters":  # alone, a chapter lacks what its neighbour holds
+        assert clues_of(Clip([open_media(paths[1])]))["counts"] is False
+    assert truth["GX020001.MP4"]["pictures"] == len(clip.chapters[1].frame_pts)
+
+
+@pytest.mark.parametrize(
+    ("name", "spans"),
+    [
+        ("gyro-zero", "0:00 to 0:11"),
+        ("gyro-zero-from-half", "0:05 to 0:11"),
+        ("gyro-frozen", "0:05 to 0:11"),
+        ("whole", ""),
+    ],
+)
+def test_a_gyroscope_that_stands_still_has_its_spans(
+    films: dict[str, StrangeFilm], name: str, spans: str
+) -> None:
+    track = open_media(films[name].paths[0]).gyroscope()
+    assert spans_in_words(still_spans(track.t_s, track.xyz)) == spans
+
+
+@pytest.mark.parametrize(("hide", "bframes"), [(5, 0), (5, 2)])
+def test_hidden_pictures_are_no_pictures(
+    shared_data: Callable[[str], Path], tmp_path: Path, hide: int, bframes: int
+) -> None:
+    maker = film_maker(shared_data)
+    film = maker.dressed(
+        maker.tables.read(shared_data(REAL_FILM)), tmp_path, bframes=bframes, width=320, height=180
+    )
+    first = maker.keys(film)[4]
+    new, truth = maker.cut(film, first, maker.payload_at(film, first + hide), hide=hide, told=True)
+    maker.tables.write(new, tmp_path / "GX010001.MP4")
+    media = open_media(tmp_path / "GX010001.MP4")
+    assert len(media.frame_pts) == truth["pictures"]
+    assert media.hidden_frames == hide
+    assert disagreements(clip_clues(Clip([media]))) == []
+    with media.pictures() as pictures:
+        for number in (0, 1, 30, truth["pictures"] - 1):
+            assert maker.number_of(pictures.grey(number)) == truth["first_picture"] + number
+
+
+def test_two_edits_of_one_track_are_named(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
+    maker = film_maker(shared_data)
+    film = maker.tables.read(shared_data(REAL_FILM))
+    film["vide"].edits = [(2000, 0), (None, 90_000)]
+    maker.tables.write(film, tmp_path / "GX010001.MP4")
+    assert clues_of(open_clip(tmp_path / "GX010001.MP4"))["edit lists"] is False
