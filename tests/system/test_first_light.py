@@ -196,16 +196,6 @@ def test_ctrl_c_ends_cleanly_and_leaves_no_process(kitchen, runtime, tmp_path):
     wait_until_gone(pids)
 
 
-def test_stop_from_another_terminal_ends_it(kitchen, runtime, tmp_path):
-    place = kitchen("--rings", seconds=0)
-    with recording_all(place.host, runtime, tmp_path / "data") as recorder:
-        assert "other is not running" in kitchensync("stop", "other").stderr
-        assert kitchensync("stop").returncode == 0
-        output, _ = recorder.communicate(timeout=LIMIT_S)
-    assert json.loads(output)["ended"] == "requested"  # what its verdict is a busy kitchen decides
-    assert "nothing is being recorded" in kitchensync("stop").stderr
-
-
 def test_a_killed_recorder_leaves_no_process_and_its_recording_is_recovered(kitchen, runtime, tmp_path):
     place = kitchen("--rings", seconds=0)
     data = tmp_path / "data"

@@ -35,10 +35,12 @@ def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(
         second = kitchensync("record", "other", "--data", data, "--hololens", place.host)
         assert "hololens belongs to recording take; stop that one" in one_line(second)
         assert not (data / "other").exists()
-        stopped = said("stop", "take")
+        assert "other is not running" in one_line(kitchensync("stop", "other"))
+        stopped = said("stop")
         manifest = read_manifest(data / "take")
-        recorder.communicate(timeout=LIMIT_S)
+        output, _ = recorder.communicate(timeout=LIMIT_S)
     assert (stopped["recording"], stopped["films_awaited"]) == ("take", [])
+    assert json.loads(output)["ended"] == "requested"  # what its verdict is a busy kitchen decides
     assert (manifest["state"], manifest["stopped"]["reason"]) == ("complete", "requested")
     kept = events_of(data / "take", "operator")
     assert [(one["kind"], one["body"]["text"]) for one in kept] == [
@@ -48,7 +50,8 @@ def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(
     ]
     ((start_ns, end_ns),) = pauses_of(data / "take")
     assert start_ns == began_ns < end_ns < manifest["stopped"]["host_ns"]
-    assert "nothing is being recorded" in one_line(kitchensync("mark", "take"))
+    for words in (("mark", "take"), ("stop",)):
+        assert "nothing is being recorded" in one_line(kitchensync(*words)), words
 
 
 def test_it_begins_without_a_stream_only_for_a_reason_which_is_kept(kitchen, runtime, tmp_path):

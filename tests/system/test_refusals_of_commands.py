@@ -281,7 +281,7 @@ def test_a_command_refuses_in_one_line(command: str, case: str, tmp_path: Path):
         refused(done, command, as_json)
         if case == "no such path":
             assert set(place.rglob("*")) == before, f"{command} made something"
-            assert done.returncode == 2, f"{command}: {done.stderr}"
+            assert (done.returncode, str(place) in done.stderr) == (2, True), f"{command}: {done.stderr}"
 
 
 @pytest.mark.parametrize(
