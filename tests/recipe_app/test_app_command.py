@@ -147,10 +147,6 @@ def test_a_file_for_the_data_folder_is_wrong_usage(tmp_path: Path) -> None:
     assert "is a file" in result.stderr
 
 
-def test_help_has_an_example() -> None:
-    assert "Example: kitchensync app " in CliRunner().invoke(main, ["app", "--help"]).stdout
-
-
 def test_operations_of_a_killed_app_are_on_the_disk(tmp_path: Path) -> None:
     said: list[str] = []
     with running("--data", str(tmp_path), heard=said) as (process, url):

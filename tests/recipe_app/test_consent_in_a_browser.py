@@ -73,7 +73,6 @@ def test_a_changed_text_is_asked_for_again(
     page.locator('[data-key="scope-annotate"][aria-checked="true"]').wait_for()
     tablet.saved()
     monkeypatch.setattr(checklist, "CONSENT_VERSION", "another")
-    monkeypatch.setattr(checklist, "CONSENT_VERSION", "another")
     page.reload()
     page.locator('[data-key="consent"][aria-checked="false"]').wait_for()
     assert annotate.get_attribute("aria-checked") == "false"

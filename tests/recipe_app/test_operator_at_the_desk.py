@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from browser import at_the_desk
+from rigs import Rig
 from screens import fit_to_be_shown
 
 from kitchensync.recipe_app.web.app import create_app
@@ -16,41 +17,11 @@ from kitchensync.recipe_app.web.app import create_app
 pytestmark = pytest.mark.slow
 
 
-class Rig:
-    """Devices that do what they are told, unless they are told to refuse."""
-
-    def __init__(self, kitchen: Any) -> None:
-        self.kitchen = kitchen
-        self.asked: list[tuple[str, str]] = []
-        self.refusal: list[str] = []
-
-    def start(
-        self, recording: str, *, participant: str, consent: str, place: str, override: str = ""
-    ) -> list[str]:
-        self.asked.append(("start", recording))
-        if not self.refusal:
-            self.kitchen.record(recording)
-        return self.refusal
-
-    def stop(self, recording: str, *, by: str) -> list[str]:
-        self.asked.append(("stop", recording))
-        return self.refusal
-
-    def abort(self, recording: str, *, reason: str, by: str) -> list[str]:
-        self.asked.append(("abort", recording))
-        return self.refusal
-
-    def report(self, recording: str) -> dict[str, Any]:
-        return {
-            "health": "problem",
-            "reasons": ["hololens/pv is late"],
-            "host_ns": self.kitchen.tools.records.now_ns(),
-        }
-
-
 @pytest.fixture
 def rig(kitchen: Any) -> Rig:
-    return Rig(kitchen)
+    made = Rig(kitchen)
+    made.said |= {"health": "problem", "reasons": ["hololens/pv is late"]}
+    return made
 
 
 @pytest.fixture
@@ -79,7 +50,7 @@ def test_an_operator_sees_how_it_goes_and_stops_it(kitchen: Any, url: str, rig: 
     assert offered == {f"/api/v1{address}/{what}" for what in ("capture", "release")}
     for action in ("stop", "abort"):
         assert operator.post(f"/api/v1{address}/capture", json={"action": action}).status_code == 200
-    assert rig.asked == [("stop", "soup_1"), ("abort", "soup_1")]
+    assert rig.calls == [("stop", "soup_1"), ("abort", "soup_1")]
 
 
 def test_an_operator_reads_nothing_of_what_somebody_did(kitchen: Any, url: str) -> None:
@@ -144,22 +115,22 @@ def test_an_operator_starts_at_the_desk_and_reads_why_not(
     recording = kitchen.checked()
     page = at_the_desk(browser, url, kitchen.desk("operator").headers["x-kitchensync-login"]).page
     page.goto(f"{url}/desk/recordings/{recording}")
-    rig.refusal = ["hololens/pv: no packet within 30 s", "<b>gopro</b>: card full"]
+    rig.refuses = ["hololens/pv: no packet within 30 s", "<b>gopro</b>: card full"]
     page.get_by_role("button", name="Start recording").click()
     page.get_by_text("The recording did not start").wait_for()
     page.get_by_text("<b>gopro</b>: card full").wait_for()
     fit_to_be_shown(page)
-    rig.refusal = []
+    rig.refuses = []
     page.get_by_role("button", name="Start recording").click()
     page.get_by_role("button", name="Stop recording").wait_for()
     assert page.get_by_role("button", name="Start recording").count() == 0
     assert page.get_by_text("did not start").count() == 0
     folder = kitchen.tools.records.state(recording)["capture"]["folder"]
     page.get_by_text(folder).wait_for()
-    rig.refusal = ["the recorder does not answer"]
+    rig.refuses = ["the recorder does not answer"]
     page.get_by_role("button", name="Stop recording").click()
     page.get_by_text("The devices did not stop").wait_for()
     page.get_by_text("the recorder does not answer").wait_for()
-    assert [action for action, _ in rig.asked] == ["start", "start", "stop"]
-    assert rig.asked[1:] == [("start", folder), ("stop", folder)]
+    assert [action for action, _ in rig.calls] == ["start", "start", "stop"]
+    assert rig.calls[1:] == [("start", folder), ("stop", folder)]
     page.context.close()

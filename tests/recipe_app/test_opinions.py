@@ -142,7 +142,6 @@ def test_three_decide_and_five_rate_each_alone(kitchen: Any) -> None:
         page.get_by_text("Kept in annotations/").wait_for()
         assert desk.problems == []
     kitchen.tools.films.close()
-    assert answered(kitchen, recording, three[0], "decisions", items[0], success="no") == [409]
     kept = json.loads((folder / "annotations" / "decisions-1.json").read_text())
     assert [item["hidden"]["success"] for item in kept["items"]] == ["yes"] * asked
     assert kept["figures"]["success"]["mean_accuracy"] == pytest.approx(2 / 3)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Rig:
-    """Keeps what it was asked; `refuses` are the reasons why nothing ends, none when it does."""
+    """Keeps what it was asked; `refuses` are the reasons why nothing begins or ends, none when it does."""
 
     def __init__(self, kitchen: Any) -> None:
         self.kitchen = kitchen
@@ -19,8 +19,9 @@ class Rig:
 
     def start(self, recording: str, **_: str) -> list[str]:
         self.calls.append(("start", recording))
-        self.kitchen.record(recording)
-        return []
+        if not self.refuses:
+            self.kitchen.record(recording)
+        return self.refuses
 
     def stop(self, recording: str, *, by: str = "") -> list[str]:
         return self._end("stop", recording)

@@ -430,4 +430,3 @@ def test_the_commands(place: Path, filled: dict[str, Any], tmp_path: Path) -> No
     refused = run(main, ["backup", str(tmp_path / "no" / "x.backup"), "--data", data])
     assert refused.exit_code == 1
     assert "cannot be written" in refused.stderr
-    assert run(main, ["restore", str(tmp_path / "absent.backup")]).exit_code == 2
