@@ -28,6 +28,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
+from kitchensync.sensors.shown_picture import quarter_turns
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.alignments import FilmClock
@@ -73,6 +74,8 @@ class Shot:
 
 class FrontCamera:
     """The headset's front camera: every packet tells its focal length and its pose."""
+
+    turns = 0
 
     def __init__(self, recording: Recording, name: str) -> None:
         self.name, self.headset = PV, name.partition("/")[0]
@@ -135,6 +138,9 @@ class GoPro:
             mount_result(data, serial, mode, when)[1]["camera_from_pv"]
         )
         self.size = (self._lens.width, self._lens.height)
+        video = self._media.video
+        self.turns = quarter_turns(-video.clockwise_deg) if video is not None else 0
+        "Quarters by which a picture is turned for players; lens and mount count in the stored one."
         self.ticks = alignment.taken_at(self._media.frame_times_s)
         self._hidden = hidden_in_film(recording, alignment.file, self._media.frame_times_s)
         self._track = front_track(recording, alignment.headset)

@@ -160,7 +160,8 @@ def _film(
             count.hands += len(sighting.hands)
             count.gazes += sighting.gaze is not None
             count.edges += len(sighting.edges)
-            picture = draw(shot.rgb, sighting, caption((shot.ticks - first) / TICKS_PER_S, sighting))
+            words = caption((shot.ticks - first) / TICKS_PER_S, sighting)
+            picture = draw(shot.rgb, sighting, words, turns=eye.turns)
             film.write(picture, units_of_ticks(shot.ticks - begin))
             if progress is not None:
                 progress(shot.row + 1 - rows.start, len(rows), eye.name)
@@ -207,8 +208,11 @@ _FONT = cv2.FONT_HERSHEY_SIMPLEX
 Colour = tuple[int, int, int]
 
 
-def draw(picture: UInt8, sighting: Sighting, words: str) -> UInt8:
-    """Draw a sighting and a line of words into a picture (h, w, 3) RGB, which is changed and returned."""
+def draw(picture: UInt8, sighting: Sighting, words: str, *, turns: int = 0) -> UInt8:
+    """Draw a sighting and a line of words into a picture (h, w, 3) RGB, and return it upright.
+
+    `turns` are the quarters by which the stored picture, as its lens is calibrated, is turned for players.
+    """
     picture = np.ascontiguousarray(picture)
     thick = max(1, round(picture.shape[1] / 900))
     if len(sighting.edges):
@@ -217,6 +221,7 @@ def draw(picture: UInt8, sighting: Sighting, words: str) -> UInt8:
         _hand(picture, seen, SIDES[side], thick)
     if sighting.gaze is not None:
         _gaze(picture, sighting.gaze, thick, is_met=sighting.gaze_m is not None)
+    picture = np.ascontiguousarray(np.rot90(picture, turns))
     _caption(picture, words, thick)
     return picture
 

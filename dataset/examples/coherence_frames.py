@@ -11,6 +11,7 @@ import numpy as np
 
 from kitchensync.dataset.source.given_films import OpenFilm
 from kitchensync.dataset.tables.coherence_examples import STEP_S, Example, recording_of
+from kitchensync.sensors.shown_picture import shown_array, shown_size
 from kitchensync.storage.exports.film import numbered_pictures
 
 GROUP = 5
@@ -45,7 +46,7 @@ def sharpest_frames(film: OpenFilm, examples: list[Example]) -> Iterator[tuple[E
             yield from _written(group, float(rate))
         wanted = [group for group in open_groups if number in group.pictures]
         if wanted and (film.hidden is None or not film.hidden[number]):
-            image = picture.to_ndarray(format="bgr24")
+            image = shown_array(picture, format="bgr24")
             sharpness = float(cv2.Laplacian(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), cv2.CV_64F).var())
             for group in wanted:
                 group.look(number, image, sharpness)
@@ -112,8 +113,9 @@ class BoundaryFrames:
             here = recording, number
             if here not in wanted or (film.hidden is not None and film.hidden[number]):
                 continue
-            wide = 2 * round(taken.width * HEIGHT / taken.height / 2)
-            image = taken.reformat(width=wide, height=HEIGHT, format="bgr24").to_ndarray()
+            across, up = shown_size(taken.width, taken.height, taken.rotation)
+            wide = 2 * round(across * HEIGHT / up / 2)
+            image = shown_array(taken, format="bgr24", width=wide, height=HEIGHT)
             self._light[here] = float(image.mean())
             for start, _, end in steps:
                 if end == here and start in before:

@@ -10,6 +10,7 @@ import numpy as np
 from kitchensync.dataset.features.extractor import Extractor, checked_vector
 from kitchensync.dataset.source.given_films import OpenFilm
 from kitchensync.sensors.array_types import Floats32, UInt8
+from kitchensync.sensors.shown_picture import shown_array, shown_size
 from kitchensync.storage.exports.film import numbered_pictures
 
 
@@ -58,6 +59,5 @@ def _windows(film: OpenFilm, extractor: Extractor, window_s: int) -> Iterator[tu
 
 
 def _small(picture: Any, height: int) -> UInt8:
-    width = max(1, round(picture.width * height / picture.height))
-    small: UInt8 = picture.reformat(width=width, height=height, format="rgb24").to_ndarray()
-    return small
+    across, up = shown_size(picture.width, picture.height, picture.rotation)
+    return shown_array(picture, width=max(1, round(across * height / up)), height=height)

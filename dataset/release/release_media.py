@@ -122,7 +122,7 @@ class MediaWriter:
         """Write a film of constant rate, and when each of its pictures was taken."""
         clip, height = self.own.clip, SMALL[name]
         video = clip.chapters[0].video
-        if video is None or (video.height < height and height > min(SMALL.values())):
+        if video is None or (video.shown_size[1] < height and height > min(SMALL.values())):
             made.lacks(kind, f"the camera filmed no {height} lines")
             return
         path = f"{GOPRO.format(name, self.published_id, name)}.mp4"

@@ -11,6 +11,7 @@ from typing import Any
 import cv2
 
 from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.sensors.shown_picture import shown_array
 from kitchensync.storage.exports.film import FASTSTART
 
 _QUALITY = [cv2.IMWRITE_JPEG_QUALITY, 95]
@@ -71,7 +72,7 @@ def numbered_jpegs(film: Path, wanted: Collection[int]) -> Iterator[tuple[int, b
             source.streams.video[0].thread_type = "AUTO"
             for number, picture in enumerate(islice(source.decode(video=0), max(wanted, default=-1) + 1)):
                 if number in wanted:
-                    image = picture.to_ndarray(format="bgr24")
+                    image = shown_array(picture, format="bgr24")
                     yield number, cv2.imencode(".jpg", image, _QUALITY)[1].tobytes()
     except av.FFmpegError as error:
         raise UnreadableMedia(film, str(error)) from error

@@ -21,6 +21,7 @@ from kitchensync.sensors.array_types import UInt8
 from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.media import GoProMedia
+from kitchensync.sensors.shown_picture import BT709, LIMITED, shown_frame, shown_size
 
 if TYPE_CHECKING:
     import av
@@ -65,7 +66,10 @@ class FilmWriter(AbstractContextManager["FilmWriter"]):
         """Report how large the pictures will be, before other streams are added."""
         rate = Fraction(30) if self._key_every is None else 1 / self._time_base
         stream: Any = self.film.add_stream("libx264", rate=rate)
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = width // 2 * 2, height // 2 * 2, "yuv420p"
+        context = stream.codec_context
+        context.color_range, context.colorspace = LIMITED, BT709
+        context.color_primaries = context.color_trc = BT709
         stream.time_base = stream.codec_context.time_base = self._time_base
         stream.options = {"preset": "veryfast", "crf": str(self._crf), "bf": "0"}
         if self._key_every is not None:
@@ -80,13 +84,23 @@ class FilmWriter(AbstractContextManager["FilmWriter"]):
 
         frame = av.VideoFrame.from_ndarray(picture, "rgb24") if isinstance(picture, np.ndarray) else picture
         if self._stream is None:
-            self.open(frame.width, frame.height)
+            self.open(*shown_size(frame.width, frame.height, frame.rotation))
+        size = self._stream.width, self._stream.height
+        if not _is_ready(frame, size):
+            frame = shown_frame(frame, width=size[0], height=size[1])
         frame.pts, frame.time_base = at, self._time_base
         frame.pict_type = (
             PictureType.NONE
         )  # where key pictures stand is said here, not by the film it comes from
         self.film.mux(self._stream.encode(frame))
         self.pictures += 1
+
+
+def _is_ready(frame: av.VideoFrame, size: tuple[int, int]) -> bool:
+    """Return whether a picture is as a film holds it: `shown_frame` made it, or `black`."""
+    return (frame.format.name, frame.color_range, frame.rotation) == ("yuv420p", LIMITED, 0) and (
+        (frame.width, frame.height) == size
+    )
 
 
 def units_of_ticks(ticks: int) -> int:
@@ -125,7 +139,8 @@ def write_small_film(
     if video is None:
         raise UnreadableMedia(clip.path, "it has no pictures")
     fps, total = clip.rate, len(clip.frame_times_s)
-    wide, height = 2 * round(video.width * height / video.height / 2), height // 2 * 2
+    across, up = video.shown_size
+    wide, height = 2 * round(across * height / up / 2), height // 2 * 2
     missing: list[int] = []
     with FilmWriter(out, 1 / fps, key_every=max(1, round(fps)), made_of=made_of) as film:
         film.open(wide, height)
@@ -135,7 +150,7 @@ def write_small_film(
                 film.write(black(wide, height), lost)
                 missing.append(lost)
             is_shown = hidden is None or not hidden[number]
-            small = picture.reformat(width=wide, height=height, format="yuv420p") if is_shown else None
+            small = shown_frame(picture, width=wide, height=height) if is_shown else None
             film.write(small or black(wide, height), number)
             sound.write_until(number / fps)
             if tell is not None and number % 100 == 0:
@@ -166,7 +181,9 @@ def black(width: int, height: int) -> av.VideoFrame:
 
     planes = np.full((height * 3 // 2, width), 128, np.uint8)
     planes[:height] = 16
-    return av.VideoFrame.from_ndarray(planes, format="yuv420p")
+    picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
+    picture.color_range = LIMITED
+    return picture
 
 
 def numbered_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:

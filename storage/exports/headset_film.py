@@ -138,4 +138,4 @@ def _picture(frame: Frame | None, stream: StoredStream) -> Any:
         return black(int(stream.format["width"]), int(stream.format["height"]))
     if isinstance(frame.picture, np.ndarray):
         return frame.rgb()
-    return frame.picture.reformat(format="yuv420p")
+    return frame.picture

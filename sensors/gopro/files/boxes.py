@@ -5,6 +5,7 @@ ISO 14496-12: a box is u32 size, 4 letters, contents; size 1 = u64 size follows,
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
 from fractions import Fraction
@@ -40,6 +41,8 @@ class Track(NamedTuple):
     "The edit list; empty when there is none."
     table: memoryview
     "Its sample tables (stbl)."
+    clockwise_deg: int
+    "By how much players turn its pictures, as the matrix of the track header has it."
 
 
 class EditPart(NamedTuple):
@@ -154,8 +157,17 @@ def _track(trak: memoryview) -> Track | None:
     if entry is None:
         return None
     reorders = find(table, "ctts") is not None
-    units = timescale(find(trak, "mdia", "mdhd"))
-    return Track(track_id, entry.kind, entry.data, reorders, units, _edits(find(trak, "edts", "elst")), table)
+    units, edits = timescale(find(trak, "mdia", "mdhd")), _edits(find(trak, "edts", "elst"))
+    return Track(track_id, entry.kind, entry.data, reorders, units, edits, table, _clockwise_deg(header))
+
+
+def _clockwise_deg(header: memoryview) -> int:
+    """Read the turn from a track header's matrix, to a degree; 0 where it is cut short."""
+    at = 52 if header[0] == 1 else 40
+    if len(header) < at + 8:
+        return 0
+    along, across = struct.unpack_from(">ii", header, at)
+    return round(math.degrees(math.atan2(across, along))) % 360
 
 
 def timescale(header: memoryview | None) -> int:

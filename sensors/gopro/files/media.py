@@ -22,6 +22,7 @@ from kitchensync.sensors.gopro.files.boxes import edit_shift_s
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
 from kitchensync.sensors.gopro.files.sample_tables import read_tables
 from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry
+from kitchensync.sensors.shown_picture import shown_size
 
 if TYPE_CHECKING:
     import av
@@ -73,6 +74,13 @@ class VideoInfo:
     frames: int
     rate: Fraction
     duration_s: float
+    clockwise_deg: int = 0
+    "By how much players turn its pictures."
+
+    @property
+    def shown_size(self) -> tuple[int, int]:
+        """Width and height as players show it."""
+        return shown_size(self.width, self.height, self.clockwise_deg)
 
 
 @dataclass(frozen=True)
@@ -157,8 +165,15 @@ class GoProMedia(Telemetry):
             self._need_codec(stream)
             rate = stream.average_rate or Fraction(0)
             duration_s = float((stream.duration or 0) * (stream.time_base or Fraction(0)))
+            turned = self.tracks[stream.id].clockwise_deg if stream.id in self.tracks else 0
             return VideoInfo(
-                stream.codec_context.name, stream.width, stream.height, stream.frames, rate, duration_s
+                stream.codec_context.name,
+                stream.width,
+                stream.height,
+                stream.frames,
+                rate,
+                duration_s,
+                turned,
             )
 
     def _need_codec(self, stream: Any) -> None:
@@ -230,8 +245,8 @@ class GoProMedia(Telemetry):
         return int(pts[-1] - pts[0]) * self.time_base + self.frame_period if len(pts) else Fraction(0)
 
     def pictures(self) -> PictureReader:
-        """Open the pictures for access by time or number (a context manager)."""
-        return PictureReader(self)
+        """Open the pictures, upright, for access by time or number (a context manager)."""
+        return PictureReader(self, upright=True)
 
     # --- telemetry ------------------------------------------------------------------------------
 

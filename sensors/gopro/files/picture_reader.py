@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.sensors.shown_picture import shown_array, shown_size
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -58,8 +59,9 @@ def index_at(frame_times_s: np.ndarray, time_s: float) -> int:
 class PictureReader:
     """Random access to the pictures of one file."""
 
-    def __init__(self, media: HasPictures) -> None:
-        self._media = media
+    def __init__(self, media: HasPictures, *, upright: bool = False) -> None:
+        """Give pictures as they are stored, as lenses are calibrated, or `upright` as players show them."""
+        self._media, self._is_upright = media, upright
         self._stack = ExitStack()
         self._stream: Any = None
         self._container: Any = None
@@ -114,6 +116,10 @@ class PictureReader:
         return self._frames
 
     def _picture(self, frame: Any, index: int, width: int | None) -> Picture:
-        height = max(2, round(frame.height * width / frame.width)) if width else frame.height
-        rgb = frame.reformat(width=width or frame.width, height=height, format="rgb24").to_ndarray()
+        shown = shown_size(frame.width, frame.height, frame.rotation if self._is_upright else 0)
+        height = max(2, round(shown[1] * width / shown[0])) if width else shown[1]
+        if self._is_upright:
+            rgb = shown_array(frame, width=width, height=height)
+        else:
+            rgb = frame.reformat(width=width or frame.width, height=height, format="rgb24").to_ndarray()
         return Picture(index, int(self._media.frame_pts[index]), float(self._media.frame_times_s[index]), rgb)

@@ -1,0 +1,81 @@
+"""A decoded picture as a player shows it: turned as the track header says, with levels that a film's tags mean.
+
+Greys of every film that is written are those of the scene whatever range the source was tagged with: full range
+(0-255, as GoPros film) and limited range (16-235) both come out as limited BT.709, which is what the writer's tags
+say. A source without a tag is limited.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import av
+
+LIMITED, FULL, BT709, UNSPECIFIED = 1, 2, 1, 2
+"""ISO/IEC 23091-2: codes of ranges and of the matrix of colours, as libav has them."""
+
+
+def quarter_turns(degrees: float) -> int:
+    """Return by how many quarters `np.rot90` turns a stored picture upright; `degrees` as libav has them."""
+    return round(degrees / 90) % 4
+
+
+def shown_size(width: int, height: int, degrees: float) -> tuple[int, int]:
+    """Return width and height of a picture as a player shows it."""
+    return (height, width) if quarter_turns(degrees) % 2 else (width, height)
+
+
+def shown_array(
+    frame: av.VideoFrame, *, format: str = "rgb24", width: int | None = None, height: int | None = None
+) -> npt.NDArray[np.uint8]:
+    """Decode to an upright picture, uint8 (height, width, 3), of full range; sizes are those that are shown."""
+    across, up = _stored_size(frame, width, height)
+    picture = frame.reformat(width=across, height=up, format=format).to_ndarray()
+    return np.ascontiguousarray(np.rot90(picture, quarter_turns(frame.rotation)))
+
+
+def shown_frame(
+    frame: av.VideoFrame, *, width: int | None = None, height: int | None = None
+) -> av.VideoFrame:
+    """Convert to an upright picture for a film: 8 bits, limited BT.709; sizes are those that are shown."""
+    import av
+
+    matrix = frame.colorspace if frame.colorspace != UNSPECIFIED else BT709
+    made = frame.reformat(
+        *_stored_size(frame, width, height),
+        format="yuv420p",
+        src_colorspace=matrix,
+        dst_colorspace=BT709,
+        src_color_range=FULL if _is_full(frame) else LIMITED,
+        dst_color_range=LIMITED,
+    )
+    turns = quarter_turns(frame.rotation)
+    if not turns:
+        return made
+    planes = [np.rot90(_plane(plane), turns) for plane in made.planes]
+    turned = av.VideoFrame(planes[0].shape[1], planes[0].shape[0], "yuv420p")
+    for plane, values in zip(turned.planes, planes, strict=True):
+        rows = np.zeros((plane.height, plane.line_size), np.uint8)
+        rows[:, : plane.width] = values
+        plane.update(rows.tobytes())
+    turned.color_range, turned.colorspace = LIMITED, BT709
+    return turned
+
+
+def _is_full(frame: av.VideoFrame) -> bool:
+    return frame.format.is_rgb or frame.format.name.startswith("yuvj") or frame.color_range == FULL
+
+
+def _stored_size(frame: av.VideoFrame, width: int | None, height: int | None) -> tuple[int, int]:
+    """Return (width, height) before turning; what is not given is that of the frame."""
+    shown = shown_size(frame.width, frame.height, frame.rotation)
+    return shown_size(width or shown[0], height or shown[1], frame.rotation)
+
+
+def _plane(plane: Any) -> npt.NDArray[np.uint8]:
+    rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
+    return rows[:, : plane.width]
