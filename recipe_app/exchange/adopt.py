@@ -27,6 +27,9 @@ from kitchensync.task_graphs.errors import RecipeError
 DEVICE = "video"
 """The folder of the videos, and the name of what filmed them."""
 KIND = "video"
+MP4 = "mp4"
+"""Name that libav gives, among others, to files of MP4 and QuickTime."""
+REMUX = "ffmpeg -i IN -map 0:v -map 0:a? -c copy OUT.mp4"
 LOOK = Bounds(60.0, 2 << 30)
 
 Progress = Callable[[str, int, int], None]
@@ -72,15 +75,17 @@ def adopt(
 
 
 def safe_names(files: Sequence[Path]) -> list[str]:
-    """Return file names that are safe in any folder, each once; what comes from elsewhere is no path."""
+    """Return file names that are safe in any folder, each once; what comes from elsewhere is no path.
+
+    All end in `.MP4`, by which every command knows a video: QuickTime (`.MOV`) is the same format by another name.
+    """
     names: list[str] = []
     for path in files:
         stem = re.sub(r"[^A-Za-z0-9._-]+", "_", path.stem).strip("._-")[:80] or "video"
-        end = re.sub(r"[^A-Za-z0-9]", "", path.suffix)[:8].upper() or "MP4"
-        name, number = f"{stem}.{end}", 1
+        name, number = f"{stem}.MP4", 1
         while name.lower() in {known.lower() for known in names}:
             number += 1
-            name = f"{stem}-{number}.{end}"
+            name = f"{stem}-{number}.MP4"
         names.append(name)
     return names
 
@@ -105,6 +110,9 @@ def tell_facts(path: str) -> ToldApart:
             video = next(iter(container.streams.video), None)
             if video is None:
                 return ToldApart("holds no video")
+            if MP4 not in container.format.name.split(","):
+                kind = container.format.long_name
+                return ToldApart(f"is a {kind} file; copy its streams into an MP4 without encoding: {REMUX}")
             if video.codec_context.width * video.codec_context.height > MOST_PIXELS:
                 return ToldApart(f"its pictures have more than {MOST_PIXELS // 1_000_000} megapixels")
             duration_s = float(container.duration or 0) / av.time_base

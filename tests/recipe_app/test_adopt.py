@@ -49,17 +49,19 @@ def test_videos_become_a_recording_that_verifies(tmp_path: Path, videos: list[Pa
     done = run("lab2-017", *videos, "--data", data, "--consent", "form-12", "--participant", "P3")
     assert done.exit_code == 0, done.output
     answer = json.loads(done.stdout)
-    assert [file["file"] for file in answer["files"]] == ["K_che_1.MP4", "K_che_1-2.MP4", "hidden.MOV"]
+    assert [file["file"] for file in answer["files"]] == ["K_che_1.MP4", "K_che_1-2.MP4", "hidden.MP4"]
     for file, video in zip(answer["files"], videos, strict=True):
         copied = (data / "lab2-017" / "video" / file["file"]).read_bytes()
         assert copied == video.read_bytes()
         assert (file["sha256"], file["original"]) == (hashlib.sha256(copied).hexdigest(), video.name)
+    listed = CliRunner().invoke(main, ["info", str(data / "lab2-017"), "--json"]).stdout
+    assert listed.count('"pictures": ') == 3
     assert [file["video"]["duration_s"] for file in answer["files"]] == [1, 2, 3]
     found = verify(data / "lab2-017")
     assert (found["status"], found["reasons"]) == ("PASS", [])
     assert set(found["streams"]) == {f"video/{file['file']}" for file in answer["files"]}
     assert [path.name for path in data.iterdir()] == ["lab2-017"]
-    broken = data / "lab2-017" / "video" / "hidden.MOV"
+    broken = data / "lab2-017" / "video" / "hidden.MP4"
     content = bytearray(broken.read_bytes())
     content[100] ^= 1
     broken.chmod(0o600)
@@ -77,7 +79,15 @@ def test_what_cannot_be_adopted_is_one_line_and_leaves_nothing(tmp_path: Path, v
         frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), format="s16", layout="mono")
         frame.sample_rate = 8000
         container.mux(stream.encode(frame))
+    matroska = tmp_path / "OBS.MKV"
+    with av.open(str(videos[0])) as source, av.open(str(matroska), "w", format="matroska") as out:
+        copied = out.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = copied
+                out.mux(packet)
     tries = [
+        (("take", matroska), "OBS.MKV: is a Matroska / WebM file; copy its streams into an MP4"),
         (("take", text), "notes.mp4: cannot be read as a video"),
         (("take", videos[0], sound), "sound.wav: holds no video"),
         (("../take", videos[0]), "../take"),
