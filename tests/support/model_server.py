@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import pytest
 
 from kitchensync.storage.shell.endpoint import names_of
 
@@ -71,3 +73,21 @@ class ModelServer:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
+
+
+@contextmanager
+def model_servers(
+    purpose: str = "", named: pytest.MonkeyPatch | None = None
+) -> Iterator[Callable[..., ModelServer]]:
+    """Yield who starts servers of a purpose, which the environment names with `named`; end them."""
+    with ExitStack() as opened:
+
+        def play(say: Say, asked_for: str = purpose) -> ModelServer:
+            made = ModelServer(say, asked_for)
+            opened.callback(made.close)
+            if named is not None:
+                for name, value in made.environment.items():
+                    named.setenv(name, value)
+            return made
+
+        yield play

@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from labelled import CONFIG, annotation, region, task
+from typed_commands import typed
 
-from kitchensync.cli import main
 from kitchensync.dataset.annotation.forms.frame_times import region_of, span_s
 
 RATES = [Fraction(25), Fraction(30), Fraction(30000, 1001), Fraction(60000, 1001)]
 
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["annotate", "read", *map(str, words)])
+run = partial(typed, "annotate", "read")
 
 
 def read(tmp_path: Path, tasks: Any, *words: object, config: str = CONFIG) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_server import ModelServer, Say
+from model_server import ModelServer, Say, model_servers
 from speech import HZ, spoken, write_wav
 
 from kitchensync.recipe_app.narration.hear import hear
@@ -31,17 +31,8 @@ HEARD = "Now I boil the water."
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Say], ModelServer]]:
-    opened: list[ModelServer] = []
-
-    def make(say: Say) -> ModelServer:
-        opened.append(ModelServer(say, "speech"))
-        for name, value in opened[-1].environment.items():
-            monkeypatch.setenv(name, value)
-        return opened[-1]
-
-    yield make
-    for one in opened:
-        one.close()
+    with model_servers("speech", monkeypatch) as play:
+        yield play
 
 
 @pytest.fixture

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from cooked_recording import copied, write_cooked
+from typed_commands import answer as run
 
-from kitchensync.cli import main
 from kitchensync.storage.copies.derived import read_derived
 from kitchensync.storage.manifest import read_manifest
 
@@ -30,12 +28,6 @@ def data(cooked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(cooked, tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "data"
-
-
-def run(*words: object, code: int = 0) -> Any:
-    done = CliRunner().invoke(main, [*map(str, words), "--json"])
-    assert done.exit_code == code, done.output
-    return json.loads(done.stdout)
 
 
 def places(said: dict[str, Any]) -> dict[str, tuple[int, str, bool]]:

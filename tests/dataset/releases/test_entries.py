@@ -69,11 +69,6 @@ def test_errors_count_unless_they_were_taken_out_or_not_made() -> None:
     assert [error["removed"] for error in told.beside["errors"]] == [False, False, False, True]
 
 
-def test_an_undone_touch_is_no_entry() -> None:
-    found = entries(("done", {"node": 1}, 50), ("undo", {"undoes": ["op1"]}, 60))
-    assert not any(told.entry.performed for told in found)
-
-
 def test_what_the_recipe_says_what_was_planned_and_what_was_shown_stand_side_by_side() -> None:
     def error(number: int, **fields: Any) -> dict[str, Any]:
         return {"error_id": f"e{number}", "fields": {"categories": [number], **fields}}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-
-from kitchensync.cli import main
+from typed_commands import typed
 
 SEQUENCE = "nusar-2021_action_both_9012-a16_9012_user_id_2021-02-01_162904"
 NODES = {
@@ -30,9 +29,7 @@ LINES = [
     "800,900,attach,roof,cabin,correct,previous one is a mistake",
 ]
 
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["export", "assembly", *map(str, words)])
+run = partial(typed, "export", "assembly")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,8 @@ import cv2
 import made_data_sets
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from typed_commands import typed
 
-from kitchensync.cli import main
 from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
 from kitchensync.dataset.source.given_films import OpenFilm
 from kitchensync.dataset.tables.boundary_examples import boundary_examples
@@ -24,9 +24,7 @@ from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.exports.film import FilmWriter
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["export", "coherence", *map(str, words)])
+run = partial(typed, "export", "coherence")
 
 
 def test_counts_and_rows_are_those_of_another_program(

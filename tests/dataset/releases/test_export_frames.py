@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from click.testing import CliRunner
 from cooked_recording import DONE_S, WRONG, copied, film_s, write_cooked
 from numbered_recording import FRAME_S, film_host_ns
 from small_recordings import FRAMES, HOST0_NS
+from typed_commands import typed
 
 from kitchensync.cli import main
 from kitchensync.dataset.features import film_windows
@@ -64,7 +66,7 @@ class Watched:
     """A picture that notes when somebody looks at it."""
 
     def __init__(self, number: int, picture: av.VideoFrame, looked_at: list[int]) -> None:
-        self.width, self.height = picture.width, picture.height
+        self.width, self.height, self.rotation = picture.width, picture.height, picture.rotation
         self._number, self._picture, self._looked_at = number, picture, looked_at
 
     def reformat(self, **options: Any) -> av.VideoFrame:
@@ -103,8 +105,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", True)
 
 
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["export", *map(str, words)])
+run = partial(typed, "export")
 
 
 def table(path: Path) -> list[dict[str, str]]:

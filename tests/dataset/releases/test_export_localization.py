@@ -7,22 +7,19 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import made_data_sets
 import pytest
-from click.testing import CliRunner
+from typed_commands import typed
 
-from kitchensync.cli import main
 from kitchensync.storage.shell import outputs
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 PUBLISHED = ("combined/recordings.json", "normal/environment.json", "normal/recordings.json")
 
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["export", "localization", *map(str, words)])
+run = partial(typed, "export", "localization")
 
 
 def split_of(folder: Path, made: list[AnnotatedRecording], kind: str = "recordings") -> Path:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import made_data_sets
 import pytest
-from click.testing import CliRunner
 from cooked_recording import write_cooked
+from typed_commands import typed
 
-from kitchensync.cli import main
 from kitchensync.dataset.promqa.published_examples import EDITED_BY_HAND
 from kitchensync.dataset.promqa.questions import Targets, clock, examples
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
@@ -27,9 +27,7 @@ EDGES = ((0, 2), (0, 1), (1, 3), (2, 3), (3, 4), (1, 5), (4, 6), (5, 6))
 """Nodes 2 and 4 have one text; `c` needs `a` and the first `b`."""
 GRAPH = Graph("tea", tuple(Step(node, label) for node, label in LABELS.items()), EDGES)
 
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["export", "promqa", *map(str, words)])
+run = partial(typed, "export", "promqa")
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +172,7 @@ def test_a_step_that_the_graph_lacks_is_asked_about_and_not_done() -> None:
         AnnotatedRecording("1_1", 1, "Tea", 1, 1, (Entry(9, "Do-what", 10, 20),)), Targets.of(GRAPH)
     )
     assert unknown == 1
-    (asked,) = (one for one in made if one["question_id"] == "1_1_unknown9_next")
+    (asked,) = (one for one in made if one["question_id"] == "1_1_9_next")
     assert asked["current_step"] == {"step_id": None, "description": "Do-what"}
     assert [step["step_id"] for step in asked["next_steps"]] == [2, 1]
 

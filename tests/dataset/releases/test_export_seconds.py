@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from typed_commands import typed
 
 from kitchensync.cli import main
 from kitchensync.dataset.tables.seconds import SubSegments
@@ -23,9 +25,7 @@ from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entr
 LABELS = {"Preparation Error": 2, "Temperature Error": 3, "Measurement Error": 4, "Timing Error": 5,
           "Technique Error": 6}  # fmt: skip
 
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["export", "seconds", *map(str, words)])
+run = partial(typed, "export", "seconds")
 
 
 def table(path: Path) -> list[dict[str, str]]:

@@ -6,16 +6,16 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import made_data_sets
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from typed_commands import typed
 
-from kitchensync.cli import main
 from kitchensync.dataset.grounding.object_questions import drawn, questions
 from kitchensync.dataset.tables.step_rows import windows
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
@@ -23,9 +23,7 @@ from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entr
 TAGS = ("Preparation Error", "Measurement Error", "Order Error", "Timing Error", "Technique Error",
         "Temperature Error", "Missing Step")  # fmt: skip
 
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["export", *map(str, words)])
+run = partial(typed, "export")
 
 
 def written(form: str, folder: Path, out: Path, *more: object) -> tuple[Any, dict[str, Any]]:

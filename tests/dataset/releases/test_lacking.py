@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numbered_recording import FRAME_S, PV_S, film_host_ns, write_numbered
 from small_recordings import FRAMES, HOST0_NS, SECONDS
+from typed_commands import answer
 
-from kitchensync.cli import main
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
@@ -27,11 +27,7 @@ HOLES_S = ((10.0, 13.7), (20.0, SECONDS))
 DONE_S = (3.25, 5.4, 7.777, 11.1, 14.05, 19.5, 24.0)
 PV_HZ = 29.97
 
-
-def run(*words: object) -> dict[str, Any]:
-    result = CliRunner().invoke(main, [*map(str, words), "--json"], catch_exceptions=True)
-    said: dict[str, Any] = json.loads(result.stdout)
-    return said
+run = partial(answer, code=None)
 
 
 def reseal(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from typed_commands import typed
 
-from kitchensync.cli import main
 from kitchensync.dataset.measures.coherence import measures
 from kitchensync.dataset.measures.questioning import StopRule, best_question, success_probability
 from kitchensync.dataset.measures.span_agreement import agreement
@@ -26,9 +26,7 @@ TURN = st.fixed_dictionaries(
     | {"answer": st.sampled_from(["Yes", "No"])}
 )
 
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["measure", *map(str, words)])
+run = partial(typed, "measure")
 
 
 def alike(ours: Any, theirs: Any, place: str = "") -> None:

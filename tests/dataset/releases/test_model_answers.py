@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from cooked_recording import STEPS, write_cooked
-from model_server import ModelServer, Say, message
+from model_server import ModelServer, Say, message, model_servers
+from typed_commands import typed as run
 
-from kitchensync.cli import main
 from kitchensync.dataset.promqa.answer_judge import SCALES, verdict_of
 from kitchensync.dataset.promqa.generation import candidates_of
 from kitchensync.storage.annotation_folder import add_judged
@@ -27,24 +26,11 @@ LATE = 15
 JUNK = b"\x00\xff no answer"
 
 
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, list(map(str, words)))
-
-
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[Say, str], ModelServer]]:
-    opened: list[ModelServer] = []
     monkeypatch.chdir(tmp_path)
-
-    def make(say: Say, purpose: str) -> ModelServer:
-        opened.append(ModelServer(say, purpose))
-        for name, value in opened[-1].environment.items():
-            monkeypatch.setenv(name, value)
-        return opened[-1]
-
-    yield make
-    for one in opened:
-        one.close()
+    with model_servers(named=monkeypatch) as play:
+        yield play
 
 
 def cooked(root: Path, scopes: list[str]) -> None:

@@ -6,16 +6,18 @@ import json
 import shutil
 import struct
 import zipfile
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from cooked_recording import copied
 from distributed import LocalCluster
 from numbered_recording import FRAME_S, film_host_ns, write_numbered
 from small_recordings import FRAMES, HOST0_NS, SEED, write_film, write_manifest, write_shutter
+from typed_commands import answer
 
 from kitchensync.cli import main
 from kitchensync.dataset.release import release_media
@@ -56,24 +58,13 @@ def kitchen_and_data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Kitchen,
     return kitchen, root
 
 
-def run(*words: object) -> dict[str, Any]:
-    result = CliRunner().invoke(main, [*map(str, words), "--json"], catch_exceptions=True)
-    said: dict[str, Any] = json.loads(result.stdout)
-    return said
+run = partial(answer, code=None)
 
 
 @pytest.fixture
 def data(kitchen_and_data: tuple[Kitchen, Path], tmp_path: Path) -> Path:
     shutil.copytree(kitchen_and_data[1], tmp_path / "data")
     return tmp_path / "data"
-
-
-def copied(data: Path, name: str, change: Callable[[dict[str, Any]], None] = lambda _: None) -> Path:
-    shutil.copytree(data / "take1", data / name)
-    with edit_manifest(data / name) as manifest:
-        manifest["recording"], manifest["uuid"] = name, f"uuid of {name}"
-        change(manifest)
-    return data / name
 
 
 def released(data: Path, *more: object) -> dict[str, Any]:

@@ -7,26 +7,20 @@ import json
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 import av
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from cooked_recording import write_cooked
 from numbered_pictures import luma_of, number_in
+from typed_commands import typed as run
 
-from kitchensync.cli import main
 from kitchensync.dataset.examples import prefix_clips
 from kitchensync.dataset.films import review_film
 from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 pytestmark = pytest.mark.slow
 FPS = Fraction(30000, 1001)
-
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, list(map(str, words)))
 
 
 def write_numbered_film(path: Path, pictures: int, between: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import made_data_sets
 import pytest
 from click.testing import CliRunner
+from folder_contents import contents
 from s3_server import s3_server
 
 from kitchensync.cli import main
@@ -69,16 +70,16 @@ def push(data_set: Path, to: object, *more: str) -> Any:
     return done.exit_code, json.loads(done.stdout)
 
 
-def tree(folder: Path) -> dict[str, bytes]:
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
 def test_a_folder_gets_every_file_and_none_twice(data_set: Path, tmp_path: Path) -> None:
     (tmp_path / "nas").mkdir()
     to = tmp_path / "nas" / "our-kitchens"
     code, said = push(data_set, to)
-    assert (code, said.get("sent"), said.get("files")) == (0, len(tree(data_set)), len(tree(data_set))), said
-    assert tree(to) == tree(data_set)
+    assert (code, said.get("sent"), said.get("files")) == (
+        0,
+        len(contents(data_set)),
+        len(contents(data_set)),
+    ), said
+    assert contents(to) == contents(data_set)
     assert check(to).differences == []
     assert push(data_set, to)[1]["sent"] == 0
     (to / "README.md").unlink()
@@ -107,11 +108,11 @@ def test_an_interrupted_push_goes_on_and_what_says_it_is_whole_comes_last(
         code, said = push(data_set, to)
         assert (code, said["status"]) == (1, "refused")
         assert "no space left" in said["reason"]
-    assert len(tree(to)) == 5
-    assert "SHA256SUMS" not in tree(to)
+    assert len(contents(to)) == 5
+    assert "SHA256SUMS" not in contents(to)
     code, said = push(data_set, to)
-    assert (code, said["sent"]) == (0, len(tree(data_set)) - 5)
-    assert tree(to) == tree(data_set)
+    assert (code, said["sent"]) == (0, len(contents(data_set)) - 5)
+    assert contents(to) == contents(data_set)
 
 
 def test_a_file_that_is_no_longer_what_was_released_is_not_sent(data_set: Path, tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_a_published_folder_needs_nobody_s_consent(tmp_path: Path) -> None:
     (tmp_path / "nas").mkdir()
     done = run(main, ["release", "push", str(tmp_path / "set"), "--to", str(tmp_path / "nas" / "set")])
     assert done.exit_code == 0, done.output
-    assert tree(tmp_path / "nas" / "set") == tree(tmp_path / "set")
+    assert contents(tmp_path / "nas" / "set") == contents(tmp_path / "set")
 
 
 @pytest.mark.slow
@@ -170,13 +171,13 @@ def test_an_s3_store_gets_every_file_and_none_twice(data_set: Path, tmp_path: Pa
         s3fs.S3FileSystem.clear_instance_cache()
         s3fs.S3FileSystem(skip_instance_cache=True).mkdir("lab")
         code, said = push(data_set, "s3://lab/our-kitchens")
-        assert (code, said.get("sent")) == (0, len(tree(data_set))), said
+        assert (code, said.get("sent")) == (0, len(contents(data_set))), said
         s3fs.S3FileSystem(skip_instance_cache=True).get(
             "s3://lab/our-kitchens", str(tmp_path / "back"), recursive=True
         )
         assert push(data_set, "s3://lab/our-kitchens")[1]["sent"] == 0
         s3fs.S3FileSystem.clear_instance_cache()
-    assert tree(tmp_path / "back") == tree(data_set)
+    assert contents(tmp_path / "back") == contents(data_set)
     code, said = push(data_set, "s3://user:secret@lab/x")
     assert (code, "has a password" in said["reason"]) == (1, True)
 
@@ -285,10 +286,10 @@ def test_the_hub_s_client_sends_large_files_once_and_everything_in_one_commit(
     data_set: Path, hub: type[Hub]
 ) -> None:
     code, said = push(data_set, "hf://datasets/lab/kitchens")
-    assert (code, said.get("sent")) == (0, len(tree(data_set))), said
-    assert hub.files == tree(data_set)
+    assert (code, said.get("sent")) == (0, len(contents(data_set))), said
+    assert hub.files == contents(data_set)
     assert hub.private == [True]
-    assert hub.commits == [len(tree(data_set))]
+    assert hub.commits == [len(contents(data_set))]
     assert push(data_set, "hf://datasets/lab/kitchens")[1]["sent"] == 0
     assert len(hub.commits) == 1
     code, said = push(data_set, "hf://models/lab/kitchens")
@@ -315,4 +316,4 @@ def test_what_the_hub_has_of_an_interrupted_push_is_not_sent_again(data_set: Pat
     hub.do_POST = commit  # type: ignore[method-assign]
     assert push(data_set, "hf://datasets/lab/kitchens")[0] == 0
     assert set(hub.large.values()) == {b"here already"}  # none of them came again
-    assert len(hub.files) == len(tree(data_set))
+    assert len(hub.files) == len(contents(data_set))

@@ -11,18 +11,13 @@ from typing import Any
 
 import made_data_sets
 import pytest
-from click.testing import CliRunner
+from typed_commands import typed as run
 
-from kitchensync.cli import main
 from kitchensync.dataset.splits.rule import Divided, Rule, divide
 from kitchensync.dataset.splits.split_kinds import PARTS, NoSuchSplit
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 RATIO = (Fraction("0.6"), Fraction("0.2"), Fraction("0.2"))
-
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 @pytest.mark.parametrize("kind", ["environment", "person", "recordings", "recipes"])

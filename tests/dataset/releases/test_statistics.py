@@ -6,22 +6,19 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import made_data_sets
 import pytest
-from click.testing import CliRunner
+from typed_commands import typed
 
-from kitchensync.cli import main
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 ROW = ("normal", "normal_hours", "error", "error_hours", "steps")
 
-
-def run(*words: object) -> Any:
-    return CliRunner().invoke(main, ["release", "stats", *map(str, words)])
+run = partial(typed, "release", "stats")
 
 
 def test_the_shared_part_has_the_numbers_of_an_independent_program(
