@@ -133,26 +133,26 @@ class Kitchen:
         code = self.tools.accounts.pairing_code(self.place, actor="")
         return self.tools.accounts.pair(code, name, secure=True)
 
+    def at_tablet(self, person: str, name: str = "Tablet") -> httpx.Client:
+        """Somebody who is signed in on a paired tablet of their own, by the PIN that everybody has here."""
+        device, token = self.pair(name)
+        login = self.tools.accounts.sign_in(person, "pin", PIN, device=device, desk=False)
+        return self.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
+
     def second_tablet(self) -> httpx.Client:
         """Another paired tablet in the same kitchen, on which Basil has signed in too."""
-        device, token = self.pair("Tablet by the sink")
-        login = self.tools.accounts.sign_in(self.basil, "pin", PIN, device=device, desk=False)
-        return self.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
+        return self.at_tablet(self.basil, "Tablet by the sink")
 
     @functools.cached_property
     def tablet(self) -> httpx.Client:
         """A paired tablet on which Basil has signed in."""
-        device, token = self.pair()
-        login = self.tools.accounts.sign_in(self.basil, "pin", PIN, device=device, desk=False)
-        return self.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
+        return self.at_tablet(self.basil)
 
     def signed_in(self, pseudonym: str) -> httpx.Client:
         """Another participant, signed in on another paired tablet."""
         person = self.tools.accounts.add_person(pseudonym, ["participant"], actor="")
         self.tools.accounts.set_pin(person, PIN, actor="")
-        device, token = self.pair("Tablet by the sink")
-        login = self.tools.accounts.sign_in(person, "pin", PIN, device=device, desk=False)
-        return self.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
+        return self.at_tablet(person, "Tablet by the sink")
 
     def desk(self, role: str) -> httpx.Client:
         """Somebody with a role, signed in at the desk."""

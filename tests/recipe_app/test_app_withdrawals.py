@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from browser import on_screen
-from click.testing import CliRunner
+from dying_commands import dying_after
+from folder_contents import holding
 from histories import recording_body
 from sqlalchemy import insert, select, update
+from typed_commands import code_and_answer as run
 
-from kitchensync.cli import main
 from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION
 from kitchensync.recipe_app.cooking.withdrawals import carry_out, finish_open
 from kitchensync.recipe_app.people.accounts import Accounts
@@ -31,12 +32,6 @@ pytestmark = pytest.mark.slow
 
 AGREED = {"version": CONSENT_VERSION, "accepted": True}
 SAID, VOICE = "Wilhelmina’s canary sentence", b"canary tone " * 40
-
-
-def run(*words: object) -> tuple[int, Any]:
-    done = CliRunner().invoke(main, [*(str(word) for word in words), "--json"])
-    assert not done.exception or isinstance(done.exception, SystemExit), done.exception
-    return done.exit_code, json.loads(done.stdout) if done.stdout else done.output
 
 
 def cook(kitchen: Any, client: Any, said: str, **more: Any) -> str:
@@ -73,13 +68,6 @@ def withdrawn(kitchen: Any) -> Any:
     return kitchen
 
 
-def files_with(root: Path, *wanted: bytes) -> list[str]:
-    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
-    return [
-        path.relative_to(root).as_posix() for path in files if any(one in path.read_bytes() for one in wanted)
-    ]
-
-
 CANARIES = (SAID.encode(), json.dumps(SAID)[1:-1].encode(), b"canary tone", b'"Basil"', b"Basil")
 
 
@@ -95,7 +83,7 @@ def test_nothing_of_a_person_is_left_while_the_app_runs(withdrawn: Any, tmp_path
     backup.parent.mkdir()
     assert run("backup", backup, "--data", kitchen.data)[0] == 0
     old = shutil.copy(backup, tmp_path / "old.backup")
-    assert files_with(kitchen.data, *CANARIES) != []
+    assert holding(kitchen.data, *CANARIES) != []
     before = others(kitchen)
     code, said = run("withdraw", "--person", "Basil", "--data", kitchen.data)
     assert (code, said["status"]) == (0, "open"), said
@@ -106,11 +94,11 @@ def test_nothing_of_a_person_is_left_while_the_app_runs(withdrawn: Any, tmp_path
     assert [place for place, (_, left) in done.items() if left] == ["tablet Tablet"]
     again = run("withdraw", "--person", "Basil", "--data", kitchen.data)[1]
     assert [one["place"] for one in again["places"] if one["open"]] == ["tablet Tablet"], "until it connects"
-    assert files_with(kitchen.data, *CANARIES) == []
+    assert holding(kitchen.data, *CANARIES) == []
     assert run("restore", backup, "--data", tmp_path / "other")[0] == 1, "it wants the key"
     (tmp_path / "other" / "_app" / "app.key").write_bytes((kitchen.data / "_app" / "app.key").read_bytes())
     assert run("restore", backup, "--data", tmp_path / "other")[0] == 0
-    assert files_with(tmp_path / "other", *CANARIES) == []
+    assert holding(tmp_path / "other", *CANARIES) == []
     assert others(kitchen)[: len(before)] == before
     with kitchen.database.reading() as connection:
         assert oplog.first_fault(connection) is None
@@ -142,7 +130,7 @@ def test_an_old_backup_is_restored_without_what_was_withdrawn_since(withdrawn: A
         path.unlink()
     code, said = run("restore", old, "--data", kitchen.data)
     assert code == 0, said
-    assert files_with(kitchen.data, SAID.encode(), b"canary tone") == []
+    assert holding(kitchen.data, SAID.encode(), b"canary tone") == []
     database = open_database(kitchen.data / "_app" / "app.db")
     with database.reading() as connection:
         assert oplog.first_fault(connection) is None
@@ -166,15 +154,15 @@ def test_nobody_who_withdrew_comes_back_on_another_computer(withdrawn: Any, tmp_
         return tmp_path / name, said
 
     as_documented, said = restored("new", "on a stick", "app.key", "withdrawals.jsonl")
-    assert files_with(as_documented, SAID.encode(), b"canary tone") == []
+    assert holding(as_documented, SAID.encode(), b"canary tone") == []
     assert said["warnings"] == []
     unknowing, said = restored("other", "on a stick", "app.key")
-    assert files_with(unknowing, SAID.encode()) != []
+    assert holding(unknowing, SAID.encode()) != []
     assert len(said["warnings"]) == 1, "it cannot know, and says so"
     listed, _ = restored("third", "after.backup", "app.key")
     (listed / "_app" / "app.db").unlink()
     _, said = restored("third", "on a stick")
-    assert files_with(listed, SAID.encode(), b"canary tone") == [], "the newer backup had the list"
+    assert holding(listed, SAID.encode(), b"canary tone") == [], "the newer backup had the list"
     assert said["warnings"] == []
 
 
@@ -189,7 +177,7 @@ def test_a_tablet_forgets_it_and_then_nothing_is_open(withdrawn: Any) -> None:
     late = kitchen.operation(kitchen.recording, "note", {"text": SAID})
     (receipt,) = kitchen.tablet.post("/api/v1/ops", json={"operations": [late]}).json()["receipts"]
     assert "no recording" in receipt["error"]
-    assert files_with(kitchen.data, SAID.encode()) == []
+    assert holding(kitchen.data, SAID.encode()) == []
     assert kitchen.tablet.get(f"/api/v1/bundle/{kitchen.recording}").status_code == 404
     me = kitchen.tablet.get("/api/v1/me").json()
     assert me["device"]["destroyed"] == [kitchen.recording]
@@ -217,10 +205,10 @@ def test_what_is_withdrawn_on_the_tablet_is_destroyed_after_its_hours(withdrawn:
     kitchen.post(kitchen.operation(kitchen.recording, "withdraw", {}))
     (kitchen.data / "lab.toml").write_text("grace_hours = 2")
     assert after(1.9) == []
-    assert files_with(kitchen.data, SAID.encode()) != []
+    assert holding(kitchen.data, SAID.encode()) != []
     done = {Path(one.place).name: one.done for one in after(0.2)}
     assert (done["soup_1"], done["app.db"]) == ("destroyed", "destroyed")
-    assert files_with(kitchen.data, SAID.encode(), b"canary tone") == []
+    assert holding(kitchen.data, SAID.encode(), b"canary tone") == []
     assert read_manifest(kitchen.data / "soup_1")["withdrawn"]["files"]
     assert after(1) == []
     (proof,) = [one for one in read_sound_lines(own / "withdrawals.jsonl") if one["schema"] == "withdraw/1"]
@@ -243,8 +231,8 @@ def test_one_that_cannot_be_destroyed_now_holds_up_no_other(withdrawn: Any, trou
     kitchen.utc_ns += 100 * 3600 * 10**9
     for _ in range(3):
         carry_out(kitchen.tools, own, place, key)
-    assert files_with(kitchen.data, SAID.encode()) == []
-    assert files_with(kitchen.data, b"it was cut off") != []
+    assert holding(kitchen.data, SAID.encode()) == []
+    assert holding(kitchen.data, b"it was cut off") != []
     proofs = [one for one in read_sound_lines(own / "withdrawals.jsonl") if one["schema"] == "withdraw/1"]
     assert [Path(one["place"]).name for proof in proofs for one in proof["places"] if one["found"]] == [
         *("soup_1", "app.db")
@@ -257,7 +245,7 @@ def test_one_that_cannot_be_destroyed_now_holds_up_no_other(withdrawn: Any, trou
     with edit_manifest(kitchen.data / "soup_0") as closed:
         closed["state"] = "complete"
     carry_out(kitchen.tools, own, place, key)
-    assert files_with(kitchen.data, b"it was cut off", b"canary tone") == []
+    assert holding(kitchen.data, b"it was cut off", b"canary tone") == []
 
 
 def test_a_place_that_was_away_is_asked_again_and_the_desk_shows_the_proof(
@@ -455,18 +443,7 @@ def test_a_killed_withdrawal_is_finished_by_whoever_opens_the_app(
     withdrawn: Any, monkeypatch: pytest.MonkeyPatch, stops_after: int
 ) -> None:
     """Dies at the n-th write of the app's part; after that `take-dump` only opens the memory."""
-    left = stops_after
-
-    def dying(act: Any) -> Any:
-        def step(*args: Any, **more: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise KeyboardInterrupt
-            return act(*args, **more)
-
-        return step
-
+    dying = dying_after(stops_after)
     with monkeypatch.context() as patched:
         for name in ("_empty", "_drop", "scrub"):
             patched.setattr(destruction, name, dying(getattr(destruction, name)))
@@ -475,6 +452,6 @@ def test_a_killed_withdrawal_is_finished_by_whoever_opens_the_app(
     assert read_manifest(withdrawn.data / "soup_1").get("withdrawn")
     run("annotations", "import", "none", "--data", withdrawn.data)
     run("withdraw", "--person", "Basil", "--data", withdrawn.data)
-    assert files_with(withdrawn.data, *CANARIES) == []
+    assert holding(withdrawn.data, *CANARIES) == []
     with withdrawn.database.reading() as connection:
         assert oplog.first_fault(connection) is None

@@ -84,10 +84,7 @@ def test_only_what_must_be_is_public() -> None:
 def test_a_role_on_a_tablet_opens_no_desk(kitchen: Any) -> None:
     person = kitchen.tools.accounts.add_person("Chief", ["admin", "participant"], actor="")
     kitchen.tools.accounts.set_pin(person, "482916", actor="")
-    device, token = kitchen.pair()
-    login = kitchen.tools.accounts.sign_in(person, "pin", "482916", device=device, desk=False)
-    client = kitchen.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
-    answer = client.get("/api/v1/desk/recordings/x")
+    answer = kitchen.at_tablet(person).get("/api/v1/desk/recordings/x")
     assert (answer.status_code, answer.json()["error"]) == (401, "this needs a sign-in at the desk")
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from browser import at_the_desk, chromium
-from click.testing import CliRunner
 from corrections import Hand, Wanted, correct_in_label_studio, correct_in_the_reviewer, wanted
 from filmed_cooking import cook_on_film
 from label_server import at_the_task, label_studio, label_studio_command
+from typed_commands import answer as run
 
-from kitchensync.cli import main
 from kitchensync.dataset.films.review_film import facts_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
@@ -22,13 +21,6 @@ FPS = 30000 / 1001
 DONE_S = [1.9 + 1.4 * number for number in range(14)]
 """When the steps were touched as done."""
 SEED = 22
-
-
-def run(*words: object) -> dict[str, Any]:
-    done = CliRunner().invoke(main, [*map(str, words), "--json"])
-    assert done.exit_code == 0, done.output
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 import paused_recording
 import pytest
+from folder_contents import contents
 
 from kitchensync.recipe_app.exchange.folders import Event, Folders
 from kitchensync.storage.manifest import write_json
@@ -36,17 +37,17 @@ def test_a_late_pause_takes_whole_chunks_with_it_where_the_lab_drops_them(tmp_pa
         Event(kind, paused_recording.host_ns(at_s), 0, kind, {})
         for kind, at_s in (("pause", 4.3), ("resume", 6.7))
     )
-    before = paused_recording.contents(take)
+    before = contents(take)
     assert folders.pause == "mark"
     folders.append("take", [pause, resume])
-    assert paused_recording.contents(take).items() >= before.items(), "it is marked, nothing else"
+    assert contents(take).items() >= before.items(), "it is marked, nothing else"
     (take / "events" / "tablet_late.jsonl").unlink()
     (tmp_path / "data" / "lab.toml").write_text('pause = "drop"\n')
     assert folders.pause == "drop"
     folders.append("take", [pause])
-    assert paused_recording.contents(take).items() >= before.items(), "its end may be on its way"
+    assert contents(take).items() >= before.items(), "its end may be on its way"
     folders.append("take", [resume])
-    left = b"".join(paused_recording.contents(take).values())
+    left = b"".join(contents(take).values())
     of_pause = [4.3 <= at_s <= 6.7 for at_s, _ in truth.packets["hololens/pv"]]
     there = [one in left for _, one in truth.packets["hololens/pv"]]
     assert not any(is_there for is_there, inside in zip(there, of_pause, strict=True) if inside)

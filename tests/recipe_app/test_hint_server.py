@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from model_server import ModelServer, Say, message
+from model_server import ModelServer, Say, message, model_servers
 
 from kitchensync.cli import main
 from kitchensync.recipe_app.hints.hint_server import KEY_ENV, KEY_FILE, MODEL, URL, model_hints, server_of
@@ -22,15 +22,8 @@ QUESADILLA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "pan
 
 @pytest.fixture
 def play() -> Iterator[Callable[[Say], ModelServer]]:
-    opened: list[ModelServer] = []
-
-    def make(say: Say) -> ModelServer:
-        opened.append(ModelServer(say, "hints"))
-        return opened[-1]
-
-    yield make
-    for one in opened:
-        one.close()
+    with model_servers("hints") as play:
+        yield play
 
 
 def answer(hints: list[dict[str, str]]) -> bytes:

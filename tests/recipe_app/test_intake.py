@@ -7,8 +7,6 @@ import hashlib
 import html
 import json
 import re
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from databases import emptied
+from waiting import until
 
 from kitchensync.capture.station import Station
 from kitchensync.recipe_app.store import tables
@@ -221,23 +220,16 @@ def test_a_database_that_fails_for_a_while_ends_no_filing(
     kitchen.post(kitchen.operation(recording, "done", {"node": 1}))
     with serve._repeated("filing", 0.02, partial(serve._file, kitchen.tools)):
         rename(kitchen, "unfiled", "gone")
-        until(lambda: "cannot be used now" in caplog.text)
+        until(lambda: "cannot be used now" in caplog.text, "a database that fails")
         rename(kitchen, "gone", "unfiled")
         away.rename(kitchen.data / "soup_1")
-        until(lambda: kitchen.tools.records.waiting() == [])
+        until(lambda: kitchen.tools.records.waiting() == [], "the filing of everything")
     assert [line["kind"] for line in kitchen.events(kitchen.data / "soup_1")] == ["recipe", "done"]
 
 
 def rename(kitchen: Any, old: str, new: str) -> None:
     with kitchen.database.writing() as connection:
         connection.execute(sa.text(f"ALTER TABLE {old} RENAME TO {new}"))
-
-
-def until(happened: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + 20
-    while not happened():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
 
 
 def test_a_recording_without_devices_needs_no_folder(kitchen: Any) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from numbered_pictures import number_in
 from numbered_recording import PV_S, write_numbered
+from waiting import until
 
 from kitchensync.recipe_app.live import live_pictures
 from kitchensync.recipe_app.live.live_pictures import LivePictures
@@ -26,7 +26,6 @@ from kitchensync.storage.recording import open_recording
 
 pytestmark = pytest.mark.slow
 
-WAIT_S = 60
 PV, DEPTH = "hololens/pv", "hololens/depth_ahat"
 NAMES = {PV, DEPTH}
 
@@ -40,14 +39,6 @@ def take(tmp_path: Path) -> Path:
 
 def shown(jpeg: bytes) -> np.ndarray:
     return np.asarray(cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR))
-
-
-def wait_for(what: Callable[[], Any]) -> Any:
-    end_s = time.monotonic() + WAIT_S
-    while not (found := what()):
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
-    return found
 
 
 def test_the_picture_is_the_last_one_that_was_sealed(take: Path) -> None:
@@ -105,18 +96,18 @@ def pictures() -> Iterator[LivePictures]:
 
 @pytest.mark.slow
 def test_a_process_that_stops_or_dies_holds_up_nobody(take: Path, pictures: LivePictures) -> None:
-    first = wait_for(lambda: pictures.newest(take, PV))
+    first = until(lambda: pictures.newest(take, PV), "a picture")
     process = pictures._of[take].process
     os.kill(process.pid, signal.SIGSTOP)
     assert pictures.newest(take, PV) == first
     os.kill(process.pid, signal.SIGKILL)
-    wait_for(lambda: process.poll() is not None)
+    until(lambda: process.poll() is not None, "the end of the process")
     assert pictures.newest(take, PV) == first  # till it is started again
     pictures.forget(take)
     assert pictures.newest(take, PV) is None
     again = pictures._of[take].process
     pictures.close()
-    wait_for(lambda: again.poll() is not None)
+    until(lambda: again.poll() is not None, "the end of the next process")
 
 
 @pytest.mark.slow
@@ -127,7 +118,7 @@ def test_what_is_no_picture_is_never_shown(
     monkeypatch.setattr(live_pictures, "PROGRAM", program)  # `this` prints a poem
     assert pictures.newest(take, PV) is None
     process = pictures._of[take].process
-    wait_for(lambda: process.poll() is not None)
+    until(lambda: process.poll() is not None, "the end of the process")
     assert pictures._of[take].newest == {}
 
 
@@ -138,7 +129,7 @@ def test_the_desk_shows_them_and_is_blank_in_a_pause(kitchen: Any) -> None:
         manifest["state"] = "recording"
     recording = str(kitchen.choose(folder="take1")["recording"])
     operator, address = kitchen.desk("operator"), f"/api/v1/desk/recordings/{recording}/pictures/{PV}"
-    answer = wait_for(lambda: (got := operator.get(address)).status_code == 200 and got)
+    answer = until(lambda: (got := operator.get(address)).status_code == 200 and got, "a picture at the desk")
     assert answer.headers["content-type"] == "image/jpeg"
     assert shown(answer.content).shape == (180, 320, 3)
     assert operator.get(address.replace("pv", "gyroscope")).status_code == 204

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import shutil
 import zipfile
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 from paused_recording import FILM, Truth, write_paused
 from planted import MOTION, PICTURE, TONE, Planted
 from s3_server import s3_server
+from typed_commands import answer as run
 
 from kitchensync.cli import main
 from kitchensync.recipe_app.store.app_records import new_id
@@ -34,12 +34,6 @@ pytestmark = [
 NAME = "Wilhelmina Canary"
 BASIL, CLOVE = Planted(1, 3217), Planted(2, 2459)
 """What their pictures, voices and heads are known by."""
-
-
-def run(*words: object) -> Any:
-    done = CliRunner().invoke(main, [*(str(word) for word in words), "--json"])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
 
 
 SIGNS = {

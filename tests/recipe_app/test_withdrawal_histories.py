@@ -5,23 +5,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from dying_commands import Dying, dying_commands
+from folder_contents import contents
 from histories import recording_body
-from paused_recording import Truth, contents, host_ns, write_paused
+from paused_recording import Truth, host_ns, write_paused
 from sqlalchemy import insert, select
+from typed_commands import answer as run
 
-from kitchensync.cli import main
 from kitchensync.recipe_app.people.accounts import Accounts
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
@@ -34,37 +31,6 @@ from kitchensync.storage.move.mover import run_mover
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 HISTORIES = int(os.environ.get("KITCHENSYNC_HISTORIES") or 3)
 CANARY, VOICE = "a canary sentence of P07", b"canary tone " * 50
-DIES = """
-import json, os, signal, sys
-from kitchensync.cli import main
-import kitchensync.recipe_app.commands.at_rest, scipy.optimize
-import kitchensync.storage.redact.redaction, kitchensync.storage.withdraw.withdrawal
-
-def changes(event, arguments, root):
-    if event in ("os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "sqlite3.connect"):
-        return root in str(arguments[0])
-    if event != "open" or root not in str(arguments[0]):
-        return False
-    return bool(isinstance(arguments[1], str) and set(arguments[1]) & set("wax+") or (arguments[2] or 0) & 3)
-
-for line in sys.stdin:
-    root, words, left = json.loads(line)
-    if child := os.fork():
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-        continue
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    count = [left]
-    def hook(event, arguments):
-        if changes(event, arguments, root):
-            count[0] -= 1
-            if count[0] < 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-    sys.addaudithook(hook)
-    try:
-        main(words)
-    except SystemExit as error:
-        os._exit(error.code or 0)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -92,30 +58,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
 
 
 @pytest.fixture(scope="module")
-def dying() -> Iterator[subprocess.Popen[str]]:
-    """A process that runs commands in children of its own, each killed before its n-th change of a file."""
-    with subprocess.Popen(
-        [sys.executable, "-c", DIES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-def killed(dying: subprocess.Popen[str], data: Path, words: list[str], operation: int) -> bool:
-    assert dying.stdin is not None
-    assert dying.stdout is not None
-    dying.stdin.write(json.dumps([str(data), words, operation]) + "\n")
-    dying.stdin.flush()
-    code = int(dying.stdout.readline())
-    assert code in (0, 1, -9), code
-    return code == -9
-
-
-def run(*words: object) -> Any:
-    done = CliRunner().invoke(main, [*map(str, words), "--json"])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+def dying() -> Iterator[Dying]:
+    with dying_commands(may_refuse=True) as killed:
+        yield killed
 
 
 def residue(place: Path, truth: Truth) -> list[str]:
@@ -129,14 +74,14 @@ def residue(place: Path, truth: Truth) -> list[str]:
 
 @pytest.mark.parametrize("group", range(3))
 def test_every_history_ends_without_a_residue(
-    made: tuple[Path, Truth], dying: subprocess.Popen[str], tmp_path: Path, group: int
+    made: tuple[Path, Truth], dying: Dying, tmp_path: Path, group: int
 ) -> None:
     for seed in range(group, HISTORIES, 3):
         one_history(seed, made, dying, tmp_path / str(seed))
         shutil.rmtree(tmp_path / str(seed))
 
 
-def one_history(seed: int, made: tuple[Path, Truth], dying: subprocess.Popen[str], place: Path) -> None:
+def one_history(seed: int, made: tuple[Path, Truth], dying: Dying, place: Path) -> None:
     rng, truth = random.Random(seed), made[1]
     data, store = Path(shutil.copytree(made[0], place / "data")), place / "store"
     take, other = data / "take", contents(data / "other")
@@ -155,12 +100,12 @@ def one_history(seed: int, made: tuple[Path, Truth], dying: subprocess.Popen[str
             for kind, at_s in (("pause", 4.0), ("resume", 6.0)):
                 log.append(kind, host_ns=host_ns(at_s), uncertainty_ns=0, body={}, op_id=f"{kind} {seed}")
         elif step == "redact":
-            killed(dying, data, ["redact", str(take), "--reason", "history"], rng.randrange(1, 30))
+            dying(data, ["redact", str(take), "--reason", "history"], rng.randrange(1, 30))
         else:
             run("backup", place / "new.backup", "--data", data, "--force")
     for step in ["withdraw", *after]:
         if step == "withdraw":
-            killed(dying, data, withdraw, rng.randrange(0, 70))
+            dying(data, withdraw, rng.randrange(0, 70))
         elif step == "restore":
             for path in (data / "_app").glob("app.db*"):
                 path.unlink()
@@ -168,9 +113,7 @@ def one_history(seed: int, made: tuple[Path, Truth], dying: subprocess.Popen[str
         elif step == "backup":
             run("backup", place / "new.backup", "--data", data, "--force")
         else:  # whoever opens the app's memory finishes what was begun in it
-            killed(
-                dying, data, ["annotations", "export", "--data", str(data), "--out", str(place / "x")], 10**6
-            )
+            dying(data, ["annotations", "export", "--data", str(data), "--out", str(place / "x")], 10**6)
     (place / "old.backup").unlink()
     last = run(*(["withdraw", "--person", "P07", "--data", data] if rng.random() < 0.5 else withdraw))
     assert last["status"] == "done", (seed, last)

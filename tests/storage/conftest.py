@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sealed_chunks import sealed
 
-from kitchensync.storage.chunks.chunk_writer import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.reading.device_constants import ConstantTable, calibration_files, write_calibration
 from kitchensync.storage.verify import verify
@@ -34,16 +35,12 @@ def finished(tmp_path) -> Path:
     path = tmp_path / "data" / "take"
     files: dict[str, Any] = {}
 
-    def put(stream: str, number: int, packets: list[Packet]) -> None:
-        (path / stream).mkdir(parents=True, exist_ok=True)
-        sealed = seal(path / stream, number, packets, {"stream": stream})
-        files[f"{stream}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
-
     for number in range(3):
         rows = range(20 * number, 20 * number + 20)
-        put(STREAM, number + 1, [Packet(n, 1, 10 * n, n, 1, b"packet %d" % n * 50, POSE) for n in rows])
+        packets = [Packet(n, 1, 10 * n, n, 1, b"packet %d" % n * 50, POSE) for n in rows]
+        files |= sealed(path, STREAM, number + 1, packets)
     end = {"stream": STREAM, "note": "end", "reason": "ended_by_device", "received": 60}
-    put("ledger/hololens", 1, [Packet(0, 1, 0, 0, 1, json.dumps(end).encode(), b"")])
+    files |= sealed(path, "ledger/hololens", 1, [Packet(0, 1, 0, 0, 1, json.dumps(end).encode(), b"")])
     (path / "gopro").mkdir()
     write_json(path / "gopro" / "media.json", {"files": [film_entry(path / "gopro")]})
     table = ConstantTable("intrinsics", np.arange(4.0), "px", "camera", "focal lengths and principal point")

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 from processes import COMMAND
+from sealed_chunks import sealed
 
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
-from kitchensync.storage.chunks.chunk_writer import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.disk.durable import LocalDisk
 from kitchensync.storage.errors import BadChunk, NotPackable
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
@@ -47,20 +48,16 @@ def take(tmp_path) -> tuple[Path, dict[str, list[bytes]]]:
     truth: dict[str, list[bytes]] = {}
     files: dict[str, Any] = {}
     for stream, chunks, each in ((GYROSCOPE, 4, 5), (PV, 3, 7), (AHAT, 2, 2)):
-        (path / stream).mkdir(parents=True)
         truth[stream] = [payload_of(stream, n) for n in range(chunks * each)]
         for number in range(chunks):
             rows = range(number * each, (number + 1) * each)
             packets = [Packet(n, 1, 10 * n, n, 1, truth[stream][n], bytes([n]) * 64) for n in rows]
-            sealed = seal(path / stream, number + 1, packets, {"stream": stream, "recording": "u"})
-            files[f"{stream}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
+            files |= sealed(path, stream, number + 1, packets, recording="u")
     ends = [
         {"stream": stream, "note": "end", "reason": "x", "received": len(truth[stream])} for stream in truth
     ]
-    (path / LEDGER).mkdir(parents=True)
     notes = [Packet(n, 1, 0, 0, 1, json.dumps(note).encode(), b"") for n, note in enumerate(ends)]
-    sealed = seal(path / LEDGER, 1, notes, {"stream": LEDGER})
-    files[f"{LEDGER}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
+    files |= sealed(path, LEDGER, 1, notes)
     manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "devices": {}}
     write_json(path / "recording.json", manifest | {"streams": {name: {} for name in truth}, "files": files})
     assert verify(path)["status"] == "PASS"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -20,6 +19,7 @@ import h5py
 import pytest
 from click.testing import CliRunner
 from distributed import LocalCluster
+from folder_contents import hashes
 from processes import COMMAND
 
 from kitchensync.batch.command import Journal
@@ -61,14 +61,9 @@ def asked(*words: object) -> dict[str, Any]:
     return answer | {"code": done.exit_code, "stderr": done.stderr}
 
 
-def contents(root: Path) -> dict[str, str]:
-    files = (path for path in root.rglob("*") if path.is_file())
-    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_verify_answers_for_each_what_the_command_answers_alone(jobs: int, lab: Path, state: Path) -> None:
-    before = contents(lab)
+    before = hashes(lab)
     answer = asked("verify", lab, "--jobs", jobs)
     alone = {}
     for row in answer["recordings"]:
@@ -82,7 +77,7 @@ def test_verify_answers_for_each_what_the_command_answers_alone(jobs: int, lab: 
     assert "flipped" in said[0]
     assert "recover --rebuild" in said[1]
     kept = {f"{path}/sync/verify.json" for path in ("a/good-1", "a/deep/good-2", "b/flipped")}
-    after = contents(lab)
+    after = hashes(lab)
     assert {path: after[path] for path in after if path not in kept} == before
     assert kept < set(after), "who counts recordings goes by the last answer"
     assert list(state.glob("*")) == []
@@ -114,8 +109,8 @@ def test_upload_takes_its_url_after_the_dashes_and_goes_on_where_it_was(lab: Pat
     answer = asked("upload", lab / "a", "--", f"file://{folder}")
     assert (answer["code"], answer["counts"]) == (0, {"sent": 2})
     for name, where in (("good-1", "a/good-1"), ("good-2", "a/deep/good-2")):
-        there = contents(folder / name)
-        here = {path: sha for path, sha in contents(lab / where).items() if path != "copies.jsonl"}
+        there = hashes(folder / name)
+        here = {path: sha for path, sha in hashes(lab / where).items() if path != "copies.jsonl"}
         assert there == here
     again = asked("upload", lab / "a", "--", f"file://{folder}")
     assert [row["answer"]["sent"] for row in again["recordings"]] == [0, 0]
@@ -135,13 +130,13 @@ def test_upload_takes_its_url_after_the_dashes_and_goes_on_where_it_was(lab: Pat
 )
 def test_wrong_usage_is_one_line_and_nothing_is_done(words: list[str], said: str, lab: Path) -> None:
     (lab / "a" / "empty").mkdir()
-    before = contents(lab)
+    before = hashes(lab)
     done = CliRunner().invoke(main, ["batch", "--json", *(word.replace("LAB", str(lab)) for word in words)])
     (line,) = done.stderr.splitlines()
     assert (done.exit_code, line.startswith("kitchensync: "), said in line) == (2, True, True), line
     refused = json.loads(done.stdout)
     assert (refused["schema"], refused["status"]) == ("batch/1", "refused")
-    assert contents(lab) == before
+    assert hashes(lab) == before
 
 
 def test_strict_lets_a_warning_fail(lab: Path) -> None:

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 from flips import block_at, flip, stream_of
+from sealed_chunks import sealed
 
 from kitchensync.sensors.files_on_disk import file_sha256
-from kitchensync.storage.chunks.chunk_writer import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.events import EventLog
@@ -50,7 +51,6 @@ def put(
     path: Path, stream: str, chunks: int, each: int, payloads: list[bytes] | None = None
 ) -> dict[str, Any]:
     """Seal some chunks; return their entries for the manifest."""
-    (path / stream).mkdir(parents=True)
     files = {}
     for number in range(chunks):
         rows = range(number * each, (number + 1) * each)
@@ -61,8 +61,7 @@ def put(
             )
             for n in rows
         ]  # fmt: skip
-        sealed = seal(path / stream, number + 1, packets, {"stream": stream, "recording": "u"})
-        files[f"{stream}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
+        files |= sealed(path, stream, number + 1, packets, recording="u")
     return files
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from folder_contents import hashes
 from processes import kitchensync
 
 from kitchensync.cli import main
@@ -58,11 +59,6 @@ def unmount(*stores: Path) -> None:
 def checked(path: Path) -> tuple[int, dict]:
     done = CliRunner().invoke(verify_command, [str(path), "--json"])
     return done.exit_code, json.loads(done.stdout)
-
-
-def contents(folder: Path) -> dict[str, str]:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def test_verify_reads_the_copy(freed, stores):
@@ -181,7 +177,7 @@ def test_a_move_to_a_third_store_takes_the_files_of_a_copy(freed, stores, tmp_pa
     moved = kitchensync("move", freed, "--to", third)
     assert moved.returncode == 0, moved.stderr
     own = {MARKER, "copies.jsonl", "sync/verify.json"}
-    there, first = contents(third / "take"), contents(stores[0] / "take")
+    there, first = hashes(third / "take"), hashes(stores[0] / "take")
     assert {path: there.get(path) for path in first} == first
     assert set(there) - set(first) <= own
     assert verify(third / "take")["status"] == "PASS"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from model_server import ModelServer, Say, message
+from model_server import ModelServer, Say, message, model_servers
 
 from kitchensync.storage.shell.endpoint import (
     MAX_ANSWER_BYTES,
@@ -22,15 +22,8 @@ ASKED = [{"role": "user", "content": "hello"}]
 
 @pytest.fixture
 def play() -> Iterator[Callable[[Say], ModelServer]]:
-    opened: list[ModelServer] = []
-
-    def make(say: Say) -> ModelServer:
-        opened.append(ModelServer(say, "questions"))
-        return opened[-1]
-
-    yield make
-    for one in opened:
-        one.close()
+    with model_servers("questions") as play:
+        yield play
 
 
 def at(server: ModelServer, **more: float) -> Endpoint:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from command_tree import COMMANDS
+from folder_contents import contents
 
 from kitchensync.cli import main
 from kitchensync.storage.manifest import edit_manifest
@@ -114,10 +115,6 @@ def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return around
 
 
-def state_of(place: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in place.rglob("*") if path.is_file()}
-
-
 def folders_below(place: Path) -> list[str]:
     return sorted(str(path.relative_to(place)) for path in place.rglob("*"))
 
@@ -137,13 +134,13 @@ def test_nothing_leaves_a_withdrawn_recording(
 ) -> None:
     with edit_manifest(finished) as manifest:
         manifest |= {"withdrawn": {"host_ns": 1}, "virtual": virtual}
-    before = state_of(place)
+    before = contents(place)
     for command, words in there_are(table).items():
         done = run(command, words, place)
         assert done.exit_code == 1, (command, done.output, done.exception)
         refused = [line for line in done.stderr.splitlines() if line.startswith("kitchensync: ")]
         assert any("withdrawn" in line or "withdrew" in line for line in refused), (command, done.stderr)
-        assert state_of(place) == before, command
+        assert contents(place) == before, command
         assert folders_below(place / OUT) == ["nas"], command
 
 
@@ -160,13 +157,13 @@ def _scopes_are_asked_for(
 ) -> None:
     with edit_manifest(finished) as manifest:
         manifest |= {"consent": "form-1", "consent_scopes": [other]}
-    before = state_of(place)
+    before = contents(place)
     for command, words in there_are(table).items():
         done = run(command, words, place)
         assert done.exit_code == 1, (command, done.output)
         assert done.stderr.count("\n") == 1, command
         assert f"`{scope}`" in done.stderr, command
-        assert state_of(place) == before, command
+        assert contents(place) == before, command
         assert folders_below(place / OUT) == ["nas"], command
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,8 @@ import av
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from dying_commands import Dying, dying_commands
+from folder_contents import contents
 from paused_recording import (
     CHUNK_S,
     FILM,
@@ -26,10 +26,10 @@ from paused_recording import (
     SOUND_HZ,
     TONE_HZ,
     Truth,
-    contents,
     read_film,
     write_paused,
 )  # fmt: skip
+from typed_commands import code_and_answer as run
 
 from kitchensync.cli import main
 from kitchensync.storage.copies.derived import asked, noting, will_write
@@ -54,11 +54,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
 @pytest.fixture
 def take(made: tuple[Path, Truth], tmp_path: Path) -> Path:
     return Path(shutil.copytree(made[0], tmp_path / "data" / "take"))
-
-
-def run(*words: object) -> tuple[int, Any]:
-    done = CliRunner().invoke(main, [*(str(word) for word in words), "--json"])
-    return done.exit_code, json.loads(done.stdout) if done.stdout else done.output
 
 
 def redact(take: Path, *words: object) -> dict[str, Any]:
@@ -316,44 +311,23 @@ def test_without_a_pause_there_is_nothing_to_do(tmp_path: Path) -> None:
     assert "no privacy pause" in done.output
 
 
-KILLED = """
-import os, signal, sys
-root, left = sys.argv[1], [int(sys.argv[2])]
-WRITES = {"open": lambda a: isinstance(a[1], str) and set(a[1]) & set("wax+") or (a[2] or 0) & 3}
-def hook(event, arguments):
-    if event not in ("open", "os.rename", "os.remove") or root not in str(arguments[0]):
-        return
-    if event == "open" and not WRITES["open"](arguments):
-        return
-    left[0] -= 1
-    if left[0] < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-from kitchensync.cli import main
-import kitchensync.storage.redact.redaction
-sys.addaudithook(hook)
-main(["redact", root, "--reason", "a visitor"])
-"""
-
-
-def killed_at(take: Path, operation: int) -> bool:
-    """Let it die before its n-th change of a file; tell whether it did."""
-    words = [sys.executable, "-c", KILLED, str(take), str(operation)]
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
-    assert done.returncode in (0, -9), done.stderr
-    return done.returncode == -9
+@pytest.fixture(scope="module")
+def dying() -> Iterator[Dying]:
+    with dying_commands() as killed:
+        yield killed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_killed_anywhere_the_same_command_takes_it_up(
-    take: Path, made: tuple[Path, Truth], tmp_path: Path, is_packed: bool
+    take: Path, made: tuple[Path, Truth], dying: Dying, tmp_path: Path, is_packed: bool
 ) -> None:
     if is_packed:
         archive(take)
     before = contents(take)
     for operation in (1, 4, 9):
         again = Path(shutil.copytree(take, tmp_path / str(operation) / "take"))
-        assert killed_at(again, operation)
+        assert dying(again, ["redact", str(again), "--reason", "a visitor"], operation)
         status = run("verify", again)[1]["status"]
         assert status != "PASS" or contents(again).items() >= before.items(), "begun, it says so"
         redact(again)

@@ -6,13 +6,13 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from paused_recording import FILM, RATES, SECONDS, SEEN, Truth, contents, host_ns, write_paused
+from dying_commands import Dying, dying_commands
+from folder_contents import contents
+from paused_recording import FILM, RATES, SECONDS, SEEN, Truth, host_ns, write_paused
 
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.move.archive import archive
@@ -23,33 +23,6 @@ from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 HISTORIES = int(os.environ.get("KITCHENSYNC_HISTORIES") or 3)
-DIES = """
-import json, os, signal, sys
-from pathlib import Path
-import scipy.optimize, kitchensync.storage.redact.redaction as job, kitchensync.storage.timeline.device_clock
-
-def changes(event, arguments, root):
-    if event in ("os.rename", "os.remove"):
-        return root in str(arguments[0])
-    if event != "open" or root not in str(arguments[0]):
-        return False
-    return bool(isinstance(arguments[1], str) and set(arguments[1]) & set("wax+") or (arguments[2] or 0) & 3)
-
-for line in sys.stdin:
-    root, left = json.loads(line)
-    if child := os.fork():
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-        continue
-    count = [left]
-    def hook(event, arguments):
-        if changes(event, arguments, root):
-            count[0] -= 1
-            if count[0] < 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-    sys.addaudithook(hook)
-    job.redact(Path(root) / "take", reason="history")
-    os._exit(0)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -59,24 +32,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
 
 
 @pytest.fixture(scope="module")
-def dying() -> Iterator[subprocess.Popen[str]]:
-    """A process that redacts in children of its own, each killed before its n-th change of a file."""
-    with subprocess.Popen(
-        [sys.executable, "-c", DIES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-def killed(dying: subprocess.Popen[str], data: Path, operation: int) -> bool:
-    assert dying.stdin is not None
-    assert dying.stdout is not None
-    dying.stdin.write(json.dumps([str(data), operation]) + "\n")
-    dying.stdin.flush()
-    code = int(dying.stdout.readline())
-    assert code in (0, -9)
-    return code == -9
+def dying() -> Iterator[Dying]:
+    with dying_commands() as killed:
+        yield killed
 
 
 def touched(rng: random.Random, take: Path) -> tuple[float, float]:
@@ -104,14 +62,14 @@ def residue(folder: Path, truth: Truth, pauses: list[tuple[float, float]]) -> li
 
 @pytest.mark.parametrize("group", range(3))
 def test_no_history_leaves_a_residue_or_half_a_redaction(
-    made: tuple[Path, Truth], dying: subprocess.Popen[str], tmp_path: Path, group: int
+    made: tuple[Path, Truth], dying: Dying, tmp_path: Path, group: int
 ) -> None:
     for seed in range(group, HISTORIES, 3):
         one_history(seed, made, dying, tmp_path / str(seed))
         shutil.rmtree(tmp_path / str(seed))
 
 
-def one_history(seed: int, made: tuple[Path, Truth], dying: subprocess.Popen[str], place: Path) -> None:
+def one_history(seed: int, made: tuple[Path, Truth], dying: Dying, place: Path) -> None:
     rng, truth = random.Random(seed), made[1]
     data, store = place / "data", place / "store"
     take = Path(shutil.copytree(made[0], data / "take"))
@@ -128,7 +86,9 @@ def one_history(seed: int, made: tuple[Path, Truth], dying: subprocess.Popen[str
             run_mover([take], [store], rule=None)
         elif step == "pause":
             pauses.append(touched(rng, take))
-        elif step == "die" and killed(dying, data, rng.randrange(1, 30)):
+        elif step == "die" and dying(
+            data, ["redact", str(take), "--reason", "history"], rng.randrange(1, 30)
+        ):
             state = [one["state"] for one in said_of(take)]
             assert verify(take)["status"] == "FAIL" or "begun" not in state, (
                 seed,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 import threading
 import time
@@ -13,10 +11,11 @@ from typing import Any, ClassVar
 
 import fsspec
 import pytest
-from click.testing import CliRunner
+from dying_commands import dying_after
+from folder_contents import hashes, holding
 from fsspec.implementations.memory import MemoryFileSystem
+from typed_commands import code_and_answer as run
 
-from kitchensync.cli import main
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import Withdrawn
 from kitchensync.storage.manifest import edit_manifest, read_manifest
@@ -29,25 +28,6 @@ from kitchensync.storage.withdraw.withdrawal import Policy
 pytestmark = pytest.mark.slow
 
 NAME, PERSON = b"Wilhelmina Canary", "P07-canary"
-
-
-def run(*words: object) -> tuple[int, Any]:
-    done = CliRunner().invoke(main, [*(str(word) for word in words), "--json"])
-    return done.exit_code, json.loads(done.stdout) if done.stdout else done.output
-
-
-def hits(root: Path, *wanted: bytes) -> list[Path]:
-    """Every file below a folder that holds one of these byte strings."""
-    files = [path for path in root.rglob("*") if path.is_file()]
-    return [path for path in files if any(one in path.read_bytes() for one in wanted)]
-
-
-def hashes(root: Path) -> dict[str, str]:
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.fixture
@@ -80,13 +60,13 @@ def test_everything_of_one_person_goes_and_nothing_of_another(data: Path) -> Non
         place: hashes(place / "take-2") for place in (data, data.parent / "store", data.parent / "cloud")
     }
     before = {one["file"]: one["sha256"] for one in tombstones(data / "take-1")}
-    assert len(hits(data.parent, NAME)) == 3, "in the recording and in its copies"
+    assert len(holding(data.parent, NAME)) == 3, "in the recording and in its copies"
     code, said = run("withdraw", "--person", PERSON, "--data", data)
     assert (code, said["status"], said["recordings"]) == (0, "done", ["take-1"])
     assert [place["done"] for place in said["places"]] == ["destroyed"] * 3
     assert all(place["found"] for place in said["places"])
-    assert hits(data.parent, NAME, PERSON.encode()) == []
-    assert [path for path in hits(data.parent, planted[2]) if "take-1" in path.parts] == []
+    assert holding(data.parent, NAME, PERSON.encode()) == []
+    assert [name for name in holding(data.parent, planted[2]) if "take-1" in name.split("/")] == []
     assert [path.name for path in (data / "take-1").rglob("*")] == ["recording.json"]
     tombstone = read_manifest(data / "take-1")
     assert tombstone.keys() <= {"schema", "recording", "uuid", "withdrawn", "check"}
@@ -101,7 +81,7 @@ def test_everything_of_one_person_goes_and_nothing_of_another(data: Path) -> Non
     for command, *more in refusing:
         code, refused = run(command, data / "take-1", *more)
         assert code == 1, (command, refused)
-    assert hits(data.parent, NAME) == []
+    assert holding(data.parent, NAME) == []
     code, again = run("withdraw", data / "take-1")
     assert (code, again["status"], again["places"][-1]["found"]) == (0, "done", 0)
 
@@ -120,12 +100,12 @@ def test_a_store_that_is_away_is_open_and_done_when_it_comes_back(data: Path) ->
     code, said = run("withdraw", data / "take-1")
     assert (code, said["status"]) == (0, "open")
     assert [bool(place["open"]) for place in said["places"]].count(True) == 1
-    assert hits(data, NAME) == []
+    assert holding(data, NAME) == []
     (data.parent / "away").rename(store)
-    assert hits(store, NAME) != []
+    assert holding(store, NAME) != []
     code, said = run("withdraw", data / "take-1")
     assert (code, said["status"]) == (0, "done")
-    assert hits(data.parent, NAME) == []
+    assert holding(data.parent, NAME) == []
     assert (store / "take-2" / "recording.json").exists()
 
 
@@ -134,18 +114,7 @@ def test_an_interrupted_withdrawal_goes_on(
     data: Path, monkeypatch: pytest.MonkeyPatch, stops_after: int
 ) -> None:
     other = hashes(data / "take-2")
-    left = stops_after
-
-    def dying(act: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*args: Any, **more: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise KeyboardInterrupt
-            return act(*args, **more)
-
-        return step
-
+    dying = dying_after(stops_after)
     with monkeypatch.context() as patched:
         patched.setattr(LOCAL, "remove", dying(LOCAL.remove))
         patched.setattr(LOCAL, "sync_folder", dying(LOCAL.sync_folder))
@@ -160,7 +129,7 @@ def test_an_interrupted_withdrawal_goes_on(
                 assert stops_after == 0, "the first thing that is written shuts every way out"
     code, said = run("withdraw", data / "take-1")
     assert (code, said["status"]) == (0, "done")
-    assert hits(data.parent, NAME, PERSON.encode()) == []
+    assert holding(data.parent, NAME, PERSON.encode()) == []
     assert read_manifest(data / "take-1")["withdrawn"]["files"]
     assert hashes(data / "take-2") == other
 
@@ -175,7 +144,7 @@ def test_copies_on_their_way_end_and_nothing_of_them_stays(data: Path) -> None:
         thread = threading.Thread(target=lambda: said.append(withdrawal.withdraw(take, Policy.DESTROY)))
 
         def told(*_: object) -> None:
-            if thread.ident is None and hits(place, NAME):
+            if thread.ident is None and holding(place, NAME):
                 thread.start()
                 while "withdrawn" not in read_manifest(take):
                     time.sleep(0.01)
@@ -185,7 +154,7 @@ def test_copies_on_their_way_end_and_nothing_of_them_stays(data: Path) -> None:
         finally:
             assert thread.ident is not None, "something had been sent"
             thread.join()
-            assert hits(place, NAME) == []
+            assert holding(place, NAME) == []
             assert all(not one.open for one in said[0])
             assert [path.name for path in take.iterdir()] == ["recording.json"]
 
@@ -197,7 +166,7 @@ def test_copies_on_their_way_end_and_nothing_of_them_stays(data: Path) -> None:
     shutil.rmtree(kept)
     (state,) = withdrawn_meanwhile(lambda told: run_mover([take], [place], rule=None, report=told))
     assert "withdrew" in state.problem
-    assert hits(data.parent, NAME) == []
+    assert holding(data.parent, NAME) == []
 
 
 class Keeping(MemoryFileSystem):
@@ -234,7 +203,7 @@ def test_put_aside_it_can_be_read_by_its_owner_alone(data: Path) -> None:
     assert {name: kept[name] for name in before if name != "recording.json"} == {
         name: digest for name, digest in before.items() if name != "recording.json"
     }
-    assert hits(data.parent / "store", NAME) == []
+    assert holding(data.parent / "store", NAME) == []
     assert [line["recording"] for line in run("list", data)[1]["recordings"]] == ["take-1", "take-2"]
 
 
@@ -243,6 +212,6 @@ def test_what_is_refused(data: Path) -> None:
         manifest["state"] = "recording"
     code, said = run("withdraw", data / "take-1")
     assert (code, "being recorded" in said["reason"]) == (1, True)
-    assert hits(data / "take-1", NAME) != []
+    assert holding(data / "take-1", NAME) != []
     assert run("withdraw")[0] == run("withdraw", data / "take-1", "--person", "x", "--data", data)[0] == 2
     assert run("withdraw", "--person", "nobody", "--data", data)[1]["places"] == []

@@ -14,9 +14,10 @@ from typing import Any
 import av
 import numpy as np
 from planted import Planted, access_units, picture_of
+from sealed_chunks import sealed
 
 from kitchensync.sensors.host_clock import encode
-from kitchensync.storage.chunks.chunk_writer import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import write_json
@@ -126,11 +127,6 @@ def write_paused(
             return person.gyroscope(number)
         return _payload(stream, rng)
 
-    def put(stream: str, number: int, packets: list[Packet]) -> None:
-        (path / stream).mkdir(parents=True, exist_ok=True)
-        sealed = seal(path / stream, number, packets, {"stream": stream})
-        files[f"{stream}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
-
     notes = []
     for stream, rate in RATES.items():
         told = [(n / rate, payload(stream, n)) for n in range(SECONDS * rate)]
@@ -138,14 +134,11 @@ def write_paused(
         pose = np.eye(4, dtype=np.float32).tobytes() if stream.endswith(("pv", "ahat")) else b""
         for number in range(SECONDS // CHUNK_S):
             rows = range(number * CHUNK_S * rate, (number + 1) * CHUNK_S * rate)
-            put(stream, number + 1, [_packet(n, *told[n], pose) for n in rows])
+            files |= sealed(path, stream, number + 1, [_packet(n, *told[n], pose) for n in rows])
         notes.append({"stream": stream, "note": "end", "reason": "ended_by_device", "received": len(told)})
-    put(
-        "ledger/hololens",
-        1,
-        [Packet(n, 1, 0, 0, 1, json.dumps(one).encode(), b"") for n, one in enumerate(notes)],
-    )
-    put("clock/hololens", 1, [_probe(n) for n in range(SECONDS)])
+    said = [Packet(n, 1, 0, 0, 1, json.dumps(one).encode(), b"") for n, one in enumerate(notes)]
+    files |= sealed(path, "ledger/hololens", 1, said)
+    files |= sealed(path, "clock/hololens", 1, [_probe(n) for n in range(SECONDS)])
     _write_facts(path, files)
     log = EventLog(path, "tablet")
     for number, (kind, at_s) in enumerate(touches):
@@ -204,10 +197,3 @@ def _write_facts(path: Path, files: dict[str, Any]) -> None:
         "map": {"t_mid_s": 6.0, "coef": [0.0, 0.0], "valid_s": [0.0, float(SECONDS)]}, "sigma": {"total_ms": 2.0},
     }  # fmt: skip
     write_json(folder / "GX010001.MP4.json", aligned)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return all files of a folder by path."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sealed_chunks import sealed
 
-from kitchensync.storage.chunks.chunk_writer import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.manifest import write_json
 
 HOST0_NS = 5_000_000_000_000
@@ -59,9 +60,10 @@ def make(
         ]
         end = {"note": "end", "stream": name, "host_ns": host_ns(stop_s), "reason": stream.reason}
         notes.append({**end, "received": len(stream.at_s)})
-        _put(path, name, _packets(stream), files)
+        (path / name).mkdir(parents=True)
+        files |= sealed(path, name, 1, _packets(stream)) if len(stream.at_s) else {}
     said = [Packet(n, 1, 0, 0, 1, json.dumps(note).encode(), b"") for n, note in enumerate(notes)]
-    _put(path, "ledger/hololens", said, files)
+    files |= sealed(path, "ledger/hololens", 1, said)
     (path / "events").mkdir()
     manifest = {"schema": "recording/1", "recording": path.name, "state": "complete", "files": files}
     manifest |= {"streams": entries, "devices": {"hololens": {"kind": "hololens"}}}
@@ -77,11 +79,3 @@ def _packets(stream: Stream) -> list[Packet]:
         Packet(n, 1, stream.ticks0 + round(at * 1e7), host_ns(arrived), int(connection), b"packet", b"")
         for n, (at, arrived, connection) in enumerate(rows)
     ]
-
-
-def _put(path: Path, name: str, packets: list[Packet], files: dict[str, Any]) -> None:
-    folder = path / name
-    folder.mkdir(parents=True)
-    if packets:
-        sealed = seal(folder, 1, packets, {"stream": name})
-        files[f"{name}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import CHROMIUM
@@ -14,6 +13,7 @@ from cooked_recording import write_cooked
 from label_server import LabelStudio, film_seconds, label_studio, label_studio_command
 from labelled import region
 from numbered_recording import FRAME_S
+from typed_commands import answer as run
 
 from kitchensync.cli import main
 from kitchensync.storage.manifest import edit_manifest
@@ -24,13 +24,6 @@ SECRET = "spilt"
 """What the error of the recording is described as."""
 FRAMES_SHOWN = [1, 2, 23, 100, 659, 300]
 DRAWN, MOVED = "S04 · Do thing 4", "S02 · Do thing 2"
-
-
-def run(*words: object) -> dict[str, Any]:
-    done = CliRunner().invoke(main, [*map(str, words), "--json"])
-    assert done.exit_code == 0, done.output
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
 
 
 def recording(root: Path) -> Path:

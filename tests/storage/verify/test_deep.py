@@ -9,10 +9,11 @@ import av
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sealed_chunks import sealed
 from timed_recordings import host_ns
 
 from kitchensync.sensors.hololens.streams import pv
-from kitchensync.storage.chunks.chunk_writer import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.commands.storage import verify as verify_command
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.verify import verify
@@ -22,7 +23,6 @@ SECONDS = 4
 
 def write(path, name, hz, payloads, format_):
     """A closed recording of one stream."""
-    files = {}
     rows = [
         Packet(n, 1, round(n * 1e7 / hz), host_ns(n / hz), 1, body, b"") for n, body in enumerate(payloads)
     ]
@@ -34,10 +34,7 @@ def write(path, name, hz, payloads, format_):
         "received": len(rows),
     }
     notes = [Packet(0, 1, 0, 0, 1, json.dumps(end).encode(), b"")]
-    for stream, packets in ((name, rows), ("ledger/hololens", notes)):
-        (path / stream).mkdir(parents=True)
-        sealed = seal(path / stream, 1, packets, {"stream": stream})
-        files[f"{stream}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
+    files = sealed(path, name, 1, rows) | sealed(path, "ledger/hololens", 1, notes)
     manifest = {"schema": "recording/1", "recording": path.name, "state": "complete", "files": files}
     entry = {"nominal_hz": hz, "format": {"module": "x"} | format_}
     write_json(path / "recording.json", manifest | {"streams": {name: entry}, "devices": {}})
@@ -66,20 +63,40 @@ def test_a_silent_microphone_is_seen_when_listened_to(tmp_path, amplitude, statu
     assert any("silent" in reason for reason in answer["reasons"]) == (status == "WARN")
 
 
-def pictures(count: int) -> list[bytes]:
+def pictures(count: int, black: range = range(0)) -> list[bytes]:
     """Front camera packets: each picture a key frame, H.264 as bytes, and the metadata of the lens."""
     codec = av.CodecContext.create("libx264", "w")
     codec.width, codec.height, codec.pix_fmt, codec.time_base = 64, 48, "yuv420p", Fraction(1, 30)
     codec.options = {"g": "1", "tune": "zerolatency", "preset": "ultrafast"}
     rng = np.random.default_rng(1)
     found = []
-    for _ in range(count):
-        frame = av.VideoFrame.from_ndarray(rng.integers(0, 255, (48, 64, 3), np.uint8), "rgb24")
+    for number in range(count):
+        seen = np.uint8(number not in black) * rng.integers(0, 255, (48, 64, 3), np.uint8)
+        frame = av.VideoFrame.from_ndarray(seen, "rgb24")
         found += [bytes(packet) for packet in codec.encode(frame)]
     found += [bytes(packet) for packet in codec.encode(None)]
     metadata = np.zeros((), pv.METADATA)
     metadata["width"], metadata["height"] = 64, 48
     return [pv.encode(picture, metadata) for picture in found]
+
+
+@pytest.mark.parametrize(
+    ("black", "said"),
+    [
+        (range(30, 75), ["0:01 to 0:02"]),
+        (range(60, 200), ["0:02 to 0:04"]),
+        (range(30, 55), []),
+        (range(0), []),
+    ],
+)
+def test_black_pictures_are_named_by_their_span(tmp_path, black, said):
+    form = {"codec": "h264", "width": 64, "height": 48, "fps": 30}
+    path = write(tmp_path / "take", "hololens/pv", 30.0, pictures(30 * SECONDS, black), form)
+    answer = verify(path, deep=True)
+    assert answer["reasons"] == [f"hololens/pv: pictures are black {span}" for span in said]
+    spans = answer["streams"]["hololens/pv"].get("black", [])
+    ends = [[black[0] / 30, min(black[-1] + 1, 30 * SECONDS - 1) / 30] for _ in said]
+    assert spans == [pytest.approx(one, abs=1e-3) for one in ends]
 
 
 def spoil(payload: bytes) -> bytes:

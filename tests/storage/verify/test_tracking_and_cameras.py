@@ -13,7 +13,7 @@ from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest, write_json
 from kitchensync.storage.verify import verify
-from kitchensync.storage.verify.sealed_files import Tracking
+from kitchensync.storage.verify.tracking import Tracking
 
 STOP_S = 20.0
 
@@ -39,7 +39,8 @@ def test_gaze_of_the_eye_tracker_and_poses_are_counted():
         tracking.take(eye_tracking.encode(record))
     poses = np.tile(np.eye(4, dtype=np.float32), (10, 1, 1))
     poses[:3] = 0
-    tracking.take_poses(poses)
+    tracking.begin()
+    tracking.finish(10, poses, is_sound=True)
     assert tracking.shares() == pytest.approx({"gaze": 0.75, "pose": 0.7})
 
 

@@ -13,9 +13,10 @@ import h5py
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sealed_chunks import sealed
 
 from kitchensync.storage.chunks.chunk_reader import Chunk
-from kitchensync.storage.chunks.chunk_writer import Packet, Sealed, seal
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.commands.storage import verify as verify_command
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import BadChunk
@@ -25,14 +26,6 @@ from kitchensync.storage.verify import verify
 
 STREAM = "hololens/gyroscope"
 PAYLOADS = [b"packet %d" % n for n in range(40)]
-
-
-def seal_stream(path: Path, stream: str, packets: list[Packet], number: int = 1) -> dict[str, Any]:
-    """Seal packets as one chunk; return its entry for the manifest."""
-    folder = path / stream
-    folder.mkdir(parents=True, exist_ok=True)
-    sealed: Sealed = seal(folder, number, packets, {"stream": stream})
-    return {f"{stream}/{sealed.path.name}": {"bytes": sealed.bytes, "sha256": sealed.sha256}}
 
 
 def packets_of(seqs: list[int]) -> list[Packet]:
@@ -46,10 +39,10 @@ def notes_of(*notes: dict[str, Any]) -> list[Packet]:
 
 def make(path: Path, seqs: list[int], *notes: dict[str, Any]) -> Path:
     """A closed recording of one stream with these packets and ledger notes."""
-    files = seal_stream(path, STREAM, packets_of([n for n in seqs if n < 20]))
-    files |= seal_stream(path, STREAM, packets_of([n for n in seqs if n >= 20]), 2)
+    files = sealed(path, STREAM, 1, packets_of([n for n in seqs if n < 20]))
+    files |= sealed(path, STREAM, 2, packets_of([n for n in seqs if n >= 20]))
     end = {"note": "end", "reason": "ended_by_device", "received": 40}
-    files |= seal_stream(path, "ledger/hololens", notes_of(*notes, end))
+    files |= sealed(path, "ledger/hololens", 1, notes_of(*notes, end))
     write_json(
         path / "recording.json",
         {
@@ -93,7 +86,7 @@ def test_missing_packets_with_a_declared_loss_warn(tmp_path):
 
 def test_a_packet_stored_twice_fails(tmp_path):
     path = make(tmp_path / "take", list(range(40)))
-    files = seal_stream(path, STREAM, packets_of([39]), 3)
+    files = sealed(path, STREAM, 3, packets_of([39]))
     with edit_manifest(path) as manifest:
         manifest["files"] |= files
     result = verify(path)
@@ -224,7 +217,7 @@ def test_a_stream_that_never_came_back_has_a_gap_until_the_stop(tmp_path, end, c
     notes = [] if end is None else [{"note": "end", "received": 40, "host_ns": stop_ns, **end}]
     path = make(tmp_path / "take", list(range(40)))
     (path / "ledger/hololens/000001.h5").unlink()
-    files = seal_stream(path, "ledger/hololens", notes_of(opened, *notes))
+    files = sealed(path, "ledger/hololens", 1, notes_of(opened, *notes))
     manifest = json.loads((path / "recording.json").read_text())
     manifest["files"] |= files
     manifest["stopped"] = {"reason": "time", "host_ns": stop_ns}
