@@ -13,6 +13,7 @@ from typing import Any
 import h5py
 import pytest
 import redis
+from drained import drain
 
 from kitchensync.capture.drain import drainer as drainer_module
 from kitchensync.capture.drain import open_chunk as open_chunk_module
@@ -50,13 +51,6 @@ def stored(plan) -> list[int]:
             assert [int(payload) for payload in chunk.payloads()] == chunk.index["seq"].tolist()
             seqs += chunk.index["seq"].tolist()
     return seqs
-
-
-def drain(plan) -> None:
-    """Run a drainer until the queue is empty, as at the end of a recording."""
-    drainer = Drainer(plan, 0)
-    drainer.end()
-    drainer.run()
 
 
 def test_what_arrived_before_the_stop_is_sealed_and_acknowledged(writer, client, plan):

@@ -2,75 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from processes import wait_until_synced
+from drained import stored
+from killed import QUEUED, leave_an_orphan, put
 
-from kitchensync.capture.plan import HeadsetPlan, Plan, load_plan
-from kitchensync.capture.queue.queue_connection import connect
-from kitchensync.capture.queue.queue_writer import QueueWriter
-from kitchensync.capture.queue.server import QueueServer
-from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.capture.plan import load_plan
 from kitchensync.capture.session.recover import orphan_in, recover, recover_all, work_folders
-from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
-from kitchensync.storage.names import LOGS, MANIFEST, WORK
-from kitchensync.storage.verify import verify
+from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.names import MANIFEST, WORK
 
 pytestmark = pytest.mark.slow
 
 STREAM = "hololens/gyroscope"
-COUNT = 100
-
-
-def put(server: QueueServer, plan: Plan) -> None:
-    with connect(server.url) as client:
-        writer = QueueWriter(client, plan.uuid, STREAM, 7)
-        packets = [QueuedPacket(n, n * 100, n * 10_000, 1, b"%06d" % n, 0) for n in range(COUNT)]
-        assert writer.put(packets, lambda: True) == COUNT
-        writer.close()
-        wait_until_synced(client)
 
 
 @pytest.fixture
 def data(tmp_path, short_folder, monkeypatch) -> Path:
     """A folder with one recording whose recorder, queue server and all, was killed; its queue is full."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
-    data = tmp_path / "data"
-    work, recording = data / WORK / "take", data / "take"
-    work.mkdir(parents=True)
-    (recording / LOGS).mkdir(parents=True)
-    runtime = short_folder / "r"
-    runtime.mkdir()
-    plan = Plan(
-        recording="take",
-        uuid="u-1",
-        path=str(recording),
-        work=str(work),
-        runtime=str(runtime),
-        queue_url=f"unix://{runtime}/queue",
-        headsets=[HeadsetPlan("hololens", "127.0.0.1", ["gyroscope"], {})],
-        drainers=1,
-        supervisor_pid=os.getpid(),
-    )
-    plan.save(work / "plan.json")
-    manifest = {
-        "schema": "recording/1",
-        "recording": "take",
-        "state": "recording",
-        "devices": {},
-        "files": {},
-    }
-    write_json(recording / MANIFEST, manifest | {"streams": {STREAM: {}}, "started": None, "stopped": None})
-    server = QueueServer(work, runtime / "queue")
-    server.start()
-    put(server, plan)
-    server.process.kill()
-    server.process.wait()
-    return data
+    leave_an_orphan(tmp_path / "data", short_folder, with_socket=True)
+    return tmp_path / "data"
 
 
 def recovered(data: Path) -> list[str]:
@@ -80,15 +35,11 @@ def recovered(data: Path) -> list[str]:
     return [path.name for path in done.paths]
 
 
-def stored(recording: Path) -> int:
-    return verify(recording)["streams"][STREAM]["stored"]
-
-
 def test_a_disk_that_is_mounted_under_another_name_is_recovered_where_it_is(data):
     elsewhere = data.with_name("elsewhere")
     data.rename(elsewhere)
     assert recovered(elsewhere) == ["take"]
-    assert stored(elsewhere / "take") == COUNT
+    assert stored(elsewhere / "take", STREAM) == list(range(QUEUED))
     assert not (elsewhere / WORK).exists()
     assert not data.exists()
 
@@ -109,7 +60,7 @@ def test_a_queue_is_kept_as_long_as_nobody_can_read_the_manifest(data):
     assert (data / WORK / "take" / "appendonlydir").is_dir()
     (data / "take" / MANIFEST).write_bytes(kept)
     assert recovered(data) == ["take"]
-    assert stored(data / "take") == COUNT
+    assert stored(data / "take", STREAM) == list(range(QUEUED))
 
 
 def test_who_comes_second_finds_it_done(data):
@@ -117,14 +68,14 @@ def test_who_comes_second_finds_it_done(data):
     plan = orphan_in(work)
     recover(work, plan)
     recover(work, plan)
-    assert stored(data / "take") == COUNT
+    assert stored(data / "take", STREAM) == list(range(QUEUED))
 
 
 def test_what_a_closed_recording_left_on_a_server_of_yours_is_taken_off_it(data, server, client):
     plan_file = data / WORK / "take" / "plan.json"
     plan = replace(load_plan(plan_file), queue_url=server.url)
     plan.save(plan_file)
-    put(server, plan)
+    put(server, plan, STREAM)
     with edit_manifest(data / "take") as manifest:
         manifest["state"] = "complete"
     assert client.dbsize() == 1

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from drained import stored
 from killed import QUEUED, leave_an_orphan, put
 from processes import in_small_disk
 
@@ -24,7 +25,6 @@ from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.session.alarms import StorageTrouble
 from kitchensync.capture.session.closing import close_recording, queued_packets
 from kitchensync.capture.session.recover import orphan_in, recover_all
-from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.chunk_writer import prepare_folder
 from kitchensync.storage.manifest import read_manifest, write_json
 from kitchensync.storage.names import MANIFEST, WORK, stream_key
@@ -43,14 +43,6 @@ def drain(plan) -> dict[str, str]:
     assert said[-1]["done"]
     assert GOOD in said[-1]["streams"]
     return said[-1]["aside"]
-
-
-def stored(recording: Path, stream: str) -> list[int]:
-    numbers: list[int] = []
-    for path in chunk_paths(recording / stream):
-        with Chunk(path) as chunk:
-            numbers += chunk.index["seq"].tolist()
-    return numbers
 
 
 def cannot_seal(monkeypatch) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cameras import virtual_camera
+from drained import stored
 from processes import wait_until_synced
 from waiting import until
 
@@ -24,7 +25,6 @@ from kitchensync.capture.session.children import DrainProgress
 from kitchensync.capture.session.closing import close_recording
 from kitchensync.capture.session.control import ask
 from kitchensync.capture.session.supervisor import DRAIN_LIMIT_S, Supervisor
-from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.manifest import read_manifest, write_json
 from kitchensync.storage.names import LOGS, MANIFEST, stream_key
 
@@ -55,14 +55,6 @@ def ending(server, client, plan) -> Iterator[Supervisor]:
     supervisor = Supervisor(plan, server, [])
     yield supervisor
     supervisor.close()
-
-
-def stored(plan, stream: str = STREAM) -> list[int]:
-    seqs: list[int] = []
-    for path in chunk_paths(Path(plan.path) / stream):
-        with Chunk(path) as chunk:
-            seqs += chunk.index["seq"].tolist()
-    return seqs
 
 
 CRASH = """
@@ -100,7 +92,7 @@ def test_a_drainer_that_keeps_dying_keeps_no_other_from_its_end(ending, client, 
     supervisor.close()
     assert (waiting.stream, waiting.packets) == (STREAM, COUNT)
     assert any("drainer 0 died" in problem for problem in supervisor.outcome.problems)
-    assert stored(plan, PV) == list(range(COUNT))
+    assert stored(plan.path, PV) == list(range(COUNT))
     manifest = read_manifest(Path(plan.path))
     assert (manifest["state"], manifest["declared_losses"]) == ("recording", [])
     assert client.xlen(stream_key(plan.uuid, STREAM)) == COUNT
@@ -110,7 +102,7 @@ def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, pl
     server.process.kill()
     server.process.wait()
     ending.drain()
-    assert stored(plan) == list(range(COUNT))
+    assert stored(plan.path, STREAM) == list(range(COUNT))
     assert [one["process"] for one in ending.outcome.restarts] == ["queue server"]
     assert not [text for text in ending.outcome.problems if "not everything" in text]
 
@@ -142,7 +134,7 @@ def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan,
     asking.start()
     ending.drain()
     asking.join()
-    assert stored(plan) == list(range(COUNT))
+    assert stored(plan.path, STREAM) == list(range(COUNT))
     assert [one["exit"] for one in ending.outcome.restarts] == [-9]
     assert [answer and answer["phase"] for answer in answers] == ["stopping"]
 

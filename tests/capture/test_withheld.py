@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from drained import drain
 
 from kitchensync.capture.drain import withheld
 from kitchensync.capture.drain.drainer import Drainer
@@ -49,12 +50,6 @@ def put(client, plan: Plan, seqs: range) -> None:
 def touch(plan: Plan, kind: str, at_s: float) -> None:
     log = EventLog(Path(plan.path), "tablet")
     log.append(kind, host_ns=round(at_s * SECOND), uncertainty_ns=0, body={}, op_id=f"{kind} {at_s}")
-
-
-def drain(plan: Plan) -> None:
-    drainer = Drainer(plan, 0)
-    drainer.end()
-    drainer.run()
 
 
 def stored(plan: Plan, stream: str) -> list[list[int]]:

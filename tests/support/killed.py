@@ -29,9 +29,17 @@ def put(server: QueueServer, plan: Plan, stream: str) -> None:
 
 
 def leave_an_orphan(
-    data: Path, runtime: Path, name: str = "take", streams: tuple[str, ...] = ("gyroscope",)
+    data: Path,
+    runtime: Path,
+    name: str = "take",
+    streams: tuple[str, ...] = ("gyroscope",),
+    *,
+    with_socket: bool = False,
 ) -> Plan:
-    """Leave the recording `name` below `data` as a kill leaves it; `runtime` is a short folder for its socket."""
+    """Leave the recording `name` below `data` as a kill leaves it; `runtime` is a short folder for its socket.
+
+    The socket of the queue server is left only where a test wants it.
+    """
     work, recording = data / WORK / name, data / name
     work.mkdir(parents=True)
     (recording / LOGS).mkdir(parents=True)
@@ -67,6 +75,7 @@ def leave_an_orphan(
         put(server, plan, f"hololens/{short}")
     server.process.kill()
     server.process.wait()
-    (sockets / "queue").unlink()
-    sockets.rmdir()
+    if not with_socket:
+        (sockets / "queue").unlink()
+        sockets.rmdir()
     return plan
