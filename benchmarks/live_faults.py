@@ -34,7 +34,7 @@ from kitchensync.capture.station import Station
 STREAMS = "gyroscope,accelerometer,magnetometer,spatial_input,microphone"
 MOST_S, LOOK_S = 2.0, 0.2
 LATER_S = (
-    {"stall": 1.0}
+    {"stall": 1.0, "lost_tracking": 1.0, "still_sensor": 5.0}
     | dict.fromkeys(("gopro_500", "gopro_vanish", "gopro_battery_dead", "gopro_swap"), 1.0)
     | dict.fromkeys(("gopro_card_full", "gopro_overheat", "gopro_write_error"), 1.0)
 )
@@ -46,6 +46,8 @@ TAKES: list[tuple[float, dict[str, tuple[str, ...]]]] = [
         "drop_connection:accelerometer@18": ("stream_reconnecting", "stream_came_back"),
         "half_packet:magnetometer@22": ("stream_reconnecting", "stream_came_back"),
         "garbage_size:spatial_input@26": ("stream_reconnecting", "stream_came_back", "stream_problem"),
+        "lost_tracking:@36+4": ("head_lost",),
+        "still_sensor:gyroscope@38+8": ("sensor_still",),
         "time_jump:microphone@30+5": ("stamps_untrue",),
         "gopro_500@30+4": ("camera_problem",),
         "duplicate_stamps:accelerometer@50+1": ("stamps_untrue",),

@@ -51,6 +51,10 @@ KINDS = {
     "burst": "burst:STREAM@T+D           packets due in [T, T+D) leave in bunches, every half second",
     "slow_drip": "slow_drip:STREAM@T+D       packets due in [T, T+D) are sent a few bytes at a time",
     "depth_rate_drop": "depth_rate_drop:STREAM@T+D a depth stream slows down to 5 Hz (no hands seen); no loss",
+    "lost_tracking": "lost_tracking:@T+D         no poses in [T, T+D); spatial input repeats the last place",
+    "black_pictures": "black_pictures:pv@T+D      pictures taken in [T, T+D) are black, in an intact stream",
+    "frozen_gaze": "frozen_gaze:@T+D           the gaze repeats one value as valid while the head moves",
+    "still_sensor": "still_sensor:STREAM@T+D    an inertial sensor repeats its last value",
     "app_restart": "app_restart:@T+D           all ports close at T and refuse for D s; a new world frame after",
     "headset_swap": "headset_swap:@T+D          as app_restart, and its clock counts anew: was off, or is another",
     "hostile_half_header": "hostile_half_header:STREAM@T  five bytes of a header, then silence",
@@ -72,6 +76,14 @@ HOSTILE = tuple(name for name in KINDS if name.startswith("hostile_"))
 CUTS = ("drop_connection", "half_packet", "garbage_size", "kill_port", *HOSTILE)
 "Faults that end a connection."
 STORM = 30
+OF_HEADSET = ("lost_tracking", "frozen_gaze")
+"Faults in several streams at once: their window names none."
+ONLY_OF = {
+    "depth_rate_drop": ("depth_ahat", "depth_longthrow"),
+    "black_pictures": ("pv",),
+    "still_sensor": ("gyroscope", "accelerometer", "magnetometer"),
+}
+"Streams that alone can have a fault."
 WHOLE = ("app_restart", "headset_swap", "die")
 "Faults of the headset as a whole."
 ARMED = "@armed+"
@@ -231,10 +243,12 @@ def _timed(name: str, match: re.Match[str], text: str) -> Fault:
         if match["stream"] or match["sign"] == "-":
             raise BadFault(f"fault {text!r} is not of the form {KINDS[name].split()[0]}")
         return Fault(name, "", start_s, start_s + length_s if match["length"] else None)
-    stream = _stream(match["stream"], STREAM_NAMES)
+    if name in OF_HEADSET and not match["stream"] and match["sign"] == "+":
+        return Fault(name, "", start_s, start_s + length_s)
+    stream = _stream(match["stream"], ONLY_OF.get(name, STREAM_NAMES))
     if name == "time_jump":
         return Fault(name, stream, start_s, jump_s=length_s if match["sign"] == "+" else -length_s)
-    if match["sign"] == "-" or (name == "depth_rate_drop" and not stream.startswith("depth_")):
+    if match["sign"] == "-" or name in OF_HEADSET:
         raise BadFault(f"fault {text!r} is not of the form {KINDS[name].split()[0]}")
     times = STORM if name == "hostile_storm" else 1
     return Fault(name, stream, start_s, start_s + length_s if match["length"] else None, times=times)

@@ -95,7 +95,10 @@ def stream_facts(name: str, facts: Facts, told_ns: int) -> Facts:
     """Add to a stream's facts what its producer's own clock says of them: that it was told late is no silence."""
     hz, last_ns = float(facts.get("nominal_hz") or 0), int(facts.get("last_host_ns") or told_ns)
     waiting = max(int(facts.get("received", 0)) - int(facts.get("stored", 0)), 0)
-    seconds = {of: (told_ns - int(facts.get(f"{of}_host_ns") or told_ns)) / 1e9 for of in ("left", "flagged")}
+    seconds = {
+        f"{of}_s": (told_ns - int(facts.get(f"{of}_host_ns") or told_ns)) / 1e9
+        for of in ("left", "flagged", "lost", "still")
+    }
     return (
         {"first_host_ns": 0, "rate_hz": 0.0, "problem": "", "fault": ""}
         | facts
@@ -105,7 +108,6 @@ def stream_facts(name: str, facts: Facts, told_ns: int) -> Facts:
             "silent_limit_s": max(LEAST_SILENT_S, PERIODS / hz) if hz else inf,
             "waiting": waiting,
             "behind_s": waiting / hz if hz else 0.0,
-            "left_s": seconds["left"],
-            "flagged_s": seconds["flagged"],
         }
+        | seconds
     )

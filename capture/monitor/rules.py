@@ -23,6 +23,8 @@ PERIODS, LEAST_SILENT_S = 3.0, 1.0
 NO_NEWS_S = 3.0
 """What has not been heard of for longer is unknown."""
 LATELY_S = 10.0
+HEAD_LOST_S, STILL_S = 1.0, 5.0
+"""A headset may lose itself for a moment; a gyroscope that repeats one value for so long measures nothing."""
 BEHIND_S = 45.0
 """Packets are sealed some ten seconds after they came; what has waited for longer is behind."""
 CLOCK_SILENT_S = 15.0
@@ -108,6 +110,24 @@ RULES: tuple[LiveRule, ...] = (
         f"The headset is not sending everything. {TELL}",
         "{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}",
         "look at the network: another channel, a cable, fewer streams",
+    ),
+    LiveRule(
+        "sensor_still",
+        "stream",
+        lambda f: f["still_s"] > STILL_S,
+        ALARM,
+        f"The headset has a problem. {TELL}",
+        "{name}: it has repeated one value for {still_s:.0f} s",
+        "start the headset's app again: without its motion no camera can be aligned",
+    ),
+    LiveRule(
+        "head_lost",
+        "stream",
+        lambda f: f["lost_s"] > HEAD_LOST_S,
+        WARNING,
+        "",
+        "{name}: the headset has not known where it is for {lost_s:.0f} s",
+        "let the cook look around slowly in good light; what happens meanwhile has no place in the room",
     ),
     LiveRule(
         "stream_came_back",

@@ -40,6 +40,10 @@ class StreamState:
     flagged_host_ns: int = 0
     "When the last of them came."
     losses: int = 0
+    lost_host_ns: int = 0
+    "Since when the headset has not known its head, 0 while it does."
+    still_host_ns: int = 0
+    "Since when its samples repeat one value, 0 while they do not."
     problem: str = ""
     away: str = ""
     "Why its connection was closed, for as long as no packet has come since: a cause of the ledger."

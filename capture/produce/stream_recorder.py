@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from kitchensync.capture.produce.ledger_writer import Ledger
 from kitchensync.capture.produce.stream_end import DECIDE_NS, SILENT_NS, Streams, StreamState, end_of
-from kitchensync.capture.produce.stream_watch import StampWatch
+from kitchensync.capture.produce.stream_watch import StampWatch, head_check, since
 from kitchensync.capture.queue.pipe import PATIENCE_S
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
@@ -22,6 +22,7 @@ from kitchensync.sensors.errors import (
     StreamRefused,
     StreamStopped,
 )
+from kitchensync.sensors.hololens.inertial_samples import StillWatch
 from kitchensync.sensors.hololens.wire import HEADER_BYTES
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.sensors.stream import SensorStream
@@ -117,6 +118,8 @@ class StreamRecorder:
         self.next_seq = self._seq_opened = 0
         self._wait_s = 0.0
         self._stamps = StampWatch()
+        self._knows_head = head_check(self.source.stream, self._pose_bytes)
+        self._still = StillWatch() if getattr(self.source.stream, "is_gyroscope", False) else None
         self._missed = ""
 
     def start(self) -> None:
@@ -226,11 +229,22 @@ class StreamRecorder:
                 self._note_stamp(seq, ticks, *flag)
             packets.append(QueuedPacket(seq, ticks, arrived_ns, connection, frame[HEADER_BYTES:], pose_bytes))
         self.next_seq += len(packets)
+        if packets:
+            self._look_at_newest(packets[-1].body, arrived_ns)
         if self.state.away:
             self.state.away = self.state.fault = self.state.problem = ""
         if first_seq <= self._settled_at < self.next_seq:
             self.source.settled(packets[self._settled_at - first_seq], self)
         return packets
+
+    def _look_at_newest(self, body: bytes | memoryview, arrived_ns: int) -> None:
+        """See whether the headset knows its head, and whether its gyroscope repeats one value."""
+        state = self.state
+        if self._knows_head is not None:
+            state.lost_host_ns = since(state.lost_host_ns, arrived_ns, holds=not self._knows_head(body))
+        if self._still is not None:
+            repeats = self._still.repeats(body[: len(body) - self._pose_bytes])
+            state.still_host_ns = since(state.still_host_ns, arrived_ns, holds=repeats)
 
     def queued(self, packets: list[QueuedPacket], lost: list[tuple[int, int]]) -> None:
         """Count what is in the queue now, and name what found no room there."""

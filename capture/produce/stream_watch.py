@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+
+from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.stream import SensorStream
 
 WINDOW_S = 5.0
 LOW_RATE = 0.8
@@ -67,3 +71,23 @@ class StampWatch:
         if step <= 0:
             return ("same" if step == 0 else "back"), before
         return ("jump", before) if step * 100 - (host_ns - arrived_ns) > JUMP_NS else None
+
+
+def head_check(stream: SensorStream, pose_bytes: int) -> Callable[[bytes | memoryview], bool] | None:
+    """Return what tells of a packet (payload and pose) whether the headset knew its head; None where nothing does.
+
+    Asked are the stream of head positions and the poses of the front camera; others would say the same once more.
+    """
+    if not isinstance(stream, HeadsetStream):
+        return None
+    if stream.is_head_pose and stream.flags is not None:
+        at, bit = stream.flags.at, stream.flags.parts["head"]
+        return lambda body: bool(int.from_bytes(body[at : at + 4], "little") & bit)
+    if stream.is_front_camera and pose_bytes:
+        return lambda body: any(body[-4:])  # the last number of a pose is 1, without one it is 0
+    return None
+
+
+def since(began_ns: int, now_ns: int, *, holds: bool) -> int:
+    """Return since when something holds, host ns; 0 while it does not."""
+    return (began_ns or now_ns) if holds else 0

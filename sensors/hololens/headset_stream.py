@@ -50,6 +50,8 @@ class Flags(NamedTuple):
 
     at: int
     parts: Mapping[str, int]
+    gaze: slice = slice(0, 0)
+    "Bytes of the record that hold rays of the eyes."
 
 
 def pose_only(profile: Profile) -> bytes:

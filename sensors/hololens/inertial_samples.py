@@ -36,6 +36,22 @@ def encode_samples(samples: np.ndarray) -> bytes:
     return np.ascontiguousarray(samples, SAMPLE).tobytes()
 
 
+class StillWatch:
+    """Tells of each payload whether its samples repeat the last one before them: those of a live sensor never do."""
+
+    def __init__(self) -> None:
+        """Begin without a sample."""
+        self._last = b""
+
+    def repeats(self, payload: bytes | memoryview) -> bool:
+        """Take the next payload; one that holds no samples repeats nothing."""
+        if not len(payload) or len(payload) % SAMPLE.itemsize:
+            return False
+        xyz = np.frombuffer(payload, SAMPLE)["xyz"]
+        before, self._last = self._last, xyz[-1].tobytes()
+        return before == self._last and bool((xyz == xyz[-1]).all())
+
+
 def inertial_stream(
     name: str, *, nominal_hz: float, max_payload_bytes: int, unit: str, bits_per_s: float, **facts: Any
 ) -> HeadsetStream:

@@ -17,7 +17,7 @@ from kitchensync.storage.verify.findings import FAIL, PASS, WARN, Findings, wors
 KEPT = Path("sync") / "verify.json"
 """The last answer of `verify`: of the command, the recorder, a report, or from just before files were freed."""
 
-USE = ("notes", "session_s", "cameras", "good_for")
+USE = ("notes", "session_s", "cameras", "good_for", "lost")
 """What an answer says beside verdict and streams: it stands too while nobody can check."""
 
 

@@ -15,18 +15,25 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.reading.headset_pictures import Frame
 from kitchensync.storage.recording import Recording, StoredStream, open_recording
+from kitchensync.storage.timeline.stamps import TICKS_PER_S
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.findings import WARN, Findings
+from kitchensync.storage.verify.suitable_uses import clock
 
 HEADSET_HZ = 48_000
 SAMPLE_ROWS = 60
 """Pictures in a row that are decoded of each part of a sample."""
+BLACK_STEP = 8
+"""Every so many rows and columns of a picture are looked at for light."""
 CAMERA_PICTURES = 40
 """Pictures of a camera's film that are decoded, spread over all of it: a film of an hour takes half an hour whole."""
 Block = tuple[npt.NDArray[np.float32], int]
 """Samples (channels, n) within +-1, and how many there are a second."""
 Facts = dict[str, dict[str, Any]]
+Ticks = tuple[int, int]
+"""From and to, device ticks."""
 
 
 def decode(
@@ -72,7 +79,9 @@ def _stream(opened: Recording, name: str, most_parts: int | None, findings: Find
     if "codec" not in stream.format:
         return {}
     if sensor.kind == FRAMES:
-        return _seen(name, stream, stream.frames, most_parts, findings)
+        black: list[Ticks] = []
+        facts = _seen(name, stream, _noting_black(stream, black), most_parts, findings)
+        return facts | _black(name, opened, black, findings)
     if sensor.kind == DEPTH:
         return _seen(name, stream, stream.depth, most_parts, findings)
     return {}
@@ -90,6 +99,40 @@ def _seen(
     if asked and 1 - len(bad) / asked < limits.DECODED_WARN:
         findings.add(WARN, f"{name}: {len(bad)} of {asked} pictures do not decode")
     return {"decoded": {"asked": asked, "pictures": good, "undecodable": len(bad)}}
+
+
+def _noting_black(stream: StoredStream, black: list[Ticks]) -> Any:
+    """Read pictures as `stream.frames` does, and note from which to which stamp they are black."""
+
+    def read(first: int, last: int) -> Iterator[Frame]:
+        since: int | None = None
+        at = 0
+        for frame in stream.frames(first, last):
+            at = frame.device_ticks
+            is_black = int(frame.grey()[::BLACK_STEP, ::BLACK_STEP].max()) <= limits.BLACK_LUMA
+            if is_black and since is None:
+                since = at
+            elif not is_black and since is not None:
+                black.append((since, at))
+                since = None
+            yield frame
+        if since is not None:
+            black.append((since, at))
+
+    return read
+
+
+def _black(name: str, opened: Recording, black: list[Ticks], findings: Findings) -> dict[str, Any]:
+    """Name where pictures were black for long, seconds since the headset's first packet."""
+    session = opened.session_time
+    zero = session.ticks0 if session is not None else int(opened[name].index["device_ticks"][0])
+    spans = [((first - zero) / TICKS_PER_S, (last - zero) / TICKS_PER_S) for first, last in black]
+    long = [(first, last) for first, last in spans if last - first >= limits.LOST_S]
+    if not long:
+        return {}
+    where = ", ".join(f"{clock(first)} to {clock(last)}" for first, last in long)
+    findings.add(WARN, f"{name}: pictures are black {where}")
+    return {"black": [[round(first, 3), round(last, 3)] for first, last in long]}
 
 
 def _parts(count: int, most: int | None) -> list[tuple[int, int]]:

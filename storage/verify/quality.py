@@ -30,6 +30,7 @@ from kitchensync.storage.verify.gaps import Gap
 from kitchensync.storage.verify.sealed_files import Contents
 from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.suitable_uses import clock
+from kitchensync.storage.verify.tracking import GAZE, HEAD, STILL, spans_of, united
 
 WANTED = ("privacy", "redacted")
 """Causes of gaps that somebody asked for: no part of the session."""
@@ -62,12 +63,43 @@ def judge(
     placed = {
         name: at for group in by_device.values() for name, at in place(group, session.zero_host_ns).items()
     }
-    return {
+    judged = {
         name: _judge(
             name, found, descriptions[name], balances[name]["gaps"], placed.get(name), session, findings
         )
         for name, found in contents.items()
     }
+    for name, spans in _lost(contents, placed, findings).items():
+        known = judged.get(name, StreamQuality({}, []))
+        judged[name] = StreamQuality(known.facts | {"lost": spans}, united([*known.holes, *spans]))
+    return judged
+
+
+LOST_WORDS = {HEAD: "head position", GAZE: "gaze"}
+
+
+def _lost(
+    contents: Mapping[str, Contents], placed: Mapping[str, PlacedPackets], findings: Findings
+) -> dict[str, list[Span]]:
+    """Name where a headset did not know its head, or where its gaze or a sensor repeated one value.
+
+    Return the spans by what is lost: a stream, or `head position` and `gaze` of a device.
+    """
+    spans: dict[str, list[Span]] = defaultdict(list)
+    for name, found in contents.items():
+        if found.tracking is None or name not in placed:
+            continue
+        device = name.rpartition("/")[0]
+        for kind, rows in found.tracking.rows().items():
+            what = f"{device}/{LOST_WORDS[kind]}" if kind in LOST_WORDS else name
+            least_s = found.tracking.least_still_s if kind == STILL else limits.LOST_S
+            spans[what] += spans_of(rows, placed[name].at_s, least_s)
+    lost = {what: united(some) for what, some in spans.items() if some}
+    for what, some in lost.items():
+        where = ", ".join(f"{clock(first)} to {clock(last)}" for first, last in some)
+        said = "was not known" if what.endswith(LOST_WORDS[HEAD]) else "repeats one value"
+        findings.add(WARN, f"{what} {said} {where}")
+    return lost
 
 
 def _judge(

@@ -7,7 +7,6 @@ never closed), is opened by a process apart first: HDF5 may hang or crash over d
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import check_plain, file_sha256
-from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.hololens.inertial_samples import StillWatch
 from kitchensync.sensors.stream import Format, accept
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths, is_archive
@@ -27,41 +26,7 @@ from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import chunk_name, stream_folder
 from kitchensync.storage.reading.decoded import headset_sensor
 from kitchensync.storage.verify.findings import FAIL, Findings
-
-POSE = "pose"
-
-
-class Tracking:
-    """Counts the flags of one stream, packet by packet, and the poses that are not all zero."""
-
-    def __init__(self, stream: HeadsetStream | None) -> None:
-        """Expect the packets of a stream of the headset, or of another sensor (None)."""
-        flags, record = (stream.flags, stream.record) if stream is not None else (None, None)
-        self.parts = flags.parts if flags is not None else {}
-        """The parts that its payloads tell of; empty where only poses tell."""
-        self._at = flags.at if flags is not None else 0
-        self._size = record.itemsize if record is not None else 0
-        self._seen: Counter[str] = Counter()
-        self._packets = self._poses = 0
-
-    def take(self, payload: bytes) -> None:
-        """Take the next payload; one of another size says nothing."""
-        if len(payload) != self._size:
-            return
-        self._packets += 1
-        flags = int.from_bytes(payload[self._at : self._at + 4], "little")
-        self._seen.update(part for part, bit in self.parts.items() if flags & bit)
-
-    def take_poses(self, poses: npt.NDArray[np.float32] | None) -> None:
-        """Take poses, (n, 4, 4), or None where the stream has none; an untracked one is all zero."""
-        if poses is not None:
-            self._poses += len(poses)
-            self._seen[POSE] += int(np.count_nonzero(poses[:, 3, 3]))
-
-    def shares(self) -> dict[str, float]:
-        """Return part -> share of the packets, 0 to 1; empty for a stream that tells nothing."""
-        found = {part: self._seen[part] / self._packets for part in self.parts if self._packets}
-        return found | ({POSE: self._seen[POSE] / self._poses} if self._poses else {})
+from kitchensync.storage.verify.tracking import Tracking
 
 
 @dataclass
@@ -80,6 +45,7 @@ class Contents:
     "What is wrong with the first of them."
     tracked: dict[str, float] = field(default_factory=dict)
     "Share of the packets in which the headset knew this part: head, gaze, hands, pose."
+    tracking: Tracking | None = None
 
 
 Check = Callable[[bytes, Format], None]
@@ -94,17 +60,20 @@ class _Reader:
         self.digest = hashlib.sha256()
         self.odd_rows: list[int] = []
         self.why = ""
-        self._check, self._form = check, form
+        self._check, self._form, self._still = check, form, StillWatch()
         self._row = 0
 
     def begin(self) -> None:
         """Count rows anew: another file begins."""
         self.odd_rows, self._row = [], 0
+        self.tracking.begin()
 
     def take(self, payload: bytes) -> None:
         """Take the next payload."""
         self.digest.update(payload)
-        if self.tracking.parts:
+        if self.tracking.is_inertial:
+            self.tracking.take_still(self._still.repeats(payload))
+        elif self.tracking.parts:
             self.tracking.take(payload)
         try:
             self._check(payload, self._form)
@@ -144,8 +113,17 @@ class SealedFiles:
         self._name_missing(folder, found, sound)
         index = np.concatenate(parts)
         size = int(index["size"].sum(dtype=np.uint64))
-        shares = reader.tracking.shares()
-        return Contents(index, reader.digest.hexdigest(), size, sound, undecodable, reader.why, shares)
+        tracking = reader.tracking
+        return Contents(
+            index,
+            reader.digest.hexdigest(),
+            size,
+            sound,
+            undecodable,
+            reader.why,
+            tracking.shares(),
+            tracking,
+        )
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self._recording).as_posix()
@@ -161,12 +139,14 @@ class SealedFiles:
         if doubtful:
             look = self._apart.look(path)
             if look.damage or facts is not None:
+                reader.tracking.finish(len(look.index) if look.index is not None else 0, None, is_sound=False)
                 return look.index, look.damage or ["structure: its hash is not the one it was sealed with"]
         with Chunk(path) as chunk:
             damage = chunk.damage(reader.take)
-            if not damage:
-                reader.tracking.take_poses(chunk.poses)
-            return (None if "index" in damage else chunk.index), damage
+            index = None if "index" in damage else chunk.index
+            rows = 0 if index is None else len(index)
+            reader.tracking.finish(rows, None if damage else chunk.poses, is_sound=not damage)
+            return index, damage
 
     def _name_missing(self, folder: Path, found: list[Path], sound: list[Path]) -> None:
         prefix = folder.relative_to(self._recording).as_posix() + "/"

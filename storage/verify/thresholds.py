@@ -31,6 +31,12 @@ TAIL_LATE_S = 0.5
 HOLE_NAMED_S = 1.0
 """A hole of this length is named in what the recording is good for, even where coverage stays above its limit."""
 
+LOST_S = 1.0
+"""A headset that did not know where its head was for longer is WARN, and so are a gaze or a sensor that repeat one
+value for so long: a live one never does."""
+STILL_SLOW_S = 5.0
+"""The same for a sensor of few coarse samples a second, such as a magnetometer."""
+
 HEAD_TRACKED_WARN = 0.5
 """Below this share of packets with a head position the poses are WARN. Hands and gaze leave the view: noted only."""
 
@@ -39,5 +45,7 @@ CAMERA_SLOW_BYTES_PER_S = 1_000_000
 
 DECODED_WARN = 1.0
 """Below this share of pictures that decode (`verify --deep`) a stream is WARN."""
+BLACK_LUMA = 24
+"""A picture without a brighter point (`verify --deep`) is black: limited range begins at 16."""
 SILENT_DBFS = -70.0
 """Sound whose loudest second stays below this level (`verify --deep`) is WARN: the microphone hears nothing."""

@@ -26,10 +26,9 @@ from kitchensync.storage.redact.redactions import BEGUN, PICTURES, REDACTED, red
 from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from kitchensync.storage.verify.camera_account import WHOLE, account
 from kitchensync.storage.verify.camera_cover import CameraCover, camera_cover
-from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.deep import decode
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
-from kitchensync.storage.verify.quality import judge
+from kitchensync.storage.verify.quality import StreamQuality, judge
 from kitchensync.storage.verify.sealed_files import SealedFiles
 from kitchensync.storage.verify.session_span import SessionTimes, session_of
 from kitchensync.storage.verify.steps import read_steps
@@ -96,13 +95,13 @@ def _check_files(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Check the sealed files and films of a recording where they are; return `streams`, and what it is good for."""
     with ReaderApart() as apart:
-        streams, session, holes = _check_streams(folder, manifest, findings, progress, apart)
+        streams, session, judged = _check_streams(folder, manifest, findings, progress, apart)
     cameras: dict[str, CameraCover] = {}
     for device, facts in manifest["devices"].items():
         if facts.get("kind") in FILMS:
             streams |= account(folder, device, findings, progress)
             cameras |= camera_cover(folder, device, session, findings)
-    return streams, _use(folder, session, holes, cameras)
+    return streams, _use(folder, session, judged, cameras)
 
 
 def _add_decoded(
@@ -129,24 +128,30 @@ def _add_decoded(
 def _use(
     recording: Path,
     session: SessionTimes | None,
-    holes: dict[str, list[Span]],
+    judged: dict[str, StreamQuality],
     cameras: dict[str, CameraCover],
 ) -> dict[str, Any]:
-    """Report how long the session was, how much of it the cameras hold, and what the recording is good for."""
+    """Report how long the session was, how much of it the cameras hold, and what the recording is good for.
+
+    `lost` names the spans in which a headset did not know its head, or its gaze or a sensor repeated one value.
+    """
     if session is None:
-        return {"session_s": 0.0, "cameras": {}, "good_for": []}
+        return {"session_s": 0.0, "cameras": {}, "good_for": [], "lost": {}}
     steps = read_steps(recording, session)
+    holes = {name: one.holes for name, one in judged.items()}
     holes |= {device: cover.holes for device, cover in cameras.items()}
+    lost = {name: one.facts["lost"] for name, one in judged.items() if "lost" in one.facts}
     return {
         "session_s": round(max(session.stop_s - session.start_s, 0.0), 3),
         "cameras": {device: cover.facts(steps) for device, cover in cameras.items()},
         "good_for": good_for(holes, session, steps),
+        "lost": {name: [[round(a, 3), round(b, 3)] for a, b in spans] for name, spans in lost.items()},
     }
 
 
 def _check_streams(
     recording: Path, manifest: Manifest, findings: Findings, progress: Progress, apart: ReaderApart
-) -> tuple[dict[str, Any], SessionTimes | None, dict[str, list[Span]]]:
+) -> tuple[dict[str, Any], SessionTimes | None, dict[str, StreamQuality]]:
     """Check ledger and clock probes first, then every sensor stream by what the ledger says, then all together."""
     files = SealedFiles(recording, manifest, findings, apart)
     notes: dict[str, list[Note]] = {}
@@ -164,8 +169,8 @@ def _check_streams(
     session = session_of({name: found.index for name, found in contents.items()}, notes, manifest)
     judged = judge(contents, manifest["streams"], streams, session, findings)
     for name, facts in streams.items():
-        facts |= judged[name].facts
-    return streams, session, {name: one.holes for name, one in judged.items()}
+        facts |= {key: value for key, value in judged[name].facts.items() if key != "lost"}
+    return streams, session, judged
 
 
 def _swaps(recording: Path) -> list[tuple[int, int]]:

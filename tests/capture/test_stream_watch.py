@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 from kitchensync.capture.produce.stream_watch import (
     RATE_LOW,
     SLOW_BY_ITSELF,
@@ -9,7 +12,11 @@ from kitchensync.capture.produce.stream_watch import (
     STREAMING,
     RateWatch,
     StampWatch,
+    head_check,
+    since,
 )
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.inertial_samples import SAMPLE, StillWatch
 
 S = 1_000_000_000
 
@@ -60,3 +67,48 @@ def test_stamps() -> None:
     assert watch.flag(100, S // 10) == ("back", 330_100)
     assert watch.flag(100 + 5 * 10_000_000, S // 10 + S // 30) == ("jump", 100)
     assert watch.flag(100 + 7 * 10_000_000, 3 * S) is None, "two seconds in two seconds"
+
+
+POSE, NO_POSE = np.eye(4, dtype="<f4").tobytes(), bytes(64)
+
+
+def head(*, known: bool) -> bytes:
+    return int(known).to_bytes(4, "little") + bytes(1932)
+
+
+def batch(*rates: float) -> bytes:
+    samples = np.zeros(len(rates), SAMPLE)
+    samples["xyz"] = np.array(rates)[:, None]
+    return samples.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "pose_bytes", "lost", "known"),
+    [
+        ("spatial_input", 0, head(known=False), head(known=True)),
+        ("pv", 64, b"picture" + NO_POSE, b"picture" + POSE),
+    ],
+)
+def test_a_head_that_is_not_known_is_seen(name: str, pose_bytes: int, lost: bytes, known: bytes) -> None:
+    knows = head_check(STREAMS[name], pose_bytes)
+    assert knows is not None
+    assert [knows(memoryview(body)) for body in (known, lost, known)] == [True, False, True]
+
+
+@pytest.mark.parametrize("name", ["microphone", "vlc_leftfront", "eye_tracking", "gyroscope"])
+def test_other_streams_are_not_asked_for_the_head(name: str) -> None:
+    assert head_check(STREAMS[name], 64) is None
+
+
+def test_since_when_something_holds() -> None:
+    began, seen = 0, []
+    for second, holds in enumerate([False, True, True, False, True]):
+        began = since(began, second * S + 1, holds=holds)
+        seen.append(began)
+    assert seen == [0, S + 1, S + 1, 0, 4 * S + 1]
+
+
+def test_a_gyroscope_that_repeats_one_value_is_seen() -> None:
+    watch = StillWatch()
+    batches = [batch(1, 2), batch(2, 2), batch(2, 2), b"", batch(2, 3), batch(3, 3), bytes(7)]
+    assert [watch.repeats(body) for body in batches] == [False, True, True, False, False, True, False]

@@ -27,6 +27,8 @@ def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
         "losses": 0,
         "flagged": 0,
         "flagged_host_ns": 0,
+        "lost_host_ns": 0,
+        "still_host_ns": 0,
         "left_host_ns": 0,
     }
     camera = {

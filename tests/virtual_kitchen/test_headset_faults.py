@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from second_client import Wire, options, video
 
-from kitchensync.virtual_kitchen.faults import CUTS, HOSTILE, KINDS, WHOLE, BadFault, parse_faults
+from kitchensync.virtual_kitchen.faults import CUTS, HOSTILE, KINDS, OF_HEADSET, WHOLE, BadFault, parse_faults
 from kitchensync.virtual_kitchen.headset import hostile
 
 pytestmark = pytest.mark.slow
@@ -49,6 +49,10 @@ def refused(host: str, port: int) -> bool:
         "die:@2+1",
         "die:",
         "depth_rate_drop:pv@1+1",
+        "lost_tracking:pv@1+1",
+        "lost_tracking:@1",
+        "black_pictures:vlc_leftfront@1+1",
+        "still_sensor:microphone@1+1",
         "stall:pv@2-1",
         "half_packet:pv@1+1",
         "time_jump:pv@1",
@@ -64,6 +68,7 @@ def test_every_kind_can_be_asked_for() -> None:
     examples = {"never_answer": "pv", "refuse_port": "pv", "die": "@1"} | dict.fromkeys(WHOLE[:2], "@1+2")
     examples |= {"wrong_version": "", "research_mode_off": ""}
     examples |= {"depth_rate_drop": "depth_ahat@1+2", "time_jump": "pv@1-2"}
+    examples |= {"still_sensor": "gyroscope@1+2"} | dict.fromkeys(OF_HEADSET, "@1+2")
     moments = CUTS
     for name in (kind for kind in KINDS if not kind.startswith("gopro")):
         text = examples.get(name, "pv@1" if name in moments else "pv@1+2")

@@ -10,6 +10,7 @@ from math import inf
 import numpy as np
 
 from kitchensync.virtual_kitchen.faults import SLOW_HZ, Fault
+from kitchensync.virtual_kitchen.headset.blind import LosingItself
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.hostile import HOSTILE, HostileLink, play
 from kitchensync.virtual_kitchen.headset.stream import Feed, SentPacket
@@ -33,6 +34,7 @@ class Sending:
         self._client, self._connection = client, connection
         self._blocked_s = 0.0  # waited for the client since the stream was last in time
         self._same_ticks: int | None = None
+        self._losing_itself = LosingItself(headset.faults, name)
         self.killed = False
         self.next_s = 0.0
 
@@ -116,6 +118,8 @@ class Sending:
             rng = generator(self._headset.kitchen.seed, "garbage " + self._name, k)
             garbage = rng.integers(0, 256, len(packet.payload), np.uint8).tobytes()
             packet, told = replace(packet, payload=garbage, sha256=""), "garbage_payload"
+        if found := self._losing_itself.spoil(packet, due_s):
+            packet, told = found
         return packet, told
 
     def _cut(self, cut: Fault, packet: SentPacket) -> None:

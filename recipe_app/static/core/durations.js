@@ -13,17 +13,19 @@ const AMOUNT = String.raw`${NUMBER}(?:\s*(?:[-–—−]|to|bis)\s*${NUMBER})?`;
 const UNIT = String.raw`(?:seconds?|secs?\.?|minutes?|mins?\.?|hours?|hrs?|h)\b`;
 const BETWEEN = String.raw`(?:\s*-)?\s*(?:more\s+|additional\s+)?`;
 const ONE = String.raw`${AMOUNT}${BETWEEN}${UNIT}`;
+const ALL = new RegExp(String.raw`${ONE}(?:\s+(?:and\s+)?${ONE})*`, "gi");
+const PART = new RegExp(String.raw`(${AMOUNT})${BETWEEN}(${UNIT})`, "gi");
 const SECONDS = { s: 1, m: 60, h: 3600 };
 const LONGEST = 86_400;
 
 export function durations(text) {
-  const said = text.match(new RegExp(String.raw`${ONE}(?:\s+(?:and\s+)?${ONE})*`, "gi")) ?? [];
+  const said = text.match(ALL) ?? [];
   return said.map(duration).filter(({ seconds, most_seconds }) => seconds >= 1 && most_seconds <= LONGEST);
 }
 
 function duration(text) {
   let [least, most] = [0, 0];
-  for (const [, amount, unit] of text.matchAll(new RegExp(String.raw`(${AMOUNT})${BETWEEN}(${UNIT})`, "gi"))) {
+  for (const [, amount, unit] of text.matchAll(PART)) {
     const values = amount.match(PLAIN).map((number) => value(number) * SECONDS[unit[0].toLowerCase()]);
     [least, most] = [least + Math.min(...values), most + Math.max(...values)];
   }

@@ -60,5 +60,5 @@ STREAM = HeadsetStream(
     check=check_record(NAME, DTYPE),
     decode=decode,
     encode=encode,
-    flags=Flags(88, {"gaze": COMBINED}),
+    flags=Flags(88, {"gaze": COMBINED}, slice(4, 76)),
 )

@@ -81,5 +81,7 @@ STREAM = HeadsetStream(
     check=check_record(NAME, DTYPE),
     decode=decode,
     encode=encode,
-    flags=Flags(0, {"head": HEAD, "gaze": EYE_RAY, "left_hand": LEFT_HAND, "right_hand": RIGHT_HAND}),
+    flags=Flags(
+        0, {"head": HEAD, "gaze": EYE_RAY, "left_hand": LEFT_HAND, "right_hand": RIGHT_HAND}, slice(40, 64)
+    ),
 )

@@ -39,6 +39,8 @@ STATES: dict[str, dict[str, Any]] = {
     "stream_behind": {"stored": 3000 - 30 * 46},
     "rate_low": {"streams": {"hololens/pv": PV | {"state": "rate low", "rate_hz": 12.0}}},
     "stream_came_back": {"left_host_ns": NOW_NS - 3 * SECOND},
+    "sensor_still": {"still_host_ns": NOW_NS - 6 * SECOND},
+    "head_lost": {"lost_host_ns": NOW_NS - 2 * SECOND},
     "stamps_untrue": {"flagged": 4, "flagged_host_ns": NOW_NS - SECOND},
     "stream_problem": {"problem": "the camera did not take the exposure"},
     **CAMERA_STATES,
@@ -89,6 +91,7 @@ HARMLESS: list[dict[str, Any]] = [
     {"streams": {"hololens/pv": {"stored": 0, "held": 0}}},  # only its drainer has
     {"left_host_ns": NOW_NS - 60 * SECOND},
     {"flagged": 4, "flagged_host_ns": NOW_NS - 60 * SECOND},
+    {"lost_host_ns": NOW_NS - SECOND, "still_host_ns": NOW_NS - 3 * SECOND},  # for a moment
     {"ended": "ended_by_device", "last_host_ns": NOW_NS - 30 * SECOND},
     {"nominal_hz": 0.0, "last_host_ns": NOW_NS - 30 * SECOND},  # a plug-in that sends when something happens
     {"first_host_ns": 0, "last_host_ns": 0, "state": "connected"},

@@ -24,6 +24,7 @@ from kitchensync.virtual_kitchen.world.seeds import generator
 
 OPEN_FLAG, CLOSE_FLAG = 4, 8
 MRC_BYTES = 27
+BLACK = 16  # luma, limited range
 LATENCY_S = 0.045  # from exposure to the network
 LONGEST_WAIT_FOR_KEY_S = 2.0
 _SIZES = (
@@ -94,6 +95,10 @@ class PvFeed(Feed):
     def _picture(self, at_s: float) -> npt.NDArray[np.uint8]:
         """Return what is before the camera, planar 4:2:0: the kitchen, or the board that the cook shows."""
         size, show = self._wanted.format, self._headset.kitchen.show
+        if self._headset.faults.active("black_pictures", "pv", at_s):
+            planes = np.full((size.height * 3 // 2, size.width), 128, np.uint8)
+            planes[: size.height] = BLACK
+            return planes
         if show is None:
             view = self._headset.motion.orientation(np.array([at_s]))[0]
             return self._headset.kitchen.scene.render_i420(view, size.width, size.height, self._focal_px)
