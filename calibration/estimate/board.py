@@ -19,6 +19,12 @@ from kitchensync.calibration.errors import Refused
 from kitchensync.sensors.array_types import Floats, UInt8
 
 DICTIONARIES = ("DICT_4X4_250", "DICT_5X5_250", "DICT_6X6_250", "DICT_APRILTAG_36h11")
+NEW, OLD = "new", "old"
+"""Layouts of OpenCV since 4.6 and before: with an even number of rows the other squares have the markers."""
+FEWEST_FOR_LAYOUT = 4
+FITS, CLEARLY = 0.4, 2.5
+"""Share of a marker's side by which markers may miss a plane in their own layout, in a lens that bends lines too; in
+the other layout they miss it by so many times more."""
 WIDEST_SEARCHED_PX = 1920
 "Markers are looked for in a picture of at most this width, corners placed in the full one: 4K costs little more."
 WIDEST_BLUR_PX = 2.3
@@ -68,9 +74,20 @@ class Board:
 
     @cached_property
     def opencv(self) -> Any:
-        """The board as `cv2.aruco.CharucoBoard`."""
+        """The board as `cv2.aruco.CharucoBoard`, in the layout in which we print it."""
+        return self.in_layout(NEW)
+
+    def in_layout(self, layout: str) -> Any:
+        """Return the board with its markers in the squares of a layout; its inner corners are the same in both."""
         size = (self.columns, self.rows)
-        return cv2.aruco.CharucoBoard(size, self.square_m, self.marker_m, self.markers)
+        made = cv2.aruco.CharucoBoard(size, self.square_m, self.marker_m, self.markers)
+        made.setLegacyPattern(layout == OLD)
+        return made
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        """The layouts that a print may have: with an odd number of rows they are the same."""
+        return (NEW, OLD) if self.rows % 2 == 0 else (NEW,)
 
     @cached_property
     def markers(self) -> Any:
@@ -113,7 +130,9 @@ class Detector:
 
     def __init__(self, board: Board) -> None:
         self.board = board
-        self._charuco = cv2.aruco.CharucoDetector(board.opencv)
+        self.layout = board.layouts[0] if len(board.layouts) == 1 else ""
+        """Empty until a picture has told it."""
+        self._charuco = {one: cv2.aruco.CharucoDetector(board.in_layout(one)) for one in board.layouts}
         self._markers = cv2.aruco.ArucoDetector(board.markers)
 
     def find(self, grey: UInt8, name: str) -> BoardSeen | None:
@@ -121,7 +140,10 @@ class Detector:
         shrink = max(1, -(-grey.shape[1] // WIDEST_SEARCHED_PX))
         size = (grey.shape[1] // shrink, grey.shape[0] // shrink)
         small = cv2.resize(grey, size, interpolation=cv2.INTER_AREA) if shrink > 1 else grey
-        corners, ids, _, _ = self._charuco.detectBoard(small)
+        self.layout = self.layout or self._layout_in(small)
+        if not self.layout:
+            return None
+        corners, ids, _, _ = self._charuco[self.layout].detectBoard(small)
         if ids is None or len(ids) < 4:
             return None
         order = np.argsort(ids.ravel())
@@ -132,6 +154,29 @@ class Detector:
             return None
         full = (grey.shape[1], grey.shape[0])
         return BoardSeen(name, found, pixels, full, edge_width_px(grey, self.board, found, pixels))
+
+    def _layout_in(self, grey: Any) -> str:
+        """Return the layout in which a picture's markers lie on a plane; empty where that is not clear."""
+        corners, ids, _ = self._markers.detectMarkers(grey)
+        known = self.board.columns * self.board.rows // 2
+        if ids is None or len(ids) < FEWEST_FOR_LAYOUT or int(ids.max()) >= known:
+            return ""
+        side_px = float(
+            np.median([np.linalg.norm(np.diff(one[0], axis=0), axis=1).mean() for one in corners])
+        )
+        missed = {one: self._missed_px(one, corners, ids) / side_px for one in self.board.layouts}
+        best, other = sorted(missed, key=lambda one: missed[one])
+        return best if missed[best] < FITS and missed[other] > CLEARLY * missed[best] else ""
+
+    def _missed_px(self, layout: str, corners: Any, ids: Any) -> float:
+        """Return how far (root mean square) a layout's markers lie from a plane that is seen in perspective."""
+        printed = np.asarray(self.board.in_layout(layout).getObjPoints(), np.float64)[ids.ravel(), :, :2]
+        flat, there = printed.reshape(-1, 1, 2), np.asarray(corners, np.float64).reshape(-1, 1, 2)
+        onto = cv2.findHomography(flat, there)[0]
+        if onto is None:
+            return float("inf")
+        drawn = cv2.perspectiveTransform(flat, onto)
+        return float(np.sqrt(np.mean(np.sum((drawn - there) ** 2, axis=2))))
 
     def _refined(
         self, grey: UInt8, ids: npt.NDArray[np.intp], pixels: Floats, shrink: int

@@ -65,13 +65,15 @@ def _one(
     serial, mode = media.serial or "unknown", media.mode.lens_name
     filmed = started_at(recording)
     lens_file, lens_answer = lens_result(data, serial, mode, filmed)
-    pairs = list(_pairs(recording, alignment, media, Detector(board), progress))
+    detector = Detector(board)
+    pairs = list(_pairs(recording, alignment, media, detector, progress))
     found = from_board(pairs, board, _lens(lens_answer))
     answer = {
         "recording": recording.id,
         "file": alignment.file.relative_to(recording.readable).as_posix(),
         "headset": alignment.headset,
         "board": board.words(),
+        "board_layout": detector.layout,
         "lens": lens_file.name,
         **_words(found),
         "by_motion": _by_motion(recording, alignment, found),

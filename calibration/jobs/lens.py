@@ -51,7 +51,7 @@ def calibrate_lens(
         found = _estimated(views, board, kind, left_out)
     except Refused as refusal:
         raise _with_picture(refusal, looked, detector, data) from refusal
-    return _kept(found, views, left_out, looked, board, data)
+    return _kept(found, views, left_out, looked, detector, data)
 
 
 def _for_file(progress: Progress | None, path: Path) -> Callable[[float], None] | None:
@@ -115,13 +115,14 @@ def _kept(
     views: Sequence[BoardSeen],
     left_out: dict[str, str],
     films: Sequence[BoardFilm],
-    board: Board,
+    detector: Detector,
     data: Path,
 ) -> LensAnswer:
     film = films[0]
     answer = {
         "device": film.model,
-        "board": board.words(),
+        "board": detector.board.words(),
+        "board_layout": detector.layout,
         "films": [entry.path.name for entry in films],
         **lens_words(found),
     }
