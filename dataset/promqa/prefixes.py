@@ -35,7 +35,7 @@ class NodeEntry:
     @property
     def name(self) -> str:
         """The node in the id of an example; of an unknown one the step id of the annotations."""
-        return f"unknown{self.entry.step_id}" if self.node == UNKNOWN else str(self.node)
+        return str(self.entry.step_id if self.node == UNKNOWN else self.node)
 
     @property
     def was_done(self) -> bool:
