@@ -28,6 +28,10 @@ SOURCES = {
     "gopro/mp4header.raw": f"{TELEMETRY} at a0011b4, samples/mp4header.raw",
     "gopro/ground_truth.json": f"worked out by another program from {GPMF} at 9958d83 and {TELEMETRY} at 171cd48",
     "labelling": "made of steps in github.com/CaptainCook4D/annotations at a8a920a, in Label Studio's form",
+    "strangers": (
+        "made by programs of its own from gopro/max-heromode.mp4; two films from "
+        "github.com/meta-pytorch/torchcodec at 78ed5ad, test/resources"
+    ),
     "motion/real_gyro.npz": (
         "github.com/mad-lab-fau/eargait at b02e17d, pupil-labs/pl-neon-recording at 4a34c6c, xioTechnologies/Fusion "
         "at 13ac768, MobileRoboticsSkoltech/twistnsync-python at 0dffc86"
