@@ -214,8 +214,9 @@ def _describe_stream(groups: list[list[StreamPart]]) -> dict[str, Any]:
             if value is not None:
                 described[f"{name}_{which}"] = value
     described |= _rates(first, last, counts)
-    described["first_scaled_stored_order"] = _sample(first, 0)
-    described["last_scaled_stored_order"] = _sample(last, -1)
+    filled = [part for group in groups for part in group if part.count] or [first]
+    described["first_scaled_stored_order"] = _sample(filled[0], 0)
+    described["last_scaled_stored_order"] = _sample(filled[-1], -1)
     return described | _metadata(first)
 
 

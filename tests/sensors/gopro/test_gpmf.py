@@ -278,6 +278,21 @@ def test_rate_from_tick_and_devices_of_one_payload() -> None:
     assert "rate_hz_from_tick" not in described["streams"]["Strap/PULS"]
 
 
+def test_payloads_without_samples_hide_no_first_and_last_value() -> None:
+    samples = np.array([[939, 1878, 2817], [1, 2, 3]])
+    payloads = [
+        gyro_payload(0, 0, 100),
+        gyro_payload(2, 2, 200, samples),
+        gyro_payload(2, 4, 300, samples * 2),
+        gyro_payload(0, 4, 400),
+    ]
+    described = describe_payloads([1] * 4, [gpmf.read_streams(payload) for payload in payloads])
+    gyro = described["streams"]["GYRO"]
+    assert gyro["first_scaled_stored_order"] == [1.0, 2.0, 3.0]
+    assert gyro["last_scaled_stored_order"] == pytest.approx([2 / 939, 4 / 939, 6 / 939], abs=1e-6)
+    assert (gyro["samples"], gyro["counts_first3"], gyro["count_last"]) == (4, [0, 2, 2], 0)
+
+
 def test_one_wrong_stamp_does_not_tilt_the_rate() -> None:
     """A bit of one stamp, late in a quarter of an hour: least squares alone would be 52 ms off at its end."""
 

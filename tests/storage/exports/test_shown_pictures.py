@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -77,6 +78,21 @@ def test_a_small_film_is_upright_with_the_right_greys(
     assert pictures[0].shape[:2] == (small.height, small.width) == (240, small.width)
     for number in (0, 7, 314):
         check(maker, pictures[number], number, is_high=is_high)
+
+
+@pytest.mark.parametrize("name", ["discard_first_keyframe.mp4", "bt601_full_range.mp4"])
+def test_a_film_of_others_keeps_what_it_shows_and_its_light(
+    shared_data: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    true = json.loads(shared_data("strangers/expected.json").read_text())["torchcodec"][name]
+    clip = open_clip(shared_data(f"strangers/torchcodec/{name}"))
+    small = write_small_film(clip, tmp_path / "small.mp4", height=true["size"][1])
+    assert small.frames == true["shown_pictures"]
+    assert clip.chapters[0].hidden_frames == true["stored_pictures"] - true["shown_pictures"]
+    light = [rgb.mean() for rgb in shown_by_a_player(tmp_path / "small.mp4")]
+    assert len(light) == true["shown_pictures"]
+    for number, expected in zip((0, len(light) // 2, -1), true["brightness_of_shown"], strict=True):
+        assert light[number] == pytest.approx(expected, abs=6)
 
 
 def test_pictures_by_number_and_stills_are_upright(maker: ModuleType, dressed: tuple[Path, bool]) -> None:
