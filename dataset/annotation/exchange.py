@@ -153,12 +153,12 @@ def _pull_task(url: str, path: Path, one: HandedOut, task: Task | None) -> Pulle
         why = "deleted task: it was pushed and is gone" if was_there else "it was never pushed"
         raise ProjectDiffers(f"{why}: project {one.project} has no task of it; push it")
     _check_same(task, one)
+    kept = keep(path, task, f"{url} project {one.project}")  # before it is read: what came stays, whatever it says
     read = Reader(one.recording)
     (ours,) = tasks_of([one.task], one.recording)
     task = replace(task, prediction=task.prediction or ours.prediction)  # a server may give only its number
     steps = read_steps(task, MarkedFilm(one.fps, task.frames, frozenset(one.labels)), read)
     read_narration(task, steps.findings, read)
-    kept = keep(path, task, f"{url} project {one.project}")
     findings = [f"{finding.word}: {finding.where}" for finding in steps.findings]
     findings += [f"cancelled work: annotation {a.id}" for a in task.annotations if a.was_cancelled]
     if task.fps is None or not is_rate(task.fps, one.fps):

@@ -205,6 +205,17 @@ def test_narrations_are_pushed_and_pulled_as_they_are(data: Path, server: KeptPr
     assert json.loads(kept_in(data / "take1")["steps-1.json"])["raw"]["result"] == result
 
 
+def test_what_cannot_be_read_is_named_and_kept_as_it_came(data: Path, server: KeptProjects) -> None:
+    assert ask("push", data, server, "--form", "audio").exit_code == 0
+    value = {"start": "soon", "end": 2.5, "channel": 0, "labels": ["S01 · Do thing 1"]}
+    result = [{"id": "a", "from_name": "action", "to_name": "audio", "type": "labels", "value": value}]
+    server.mark("take1", annotation(7, 3, *result))
+    pulled = ask("pull", data, server, "--form", "audio")
+    assert pulled.exit_code == 1
+    assert "no number of seconds" in pulled.stderr
+    assert json.loads(kept_in(data / "take1")["steps-1.json"])["raw"]["result"] == result
+
+
 def test_an_access_that_ran_out_is_renewed_and_the_token_itself_is_sent_to_nobody_else(
     tmp_path: Path,
 ) -> None:
