@@ -91,7 +91,7 @@ def layout_in(chunk: Chunk) -> tuple[Blob | RecordLayout | Frames, bool]:
 def write_archive(part: Path, chunks: list[Path], tell: Tell = lambda _: None) -> None:
     """Write all packets of some chunks into one new file, not yet synced. Raises BadChunk, OSError."""
     tables = _survey(chunks, tell)
-    with h5py.File(part, "w") as file:
+    with h5py.File(part, "w", locking=False) as file:
         if isinstance(tables.layout, Frames):
             _write_frames(file, chunks, tables, tables.layout, tell)
         else:

@@ -122,7 +122,7 @@ class Chunk:
         self.path = path
         try:
             check_plain(path)
-            self._file = h5py.File(path, "r")
+            self._file = h5py.File(path, "r", locking=False)  # sealed: some stores have no locks
         except NotPlainFile as error:
             raise BadChunk(path, f"is {error.strerror}") from error
         except OSError as error:

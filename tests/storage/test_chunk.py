@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import zlib
 from pathlib import Path
@@ -52,6 +53,18 @@ def test_stock_h5py_reads_a_chunk_with_the_documented_layout(tmp_path):
         assert file["pose"].shape == (3, 16)
         assert file["pose"][2, 0] == 2
         assert file.attrs["stream"].decode() == "hololens/pv"
+
+
+def test_a_sealed_file_is_read_where_no_lock_can_be_had(tmp_path):
+    """A store without locks refuses one, as a file does that another holds."""
+    sealed = seal(tmp_path, 1, make([b"one"]), {})
+    with sealed.path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(OSError, match="lock"):
+            h5py.File(sealed.path, "r", locking=True)
+        with Chunk(sealed.path) as chunk:
+            assert list(chunk.payloads()) == [b"one"]
+            assert chunk.damage() == []
 
 
 def test_a_flipped_bit_is_located(tmp_path):
