@@ -106,10 +106,11 @@ bench-calibration: $(VENV)/.all  ## lens and mount through known optics (half an
 	@$(BIN)/python -P benchmarks/clouds.py
 	@$(BIN)/python -P benchmarks/viewing.py
 
-bench-gopro: $(VENV)/.dev  ## fetching and reading camera files beside curl and another reader; when pictures are taken
+bench-gopro: $(VENV)/.dev  ## fetching and reading camera files beside others; when pictures are taken; damaged films
 	@$(BIN)/python -P benchmarks/gopro_download.py
 	@$(BIN)/python -P benchmarks/gopro_telemetry.py
 	@$(BIN)/python -P benchmarks/picture_latency.py
+	@$(BIN)/python -P benchmarks/damaged_films.py
 
 bench-graphs: $(VENV)/.core  ## counting, drawing and scoring task graphs (ANNOTATIONS=folder of CaptainCook4D)
 	@$(BIN)/python -P benchmarks/graphs.py $(or $(ANNOTATIONS),$(error give ANNOTATIONS=the folder with CaptainCook4D annotations))

@@ -24,6 +24,8 @@ from kitchensync.sync.latency.image_rotation import LENSES, Tracks, image_turns,
 from kitchensync.sync.recording.camera_latency import grey_pictures
 
 PICTURES = "pictures"
+IN_PIECES = ("stamps", "edit lists")
+"""Clues that, where they contradict others, move a part of the film alone: no one shift of the whole settles that."""
 WINDOW_S = 40.0
 "Pictures that are looked at, at the beginning and at the end."
 SEARCH_S, STEP_S = 5.0, 0.02
@@ -62,6 +64,8 @@ def place_on_pictures(clip: Clip, track: ImuTrack) -> Placed:
     clues = clip_clues(clip)
     if not disagreements(clues):
         return Placed(track, tuple(clues))
+    if any(clue.name in IN_PIECES and clue.agrees is False for clue in clues):
+        return Placed(track, tuple(clues), is_settled=False)
     try:
         shift = picture_shift(clip, track, picture_surplus(clip))
     except (SensorError, BadArrays) as error:

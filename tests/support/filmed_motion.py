@@ -40,7 +40,9 @@ def serial(seed: int) -> str:
     return MODELS["hero12"].serial(seed)
 
 
-def recording(root: Path, name: str, camera: int, start_s: float, motion: int | None) -> Path:
+def recording(
+    root: Path, name: str, camera: int, start_s: float, motion: int | None, seconds: float = SECONDS
+) -> Path:
     """A recording whose headset moved as `motion` says; without it no headset was there."""
     path = root / name
     (path / "events").mkdir(parents=True)
@@ -48,22 +50,22 @@ def recording(root: Path, name: str, camera: int, start_s: float, motion: int | 
     devices: dict[str, Any] = {"gopro": {"kind": "gopro", "serial": serial(camera)}}
     if motion is not None:
         streams["hololens/gyroscope"] = {"device": "hololens", "port": 3806, "nominal_hz": 20, "format": {}}
-        write_gyroscope(path / "hololens" / "gyroscope", motion)
+        write_gyroscope(path / "hololens" / "gyroscope", motion, seconds)
         devices["hololens"] = {"kind": "hololens"}
     manifest = {
         "schema": "recording/1", "recording": name, "uuid": name, "state": "complete", "streams": streams,
         "started": {"host_ns": 10**12, "utc_ns": round((UTC0_S + start_s) * 1e9)},
-        "stopped": {"host_ns": 10**12, "utc_ns": round((UTC0_S + start_s + SECONDS) * 1e9)},
+        "stopped": {"host_ns": 10**12, "utc_ns": round((UTC0_S + start_s + seconds) * 1e9)},
         "zone": {"iana": None, "utc_offset_s": 7200}, "devices": devices, "files": {}, "consent": "none",
     }  # fmt: skip
     write_json(path / "recording.json", manifest)
     return path
 
 
-def write_gyroscope(folder: Path, seed: int) -> None:
+def write_gyroscope(folder: Path, seed: int, seconds: float = SECONDS) -> None:
     """Seal a headset's gyroscope that moves as a seed says."""
     folder.mkdir(parents=True)
-    world_s = np.arange(int(SECONDS * HZ)) / HZ
+    world_s = np.arange(int(seconds * HZ)) / HZ
     samples = np.zeros(len(world_s), imu.SAMPLE)
     samples["xyz"] = np.rad2deg(simulated_motion(seed).angular_velocity(world_s))
     samples["vinyl_ns"] = 10**11 + np.rint(world_s * 1e9).astype(np.int64)

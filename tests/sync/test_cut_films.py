@@ -83,6 +83,14 @@ def test_pictures_that_show_nothing_leave_a_doubt(cut: Cut, tmp_path: Path) -> N
     assert "nothing places it on the pictures" in " ".join(pair["reasons"])
 
 
+def test_no_shift_of_the_whole_settles_an_edit_list_of_several_parts(cut: Cut) -> None:
+    film, _ = cut.maker.cut(cut.film, 0, 0)
+    film["vide"].edits = [(2000, 0), (None, 270_000)]
+    (pair,) = cut.aligned("edits", [(film, {})])
+    assert pair["status"] == "check"
+    assert "an edit list of several parts is not followed" in " ".join(pair["reasons"])
+
+
 @pytest.mark.parametrize("payloads", [0, 1, -1])
 def test_a_payload_in_the_neighbour_moves_no_chapter(cut: Cut, payloads: int) -> None:
     at = cut.maker.keys(cut.film)[len(cut.maker.keys(cut.film)) // 2]
