@@ -37,6 +37,9 @@ LOST_LIMIT_S = 20.0
 RETRY_S = 1.0
 NO_FILE = "no file of this clip is on its card; look again with `kitchensync gopro fetch --pending`"
 
+STAYS = (
+    "; its film stays on the card of {}: `kitchensync gopro fetch --pending`, or `gopro import` from the card"
+)
 CARD_TAKEN = "{} of its {} clips: not on the card that is in it now; `kitchensync gopro import` brings them"
 
 
@@ -138,9 +141,11 @@ class CameraRecorder(threading.Thread):
             self.state.state = self._media["state"] = "pending"
             self.state.problem = f"{error}; its files stay on the card: `kitchensync gopro fetch --pending`"
         except (SensorError, OSError) as error:
-            self.state.state = "failed"
+            is_filmed = "shutter_off" in self._media  # only the way home went wrong
+            self.state.state = "pending" if is_filmed else "failed"
             self._media["state"] = "pending" if "shutter_on" in self._media else "failed"
-            self.state.problem = str(error)
+            stays = STAYS.format(self._media["serial"]) if is_filmed else ""
+            self.state.problem = f"{error}{stays}"
         finally:
             self._save()
             self._camera.close()

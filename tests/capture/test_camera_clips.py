@@ -133,6 +133,27 @@ def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
     assert "nothing is pending" in again.stdout
 
 
+def test_a_list_that_is_refused_after_the_stop_leaves_the_film_on_its_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with virtual_camera(tmp_path / "sim") as (_, url):
+        take = CameraRecorder("gopro", url, tmp_path / "rec" / "gopro")
+        take.prepare()
+        films(take)
+        listed = GoProHttp.media
+        monkeypatch.setattr(GoProHttp, "media", lambda camera: camera._ask("/gopro/media/lost"))
+        ended(take)
+        serial = media(tmp_path / "rec" / "gopro")["serial"]
+        assert take.state.state == media(tmp_path / "rec" / "gopro")["state"] == "pending"
+        assert "HTTP 404" in take.state.problem
+        assert f"its film stays on the card of {serial}" in take.state.problem
+        monkeypatch.setattr(GoProHttp, "media", listed)
+        (pending,) = pending_in(tmp_path / "rec")
+        fetched = fetch_pending(pending, url, proxies=False, say=lambda _: None)
+        assert fetched is not None
+        assert (len(fetched.files), fetched.problem) == (1, "")
+
+
 def test_a_fetch_that_waited_for_another_one_writes_nothing_old(tmp_path: Path) -> None:
     recording = tmp_path / "data" / "take-1"
     with virtual_camera(tmp_path / "sim") as (_, url), GoProHttp(url) as camera:
