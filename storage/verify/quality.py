@@ -63,13 +63,17 @@ def judge(
     placed = {
         name: at for group in by_device.values() for name, at in place(group, session.zero_host_ns).items()
     }
+    lost = _lost(contents, placed, findings)
     judged = {
         name: _judge(
             name, found, descriptions[name], balances[name]["gaps"], placed.get(name), session, findings
         )
         for name, found in contents.items()
     }
-    for name, spans in _lost(contents, placed, findings).items():
+    for name, found in contents.items():
+        if f"{name.rpartition('/')[0]}/{LOST_WORDS[HEAD]}" not in lost:
+            _tracked_too_little(name, found, findings)
+    for name, spans in lost.items():
         known = judged.get(name, StreamQuality({}, []))
         judged[name] = StreamQuality(known.facts | {"lost": spans}, united([*known.holes, *spans]))
     return judged
@@ -178,15 +182,17 @@ def _rate(
 
 def _tracked(name: str, found: Contents, findings: Findings) -> dict[str, Any]:
     shares = {part: round(share, 4) for part, share in found.tracked.items()}
-    for part in ("head", "pose"):
-        if shares.get(part, 1.0) < limits.HEAD_TRACKED_WARN:
-            findings.add(
-                WARN, f"{name}: the headset knew its {part} in {_percent(shares[part])} of the packets"
-            )
     for part in ("gaze", "left_hand", "right_hand"):
         if shares.get(part) == 0:
             findings.note(f"{name}: {part.replace('_', ' ')} was never tracked")
     return {"tracked": shares} if shares else {}
+
+
+def _tracked_too_little(name: str, found: Contents, findings: Findings) -> None:
+    """Name a head that was known now and then alone, where no span is long enough to be named."""
+    for part in ("head", "pose"):
+        if (share := found.tracked.get(part, 1.0)) < limits.HEAD_TRACKED_WARN:
+            findings.add(WARN, f"{name}: the headset knew its {part} in {_percent(share)} of the packets")
 
 
 def _pauses(index: npt.NDArray[np.void], placed: PlacedPackets, gaps: list[Gap]) -> list[Span]:
