@@ -153,7 +153,8 @@ def _pull_task(url: str, path: Path, one: HandedOut, task: Task | None) -> Pulle
         why = "deleted task: it was pushed and is gone" if was_there else "it was never pushed"
         raise ProjectDiffers(f"{why}: project {one.project} has no task of it; push it")
     _check_same(task, one)
-    kept = keep(path, task, f"{url} project {one.project}")  # before it is read: what came stays, whatever it says
+    # Kept before it is read: what came stays, whatever it says.
+    kept = keep(path, task, f"{url} project {one.project}")
     read = Reader(one.recording)
     (ours,) = tasks_of([one.task], one.recording)
     task = replace(task, prediction=task.prediction or ours.prediction)  # a server may give only its number
