@@ -18,7 +18,6 @@ from kitchensync.calibration.geometry.reference_frames import (
     rig_from_sensor,
 )
 from kitchensync.sensors.array_types import Floats
-from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.telemetry import TO_IMAGE_AXES
 from kitchensync.sensors.hololens.catalogue import GYROSCOPE, is_front_camera
 from kitchensync.storage.errors import StorageError
@@ -62,7 +61,7 @@ class Turning:
 def turning(recording: Recording, alignment: FilmClock) -> Turning:
     """Bring both gyroscopes to one grid in the headset's time, each value the mean over its 5 ms."""
     samples = recording[f"{alignment.headset}/{GYROSCOPE}"].samples()
-    film = open_media(alignment.file).gyroscope()
+    film = alignment.gyroscope()
     inside = np.isfinite(alignment.media_of(samples.ticks))
     if np.count_nonzero(inside) < 2:
         raise Refused(f"{alignment.file.name} and the headset's gyroscope do not overlap")

@@ -34,7 +34,8 @@ def shown_array(
 ) -> npt.NDArray[np.uint8]:
     """Decode to an upright picture, uint8 (height, width, 3), of full range; sizes are those that are shown."""
     across, up = _stored_size(frame, width, height)
-    picture = frame.reformat(width=across, height=up, format=format).to_ndarray()
+    matrix = BT709 if frame.colorspace == UNSPECIFIED else frame.colorspace
+    picture = frame.reformat(width=across, height=up, format=format, src_colorspace=matrix).to_ndarray()
     return np.ascontiguousarray(np.rot90(picture, quarter_turns(frame.rotation)))
 
 

@@ -24,8 +24,8 @@ def still_spans(
 
 
 def spans_in_words(spans: list[tuple[float, float]], most: int = 3) -> str:
-    """Print spans as `0:05 to 0:10, 0:20 to 0:31`; those beyond `most` are counted."""
-    shown = [f"{_clock(first)} to {_clock(last)}" for first, last in spans[:most]]
+    """Print spans as `from 0:05 to 0:10, from 0:20 to 0:31`; those beyond `most` are counted."""
+    shown = [f"from {_clock(first)} to {_clock(last)}" for first, last in spans[:most]]
     more = [f"{len(spans) - most} more"] if len(spans) > most else []
     return ", ".join([*shown, *more])
 

@@ -240,9 +240,13 @@ class Recording:
 
     def camera(self, name: str, clip: int = 0) -> CameraStream:
         """Return a stream of a camera, such as `gopro/gyroscope`, its chapters as one. Raises UnknownStream."""
+        from kitchensync.storage.reading.alignments import film_clocks
         from kitchensync.storage.reading.camera_streams import camera_stream
 
-        return camera_stream(self.gopro_files, name, clip)
+        stream = camera_stream(self.gopro_files, name, clip)
+        clocks, _ = film_clocks(self.path, self.readable)
+        late_s = [one.telemetry_late_s for one in clocks if one.file == stream.clip.path]
+        return stream.placed(late_s[0]) if late_s else stream
 
     def clock_exchanges(self, device: str) -> npt.NDArray[np.void]:
         """Return a headset's clock exchanges, (n,) of `host_clock.PROBE`, without unreadable ones."""

@@ -41,6 +41,7 @@ from kitchensync.sync.result.state import fingerprint, remember
 
 ORDER = (NOT_ALIGNED, CHECK, ALIGNED)
 NOTHING = "nothing_to_align"
+LATE_NOTED_S = 1e-3
 CLOCKS_SERVE_S = 0.5  # clocks worse than this place no frame anywhere
 
 
@@ -244,11 +245,16 @@ def _told_by_motion(
         epoch_ticks=gyro.epoch_ticks,
         last_t_s=file.last_gyro_s,
         headset=gyro.repair.report() | ({"stamp": HEAD_POSE} if by_pose else {}),
-        camera=compared.clip.gyro_report,
+        camera=compared.clip.gyro_report | _late_words(file),
         inputs=inputs,
         clocks=clocks,
     )
     return replace(body, sound=heard.evidence() if heard is not None else None), plot_arrays(found)
+
+
+def _late_words(file: CameraFile) -> dict[str, float]:
+    """Report by how much a file's own telemetry lies too late, for those who read it alone."""
+    return {"late_s": round(file.telemetry_late_s, 6)} if abs(file.telemetry_late_s) > LATE_NOTED_S else {}
 
 
 def _place(session: Session, file: CameraFile, clock_map: ClockMap, headset: Headset) -> None:

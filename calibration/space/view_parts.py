@@ -243,7 +243,7 @@ def log_camera(
 ) -> str | None:
     """Hand over a camera's pictures and gyroscope; in space too where its mount and its lens are known."""
     media, device = open_media(file.file), file.file.parent.name
-    track = media.gyroscope()
+    track = file.gyroscope()
     _name_axes(rr, sink, f"{device}/gyroscope")
     shown_s = ~hidden_in_film(recording, file.file, track.t_s)
     at, turning = time.of_media(file, track.t_s[shown_s]), track.xyz[shown_s].astype(np.float64)

@@ -95,9 +95,11 @@ def stream_facts(name: str, facts: Facts, told_ns: int) -> Facts:
     """Add to a stream's facts what its producer's own clock says of them: that it was told late is no silence."""
     hz, last_ns = float(facts.get("nominal_hz") or 0), int(facts.get("last_host_ns") or told_ns)
     waiting = max(int(facts.get("received", 0)) - int(facts.get("stored", 0)), 0)
+    now_ns = {"left": told_ns, "flagged": told_ns, "lost": last_ns, "still": last_ns}
+    """What the newest packet tells is as old as that packet: a stream that is silent says no more of it."""
     seconds = {
-        f"{of}_s": (told_ns - int(facts.get(f"{of}_host_ns") or told_ns)) / 1e9
-        for of in ("left", "flagged", "lost", "still")
+        f"{of}_s": max((at_ns - int(facts.get(f"{of}_host_ns") or at_ns)) / 1e9, 0.0)
+        for of, at_ns in now_ns.items()
     }
     return (
         {"first_host_ns": 0, "rate_hz": 0.0, "problem": "", "fault": ""}

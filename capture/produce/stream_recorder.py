@@ -197,6 +197,7 @@ class StreamRecorder:
         self.state.state = "connected"
         self.note(ConnectedNote(connection=self.state.connections, next_seq=self.next_seq))
         self._stamps, self._seq_opened = StampWatch(), self.next_seq
+        self.state.lost_host_ns = self.state.still_host_ns = 0
         self.source.opened(self)
 
     def _receive(self) -> None:

@@ -21,7 +21,7 @@ from kitchensync.sensors.array_types import UInt8
 from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.media import GoProMedia
-from kitchensync.sensors.shown_picture import BT709, LIMITED, shown_frame, shown_size
+from kitchensync.sensors.shown_picture import BT709, LIMITED, UNSPECIFIED, shown_frame, shown_size
 
 if TYPE_CHECKING:
     import av
@@ -98,9 +98,8 @@ class FilmWriter(AbstractContextManager["FilmWriter"]):
 
 def _is_ready(frame: av.VideoFrame, size: tuple[int, int]) -> bool:
     """Return whether a picture is as a film holds it: `shown_frame` made it, or `black`."""
-    return (frame.format.name, frame.color_range, frame.rotation) == ("yuv420p", LIMITED, 0) and (
-        (frame.width, frame.height) == size
-    )
+    is_like = (frame.format.name, frame.color_range, frame.rotation) == ("yuv420p", LIMITED, 0)
+    return is_like and frame.colorspace in (BT709, UNSPECIFIED) and (frame.width, frame.height) == size
 
 
 def units_of_ticks(ticks: int) -> int:

@@ -10,6 +10,8 @@ import numpy as np
 
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.files_on_disk import matching
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 from kitchensync.storage.errors import OutsideMap
 from kitchensync.storage.timeline.alignment import SCHEMA, UNREADABLE, Alignment, AlignmentErrors
 from kitchensync.storage.timeline.clock_map import ClockMap
@@ -30,6 +32,12 @@ class FilmClock:
     "Media time up to which the film's times are handed out."
     picture_late_s: float = 0.0
     errors: AlignmentErrors | None = None
+    telemetry_late_s: float = 0.0
+
+    def gyroscope(self) -> ImuTrack:
+        """Read the film's rotation rates where they lie on its pictures. Raises UnreadableMedia."""
+        track = open_media(self.file).gyroscope()
+        return replace(track, t_s=track.t_s - self.telemetry_late_s)
 
     def media_of(self, ticks: Int64) -> Floats:
         """Return media seconds (n,) of device ticks (n,); NaN outside of the film."""
@@ -89,8 +97,8 @@ def film_clocks(recording: Path, films: Path) -> tuple[list[FilmClock], list[str
             why.append(stored.problem or f"{stored.source} is {stored.status}")
             continue
         last_s = stored.samples[-1][0]
-        clock = FilmClock(
-            file, stored.headset, stored.clock_map, last_s, stored.picture_late_s, stored.errors
+        late_s = stored.picture_late_s, stored.telemetry_late_s
+        found.append(
+            FilmClock(file, stored.headset, stored.clock_map, last_s, late_s[0], stored.errors, late_s[1])
         )
-        found.append(clock)
     return found, why

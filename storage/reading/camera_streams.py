@@ -6,7 +6,7 @@ Media time is seconds from the first picture of a clip, all its chapters togethe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,6 +42,12 @@ class CameraStream:
 
     name: str
     clip: Clip
+    telemetry_late_s: float = 0.0
+    "By how much `sync` found the telemetry to lie later than on the pictures."
+
+    def placed(self, telemetry_late_s: float) -> CameraStream:
+        """Return the stream with its telemetry so much earlier, where `sync` found it on the pictures."""
+        return replace(self, telemetry_late_s=telemetry_late_s)
 
     @property
     def t_s(self) -> npt.NDArray[np.float64]:
@@ -60,7 +66,8 @@ class CameraStream:
         """Read the inertial samples: rad/s or m/s^2, X left, Y out of the screen, Z up. Raises NotOfThisKind."""
         check_kind(self.name, "imu", CAMERA)
         assert self._kind.imu is not None, "it is of this kind"
-        return self._kind.imu(self.clip)
+        track = self._kind.imu(self.clip)
+        return replace(track, t_s=track.t_s - self.telemetry_late_s)
 
     def pictures(self) -> ClipPictures:
         """Open the pictures for access by time or number (a context manager). Raises NotOfThisKind."""

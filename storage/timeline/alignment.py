@@ -158,6 +158,11 @@ class Alignment:
         return next((float(part.value) / 1e3 for part in parts if part.source == MEASURED), 0.0)
 
     @property
+    def telemetry_late_s(self) -> float:
+        """By how much a film's telemetry, read alone, lies later than on its pictures."""
+        return float((self.camera_gyro or {}).get("late_s") or 0.0)
+
+    @property
     def bound95_ms(self) -> float | None:
         """The largest 95 % bound; None where nothing is aligned or nobody says."""
         return self.errors.largest_bound_ms if self.errors is not None else None

@@ -123,14 +123,15 @@ def _noting_black(stream: StoredStream, black: list[Ticks]) -> Any:
 
 
 def _black(name: str, opened: Recording, black: list[Ticks], findings: Findings) -> dict[str, Any]:
-    """Name where pictures were black for long, seconds since the headset's first packet."""
-    session = opened.session_time
-    zero = session.ticks0 if session is not None else int(opened[name].index["device_ticks"][0])
-    spans = [((first - zero) / TICKS_PER_S, (last - zero) / TICKS_PER_S) for first, last in black]
-    long = [(first, last) for first, last in spans if last - first >= limits.LOST_S]
-    if not long:
+    """Name where pictures were black for long, seconds since the first packet of its headset."""
+    lasting = [ticks for ticks in black if ticks[1] - ticks[0] >= limits.LOST_S * TICKS_PER_S]
+    if not lasting:
         return {}
-    where = ", ".join(f"{clock(first)} to {clock(last)}" for first, last in long)
+    device = name.partition("/")[0]
+    indexes = [opened[one].index for one in opened.streams if one.startswith(f"{device}/")]
+    zero = min(int(index["device_ticks"][0]) for index in indexes if len(index))
+    long = [((first - zero) / TICKS_PER_S, (last - zero) / TICKS_PER_S) for first, last in lasting]
+    where = ", ".join(f"from {clock(first)} to {clock(last)}" for first, last in long)
     findings.add(WARN, f"{name}: pictures are black {where}")
     return {"black": [[round(first, 3), round(last, 3)] for first, last in long]}
 

@@ -100,7 +100,7 @@ def _lost(
             spans[what] += spans_of(rows, placed[name].at_s, least_s)
     lost = {what: united(some) for what, some in spans.items() if some}
     for what, some in lost.items():
-        where = ", ".join(f"{clock(first)} to {clock(last)}" for first, last in some)
+        where = ", ".join(f"from {clock(first)} to {clock(last)}" for first, last in some)
         said = "was not known" if what.endswith(LOST_WORDS[HEAD]) else "repeats one value"
         findings.add(WARN, f"{what} {said} {where}")
     return lost

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ from kitchensync.storage.verify.thresholds import LOST_S, STILL_SLOW_S
 
 POSE, HEAD, GAZE, STILL = "pose", "head", "gaze", "still"
 SLOW_HZ = 10.0
+HOLE_S = 2.0
+"""Packets further apart are no longer one run: what lay between them nobody knows."""
 
 
 class Tracking:
@@ -92,13 +95,18 @@ class Tracking:
 def spans_of(rows: Mask, at_s: Floats, least_s: float = LOST_S) -> list[Span]:
     """Return (from, to) session seconds of each run of marked packets, each up to the next good one.
 
-    `rows` (n,) and `at_s` (n,) in the order of arrival; runs shorter than `least_s` are left out.
+    `rows` (n,) and `at_s` (n,) in the order of arrival; runs shorter than `least_s` are left out. A hole in the
+    packets, or a pause, ends a run at its last packet.
     """
     if not len(rows) or len(rows) != len(at_s):
         return []
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]]).astype(np.int8)))
-    ends = np.append(at_s, at_s[-1])
-    spans = [(float(at_s[first]), float(ends[last])) for first, last in edges.reshape(-1, 2)]
+    holes = np.flatnonzero(np.abs(np.diff(at_s)) > HOLE_S) + 1
+    spans = []
+    for start, stop in pairwise([0, *holes.tolist(), len(rows)]):
+        here, times = rows[start:stop], at_s[start:stop]
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], here, [False]]).astype(np.int8)))
+        ends = np.append(times, times[-1])
+        spans += [(float(times[first]), float(ends[last])) for first, last in edges.reshape(-1, 2)]
     return [(first, last) for first, last in spans if last - first >= least_s]
 
 

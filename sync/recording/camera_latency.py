@@ -16,6 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.clip_clues import clip_clues
+from kitchensync.sensors.gopro.files.clue import disagreements
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.storage.manifest import write_json
 from kitchensync.sync.answers import plain, software_version
@@ -85,6 +88,7 @@ def _measure(
     except SensorError as error:
         return None, None, [" ".join(str(error).split())]
     why = ["the camera stabilised these pictures: film with stabilisation off"] * media.mode.is_stabilised
+    why += disagreements(clip_clues(Clip([media])))
     tracks = list(track(_grey_pictures(media, seconds, progress)))
     aspect = media.video.height / media.video.width
     answers = [(measure_latency(image_turns(tracks, lens, aspect), gyro), lens) for lens in LENSES]

@@ -51,6 +51,8 @@ class CameraFile:
     is_loose: bool
     "A chapter before it is missing and no stamp tells how long that was."
     problem: str
+    telemetry_late_s: float = 0.0
+    "By how much its own telemetry, read alone, lies later than on its pictures."
 
     @property
     def has_frames(self) -> bool:
@@ -148,6 +150,9 @@ def _timed(
 ) -> CameraClip:
     starts_s, loose = _chapter_starts(clip)
     track, problem, still = _rates(clip, starts_s, is_loose=any(loose))
+    placed = place_on_pictures(clip, track) if track is not None else None
+    late_s = [placed.late_s + late for late in clip.telemetry_late_s] if placed is not None else []
+    track = placed.track if placed is not None else None
     readable = {
         media.path: CameraFile(
             device,
@@ -158,9 +163,10 @@ def _timed(
             _last_before(track, end_s, start_s, media.frame_times_s),
             is_loose,
             problem,
+            late,
         )
-        for media, start_s, end_s, is_loose in zip(
-            clip.chapters, starts_s, [*starts_s[1:], np.inf], loose, strict=True
+        for media, start_s, end_s, is_loose, late in zip(
+            clip.chapters, starts_s, [*starts_s[1:], np.inf], loose, late_s or [0.0] * len(loose), strict=True
         )
     }
     files = [
@@ -168,10 +174,9 @@ def _timed(
         for path in paths
     ]
     starts = _starts(recording, clip, shutter)
-    if track is None:
+    if track is None or placed is None:
         return CameraClip(device, tuple(files), problem=problem, starts=starts)
-    placed = place_on_pictures(clip, track)
-    gyro = make_track(f"{device}/{clip.path.name}", placed.track.t_s, placed.track.xyz)
+    gyro = make_track(f"{device}/{clip.path.name}", track.t_s, track.xyz)
     report = {"rate_hz": round(track.rate_hz, 4), "samples": len(track.t_s), "stamp": track.method}
     doubts = () if placed.is_settled else placed.contradictions
     noted = (*_still_in_words(still), *(placed.contradictions if placed.is_settled else ()))
@@ -179,7 +184,7 @@ def _timed(
 
 
 def _still_in_words(spans: list[tuple[float, float]]) -> list[str]:
-    return [f"the camera's gyroscope stands still {spans_in_words(spans)}: left out"] if spans else []
+    return [f"the camera's gyroscope repeats one value {spans_in_words(spans)}: left out"] if spans else []
 
 
 def _chapter_starts(clip: Clip) -> tuple[list[float], list[bool]]:
@@ -209,7 +214,7 @@ def _rates(
     still = still_spans(track.t_s, track.xyz)
     moves = ~np.any([(track.t_s >= first) & (track.t_s <= last) for first, last in still], axis=0)
     if still and moves.sum() < 2:
-        return None, f"{clip.path.name}: the gyroscope stands still {spans_in_words(still)}", still
+        return None, f"{clip.path.name}: the gyroscope repeats one value {spans_in_words(still)}", still
     if len(track.t_s) < 2:
         return None, f"{clip.path.name}: fewer than two gyroscope samples", still
     return (replace(track, t_s=track.t_s[moves], xyz=track.xyz[moves]) if still else track), "", still

@@ -25,7 +25,7 @@ from kitchensync.sync.recording.camera_latency import grey_pictures
 
 PICTURES = "pictures"
 IN_PIECES = ("stamps", "edit lists")
-"""Clues that, where they contradict others, move a part of the film alone: no one shift of the whole settles that."""
+"""Clues that, where they contradict others, move a part of the film: no single shift of the whole can settle it."""
 WINDOW_S = 40.0
 "Pictures that are looked at, at the beginning and at the end."
 SEARCH_S, STEP_S = 5.0, 0.02
@@ -49,6 +49,8 @@ class Placed:
     track: ImuTrack
     clues: tuple[Clue, ...]
     "Those of the files, and that of the pictures where they were asked."
+    late_s: float = 0.0
+    "By how much the pictures found the telemetry to lie too late; `track` has it taken off."
     is_settled: bool = True
     "Whether the clues agree, or the pictures settled where they do not."
 
@@ -75,7 +77,8 @@ def place_on_pictures(clip: Clip, track: ImuTrack) -> Placed:
         clues.append(Clue(PICTURES, f"the pictures do not settle it: {shift.says}", False))
         return Placed(track, tuple(clues), is_settled=False)
     clues.append(Clue(PICTURES, f"settled by its pictures: {shift.says}", True))
-    return Placed(replace(track, t_s=track.t_s - float(shift.pictures / clip.rate)), tuple(clues))
+    late_s = float(shift.pictures / clip.rate)
+    return Placed(replace(track, t_s=track.t_s - late_s), tuple(clues), late_s)
 
 
 def picture_shift(clip: Clip, gyro: ImuTrack, surplus: int) -> PictureShift:
@@ -95,7 +98,9 @@ def picture_shift(clip: Clip, gyro: ImuTrack, surplus: int) -> PictureShift:
         return untold
     if len({one.pictures for one in found}) > 1:
         shifts = " and ".join(f"{one.pictures:+d}" for one in found)
-        return PictureShift(None, f"beginning and end of the pictures want shifts of {shifts} pictures")
+        return PictureShift(
+            None, f"the beginning and the end of the film need different shifts ({shifts} pictures)"
+        )
     return found[0]
 
 
@@ -127,12 +132,11 @@ def _whole_pictures(lag_s: float, period_s: float) -> PictureShift:
         for number in range(int(lag_s // period_s) - 1, int(lag_s // period_s) + 3)
         if abs(lag_s - number * period_s) <= LATENCY_MOST_S
     ]
-    if 0 in near:
+    if abs(lag_s) <= LATENCY_MOST_S:
         return PictureShift(0, "the pictures follow the gyroscope as it lies")
     if len(near) != 1:
-        return PictureShift(
-            None, f"the pictures lie {lag_s * 1e3:+.0f} ms from the gyroscope, no whole number"
-        )
+        fits = " and ".join(f"{number:+d}" for number in near) or "no whole number of"
+        return PictureShift(None, f"a lag of {lag_s * 1e3:+.0f} ms fits {fits} pictures")
     return PictureShift(
         near[0], f"the pictures follow the gyroscope {near[0]:+d} pictures from where it lies"
     )

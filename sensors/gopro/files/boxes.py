@@ -1,4 +1,4 @@
-"""The few MP4 boxes that libav does not hand out: the time code's frame duration, the camera's own header.
+"""The few MP4 boxes that libav does not hand out: time code, the camera's own header, edit lists, turns, time scales.
 
 ISO 14496-12: a box is u32 size, 4 letters, contents; size 1 = u64 size follows, 0 = to the end.
 """

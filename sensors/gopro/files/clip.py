@@ -155,6 +155,22 @@ class Clip(Telemetry):
             return None
         return [float(at) + by for at, by in zip(self.starts_s, np.cumsum(lost).tolist(), strict=True)]
 
+    @property
+    def telemetry_late_s(self) -> list[float]:
+        """By how much each chapter's own telemetry lies later than the clip's, seconds: whole payloads, or nothing.
+
+        A chapter alone takes its first payload for the beginning of its pictures, also where that one is a
+        neighbour's.
+        """
+        starts, spans = self.telemetry_starts_s, [_stamped_us(chapter) for chapter in self.chapters]
+        if starts is None or any(span is None for span in spans):
+            return [0.0] * len(self.chapters)
+        own = [
+            chapter.payloads[0].start_s - (span or (0, 0))[0] / 1e6
+            for chapter, span in zip(self.chapters, spans, strict=True)
+        ]
+        return [late - own[0] + start for late, start in zip(own, starts, strict=True)]
+
 
 def _stamped_us(chapter: GoProMedia) -> tuple[int, int] | None:
     """Camera-clock stamps at which a chapter's telemetry begins and ends, us."""

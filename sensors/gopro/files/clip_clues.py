@@ -25,6 +25,9 @@ def clip_clues(clip: Clip) -> list[Clue]:
     if not any(stamped):
         none = "the camera writes no stamps" if clip.payloads else "no telemetry"
         return [Clue("stamps", none, None), _edit_lists(clip)]
+    silent = [chapter.path.name for chapter, parts in zip(clip.chapters, stamped, strict=True) if not parts]
+    if silent:
+        return [Clue("stamps", f"{', '.join(silent)}: no telemetry with stamps", False), _edit_lists(clip)]
     return [
         _stamps(clip, stamped),
         _payload_times(clip, stamped),
@@ -50,8 +53,8 @@ def _stamps(clip: Clip, stamped: list[Parts]) -> Clue:
         at = int(np.argmax(np.abs(off_s)))
         if abs(off_s[at]) > JUMP_PICTURES * float(chapter.frame_period):
             says = (
-                f"{chapter.path.name}: between payload {at + 1} and {at + 2} the stamps jump by {off_s[at]:+.3f} s"
-                " against the pictures that they count"
+                f"{_between(chapter, parts, at)} the stamps jump by {off_s[at]:+.3f} s against the pictures that"
+                " they count"
             )
             return Clue("stamps", says, False)
     return Clue("stamps", f"{sum(map(len, stamped))} payloads count on without a jump", True)
@@ -66,12 +69,14 @@ def _payload_times(clip: Clip, stamped: list[Parts]) -> Clue:
         off_s = np.diff(_us(parts)) / 1e6 - np.diff(starts_s)
         at = int(np.argmax(np.abs(off_s)))
         if abs(off_s[at]) > JUMP_PICTURES * float(chapter.frame_period):
-            says = (
-                f"{chapter.path.name}: between payload {at + 1} and {at + 2} the stamps go on by {off_s[at]:+.3f} s"
-                " more than the file's times"
-            )
+            says = f"{_between(chapter, parts, at)} the stamps go on by {off_s[at]:+.3f} s more than the file's times"
             return Clue("payload times", says, False)
     return Clue("payload times", "they follow the stamps", True)
+
+
+def _between(chapter: GoProMedia, parts: Parts, at: int) -> str:
+    """Name the place between a stamped payload and the next one, as numbers of payloads in the file."""
+    return f"{chapter.path.name}: between payload {parts[at][0] + 1} and {parts[at + 1][0] + 1}"
 
 
 def _edit_lists(clip: Clip) -> Clue:
@@ -140,9 +145,9 @@ def _runs(clip: Clip) -> list[list[int]]:
 
 def _surplus(clip: Clip, stamped: list[Parts], run: list[int]) -> int:
     parts = [part for number in run for part in stamped[number]]
-    if not parts:
-        return 0
     first = clip.chapters[run[0]]
+    if not parts or not first.payloads:
+        return 0
     begins = round(first.payloads[0].start_s / float(first.frame_period))
     numbers = picture_numbers(parts)
     samples = int(numbers[-1] - numbers[0]) + parts[-1][1].count

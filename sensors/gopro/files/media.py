@@ -236,7 +236,9 @@ class GoProMedia(Telemetry):
         steps = np.diff(self.frame_pts)
         if not len(steps):
             return 1 / (self.video.rate or Fraction(30)) if self.video else Fraction(1, 30)
-        return int(np.median(steps)) * self.time_base
+        if (step := int(np.median(steps))) <= 0:
+            raise UnreadableMedia(self.path, "box stts: its pictures last no time")
+        return step * self.time_base
 
     @cached_property
     def duration_s(self) -> Fraction:
@@ -259,8 +261,13 @@ class GoProMedia(Telemetry):
         track = next((one for one in self.tracks.values() if one.format == "gpmd"), None)
         if track is None:
             return []
-        tables = read_tables(self.path, "gpmd", track.table, self.path.stat().st_size)
+        try:
+            tables = read_tables(self.path, "gpmd", track.table, self.path.stat().st_size)
+        except UnreadableMedia:
+            return self._payloads_of_libav()
         units = track.timescale or 1000
+        if not len(tables):  # a fragmented file has its tables elsewhere
+            return self._payloads_of_libav()
         if int(tables.sizes.sum()) > self.path.stat().st_size:
             raise UnreadableMedia(self.path, "box stsz of track gpmd: more bytes than the file has")
         shift_s = self._telemetry_shift_s(track, units)
@@ -276,10 +283,24 @@ class GoProMedia(Telemetry):
                 if size
             ]
 
+    def _payloads_of_libav(self) -> list[Payload]:
+        """Return what libav can still read where the tables promise more than the file has, or lie elsewhere."""
+        with self.container() as container:
+            stream = self._stream_of(container, "gpmd")
+            base = (stream.time_base if stream is not None else None) or Fraction(1, 1000)
+        return [
+            Payload(float(pts * base), float(duration * base), data)
+            for pts, duration, data in self._packets("gpmd")
+        ]
+
     @property
     def telemetry_is_placed(self) -> bool:
-        """Return whether the telemetry track has an edit list, which says how it lies on the pictures."""
-        return any(track.edits for track in self.tracks.values() if track.format == "gpmd")
+        """Return whether an edit list moves the telemetry track, and so says how it lies on the pictures.
+
+        One that moves nothing says nothing: some tools write it into every track.
+        """
+        edits = [edit for track in self.tracks.values() if track.format == "gpmd" for edit in track.edits]
+        return any(edit.media_time != 0 for edit in edits)
 
     @property
     def edited_tracks(self) -> list[boxes.Track]:
@@ -293,7 +314,10 @@ class GoProMedia(Telemetry):
         """
         movie_units = boxes.timescale(boxes.find(self._moov, "mvhd")) or 1000
         shift_s = edit_shift_s(track.edits, units, movie_units)
-        if self.video is None or not len(self.frame_pts):
+        try:
+            if self.video is None or not len(self.frame_pts):
+                return shift_s
+        except UnreadableMedia:  # a codec that nobody knows: its telemetry is read all the same
             return shift_s
         shift_s -= int(self.frame_pts[0]) * self.time_base
         on_grid_s = round(shift_s / self.frame_period) * self.frame_period

@@ -92,6 +92,11 @@ HARMLESS: list[dict[str, Any]] = [
     {"left_host_ns": NOW_NS - 60 * SECOND},
     {"flagged": 4, "flagged_host_ns": NOW_NS - 60 * SECOND},
     {"lost_host_ns": NOW_NS - SECOND, "still_host_ns": NOW_NS - 3 * SECOND},  # for a moment
+    {
+        "lost_host_ns": NOW_NS - 3 * SECOND,
+        "last_host_ns": NOW_NS - 3 * SECOND + SECOND // 2,
+        "nominal_hz": 0.0,
+    },
     {"ended": "ended_by_device", "last_host_ns": NOW_NS - 30 * SECOND},
     {"nominal_hz": 0.0, "last_host_ns": NOW_NS - 30 * SECOND},  # a plug-in that sends when something happens
     {"first_host_ns": 0, "last_host_ns": 0, "state": "connected"},

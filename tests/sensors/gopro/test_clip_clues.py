@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from strange_films import REAL_FILM, StrangeFilm, expected_of_real_film, film_maker, write_cases
 
 from kitchensync.cli import main
+from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.sensors.gopro.files.clip import Clip, open_clip
 from kitchensync.sensors.gopro.files.clip_clues import clip_clues, picture_surplus
 from kitchensync.sensors.gopro.files.clue import disagreements
@@ -95,9 +96,9 @@ def test_a_payload_in_the_neighbour_moves_no_picture(
 @pytest.mark.parametrize(
     ("name", "spans"),
     [
-        ("gyro-zero", "0:00 to 0:11"),
-        ("gyro-zero-from-half", "0:05 to 0:11"),
-        ("gyro-frozen", "0:05 to 0:11"),
+        ("gyro-zero", "from 0:00 to 0:11"),
+        ("gyro-zero-from-half", "from 0:05 to 0:11"),
+        ("gyro-frozen", "from 0:05 to 0:11"),
         ("whole", ""),
     ],
 )
@@ -126,6 +127,32 @@ def test_hidden_pictures_are_no_pictures(
     with media.pictures() as pictures:
         for number in (0, 1, 30, truth["pictures"] - 1):
             assert maker.number_of(pictures.grey(number)) == truth["first_picture"] + number
+
+
+def test_a_chapter_without_telemetry_is_a_clue_and_no_crash(
+    films: dict[str, StrangeFilm], shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    maker = film_maker(shared_data)
+    first, second = films["chapters"].paths
+    film = maker.tables.read(first)
+    film["gpmd"].samples = []
+    maker.tables.write(film, tmp_path / "GX010001.MP4")
+    clip = Clip([open_media(tmp_path / "GX010001.MP4"), open_media(second)])
+    assert disagreements(clip_clues(clip)) == ["GX010001.MP4: no telemetry with stamps"]
+    assert picture_surplus(clip) == 0
+
+
+def test_pictures_that_last_no_time_are_refused_by_name(
+    films: dict[str, StrangeFilm], shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    maker = film_maker(shared_data)
+    film = maker.tables.read(films["whole"].paths[0])
+    for sample in film["vide"].samples:
+        sample.duration = 0
+    maker.tables.write(film, tmp_path / "GX010001.MP4")
+    with pytest.raises(UnreadableMedia, match="last no time"):
+        open_media(tmp_path / "GX010001.MP4").gyroscope()
+    assert any("last no time" in one for one in inspect(tmp_path / "GX010001.MP4")["damage"])
 
 
 def test_two_edits_of_one_track_are_named(shared_data: Callable[[str], Path], tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ def pictures(count: int, black: range = range(0)) -> list[bytes]:
 @pytest.mark.parametrize(
     ("black", "said"),
     [
-        (range(30, 75), ["0:01 to 0:02"]),
-        (range(60, 200), ["0:02 to 0:04"]),
+        (range(30, 75), ["from 0:01 to 0:02"]),
+        (range(60, 200), ["from 0:02 to 0:04"]),
         (range(30, 55), []),
         (range(0), []),
     ],

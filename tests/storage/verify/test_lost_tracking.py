@@ -117,6 +117,15 @@ def test_spans_are_what_counting_finds(marked: list[bool], least_s: float) -> No
     assert spans_of(np.array(marked, bool), at_s, least_s) == expected
 
 
+def test_a_hole_in_the_packets_is_not_lost_tracking() -> None:
+    at_s = np.array([9.8, 9.9, 10.0, 610.0, 610.1])
+    assert spans_of(np.array([False, False, True, False, False]), at_s) == []
+    assert spans_of(np.array([True] * 5), np.array([8.0, 9.0, 10.0, 610.0, 611.5])) == [
+        (8.0, 10.0),
+        (610.0, 611.5),
+    ]
+
+
 def test_a_damaged_file_says_nothing_and_shifts_no_row() -> None:
     tracking = Tracking(STREAMS["spatial_input"])
     for is_sound in (True, False, True):
