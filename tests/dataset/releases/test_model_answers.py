@@ -83,7 +83,7 @@ def test_a_model_writes_three_questions_one_is_drawn_and_everything_is_kept(
 def test_whatever_comes_back_nothing_is_lost_invented_or_executed_and_each_is_counted(
     play: Callable[[Say, str], ModelServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kitchensync.dataset.commands.options.TIMEOUT_S", 0.5)
+    monkeypatch.setattr("kitchensync.dataset.commands.options.TIMEOUT_S", 30.0)
     monkeypatch.setattr("kitchensync.dataset.commands.options.TRIES", 2)
     cooked(tmp_path, ["release_raw", "third_party_processing"])
     bad: list[tuple[int, bytes]] = [
@@ -130,7 +130,7 @@ def test_whatever_comes_back_nothing_is_lost_invented_or_executed_and_each_is_co
 def test_checks_of_questions_about_objects_lose_nothing_and_drop_only_what_a_judge_said(
     play: Callable[[Say, str], ModelServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kitchensync.dataset.commands.options.TIMEOUT_S", 1.0)
+    monkeypatch.setattr("kitchensync.dataset.commands.options.TIMEOUT_S", 4.0)
     monkeypatch.setattr("kitchensync.dataset.commands.options.TRIES", 2)
     for number in "123":
         text = f"Stir {number} cups of water in the pot"
@@ -155,7 +155,7 @@ def test_checks_of_questions_about_objects_lose_nothing_and_drop_only_what_a_jud
         place = order[kind].setdefault(told, len(order[kind]))
         if kind == "Answer":
             assert set(about) == {"task", "question"}, "neither answer nor film"
-            late.wait(2 if place == LATE else 0)
+            late.wait(9 if place == LATE else 0)
             return bad.get(place, (200, message("it depends")))
         if kind == "Compare":
             return ratings.get(place, (200, message("[Judge] 1")))
