@@ -67,6 +67,7 @@ class Watched:
 
     def __init__(self, number: int, picture: av.VideoFrame, looked_at: list[int]) -> None:
         self.width, self.height, self.rotation = picture.width, picture.height, picture.rotation
+        self.colorspace = picture.colorspace
         self._number, self._picture, self._looked_at = number, picture, looked_at
 
     def reformat(self, **options: Any) -> av.VideoFrame:
