@@ -29,6 +29,11 @@ def shown_size(width: int, height: int, degrees: float) -> tuple[int, int]:
     return (height, width) if quarter_turns(degrees) % 2 else (width, height)
 
 
+def even_width(width: int, height: int, new_height: int) -> int:
+    """Return the even width that a picture has at another height."""
+    return 2 * round(width * new_height / height / 2)
+
+
 def shown_array(
     frame: av.VideoFrame, *, format: str = "rgb24", width: int | None = None, height: int | None = None
 ) -> npt.NDArray[np.uint8]:
@@ -42,7 +47,10 @@ def shown_array(
 def shown_frame(
     frame: av.VideoFrame, *, width: int | None = None, height: int | None = None
 ) -> av.VideoFrame:
-    """Convert to an upright picture for a film: 8 bits, limited BT.709; sizes are those that are shown."""
+    """Convert to an upright picture for a film: 8 bits, limited BT.709; sizes are those that are shown.
+
+    One that is so already is returned as it is.
+    """
     import av
 
     matrix = frame.colorspace if frame.colorspace != UNSPECIFIED else BT709

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.sensors.mask_runs import marked_runs
+
 STILL_S = 1.0
 
 
@@ -18,18 +20,5 @@ def still_spans(
     if len(values) < 2:
         return []
     same = np.all(values[1:] == values[:-1], axis=1)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
-    runs = [(float(t_s[first]), float(t_s[last])) for first, last in edges.reshape(-1, 2)]
+    runs = [(float(t_s[first]), float(t_s[last])) for first, last in marked_runs(same)]
     return [(first, last) for first, last in runs if last - first >= least_s]
-
-
-def spans_in_words(spans: list[tuple[float, float]], most: int = 3) -> str:
-    """Print spans as `from 0:05 to 0:10, from 0:20 to 0:31`; those beyond `most` are counted."""
-    shown = [f"from {_clock(first)} to {_clock(last)}" for first, last in spans[:most]]
-    more = [f"{len(spans) - most} more"] if len(spans) > most else []
-    return ", ".join([*shown, *more])
-
-
-def _clock(seconds: float) -> str:
-    whole = max(0, round(seconds))
-    return f"{whole // 60}:{whole % 60:02d}"

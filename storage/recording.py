@@ -244,6 +244,8 @@ class Recording:
         from kitchensync.storage.reading.camera_streams import camera_stream
 
         stream = camera_stream(self.gopro_files, name, clip)
+        if not stream.is_inertial:
+            return stream
         clocks, _ = film_clocks(self.path, self.readable)
         late_s = [one.telemetry_late_s for one in clocks if one.file == stream.clip.path]
         return stream.placed(late_s[0]) if late_s else stream

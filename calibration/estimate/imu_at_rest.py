@@ -11,6 +11,7 @@ import numpy as np
 
 from kitchensync.calibration.errors import Refused
 from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.mask_runs import marked_runs
 
 GRAVITY_M_PER_S2 = 9.80665
 STILL_GYROSCOPE_RAD_PER_S = 0.02
@@ -84,18 +85,16 @@ def rest(samples: Floats, rate_hz: float, still_within: float) -> Rest:
     blocks = samples[: count * second].reshape(count, second, -1)
     near = np.linalg.norm(blocks.mean(1) - np.median(blocks.mean(1), axis=0), axis=1) < still_within
     still = (np.linalg.norm(blocks.std(1), axis=1) < still_within) & near
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], still.astype(int), [0]))))
-    runs = edges.reshape(-1, 2)
-    longest = runs[np.argmax(runs[:, 1] - runs[:, 0])] if len(runs) else np.zeros(2, int)
-    if longest[1] - longest[0] < SHORTEST_S:
-        seconds = int(longest[1] - longest[0])
+    first, end = max(marked_runs(still), key=lambda run: run[1] - run[0], default=(0, 0))
+    if end - first < SHORTEST_S:
+        seconds = end - first
         raise Refused(
             f"the sensor lay still for {seconds} s at most, {SHORTEST_S:.0f} s are needed: put the rig on a table"
         )
-    part = blocks[longest[0] : longest[1]]
+    part = blocks[first:end]
     means = part.mean(1)
     return Rest(
-        int(longest[0] * second), int(longest[1] * second), means.mean(0),
+        first * second, end * second, means.mean(0),
         means.std(0, ddof=1) / np.sqrt(len(means)), part.reshape(-1, samples.shape[1]).std(0),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from kitchensync.dataset.source.given_films import OpenFilm
 from kitchensync.dataset.tables.coherence_examples import STEP_S, Example, recording_of
-from kitchensync.sensors.shown_picture import shown_array, shown_size
+from kitchensync.sensors.shown_picture import even_width, shown_array, shown_size
 from kitchensync.storage.exports.film import numbered_pictures
 
 GROUP = 5
@@ -114,7 +114,7 @@ class BoundaryFrames:
             if here not in wanted or (film.hidden is not None and film.hidden[number]):
                 continue
             across, up = shown_size(taken.width, taken.height, taken.rotation)
-            wide = 2 * round(across * HEIGHT / up / 2)
+            wide = even_width(across, up, HEIGHT)
             image = shown_array(taken, format="bgr24", width=wide, height=HEIGHT)
             self._light[here] = float(image.mean())
             for start, _, end in steps:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.shown_picture import even_width
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.own_recording import OwnRecording
@@ -78,7 +79,7 @@ def thumbnails(film: Path, frames: int) -> dict[str, Any]:
             picture = next(source.decode(video=0), None)
             if picture is None:
                 break
-            width = 2 * round(picture.width * THUMBNAIL_HEIGHT / picture.height / 2)
+            width = even_width(picture.width, picture.height, THUMBNAIL_HEIGHT)
             made.append(picture.reformat(width=width, height=THUMBNAIL_HEIGHT).to_ndarray(format="bgr24"))
     if not made:
         return {"count": 0, "width": 0, "every": every, "jpeg": ""}

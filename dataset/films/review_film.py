@@ -15,8 +15,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from kitchensync.dataset.annotation.labels import labels_of
 from kitchensync.dataset.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
 from kitchensync.dataset.films.front_film import write_front_film
@@ -26,6 +24,7 @@ from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import file_sha256, matching
+from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.sensors.process_apart import limit_memory
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError, words_of
@@ -160,8 +159,7 @@ def touches_of(own: OwnRecording) -> Iterable[dict[str, Any]]:
 
 def _runs(hidden: Mask) -> list[list[int]]:
     """Return [first, last] of each run of hidden pictures."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], hidden, [False]))))
-    return [[int(first), int(end) - 1] for first, end in edges.reshape(-1, 2)]
+    return [[first, end - 1] for first, end in marked_runs(hidden)]
 
 
 def _tell(done: int, whole: int) -> None:

@@ -21,7 +21,7 @@ from kitchensync.sensors.array_types import UInt8
 from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.media import GoProMedia
-from kitchensync.sensors.shown_picture import BT709, LIMITED, UNSPECIFIED, shown_frame, shown_size
+from kitchensync.sensors.shown_picture import BT709, LIMITED, even_width, shown_frame, shown_size
 
 if TYPE_CHECKING:
     import av
@@ -85,21 +85,13 @@ class FilmWriter(AbstractContextManager["FilmWriter"]):
         frame = av.VideoFrame.from_ndarray(picture, "rgb24") if isinstance(picture, np.ndarray) else picture
         if self._stream is None:
             self.open(*shown_size(frame.width, frame.height, frame.rotation))
-        size = self._stream.width, self._stream.height
-        if not _is_ready(frame, size):
-            frame = shown_frame(frame, width=size[0], height=size[1])
+        frame = shown_frame(frame, width=self._stream.width, height=self._stream.height)
         frame.pts, frame.time_base = at, self._time_base
         frame.pict_type = (
             PictureType.NONE
         )  # where key pictures stand is said here, not by the film it comes from
         self.film.mux(self._stream.encode(frame))
         self.pictures += 1
-
-
-def _is_ready(frame: av.VideoFrame, size: tuple[int, int]) -> bool:
-    """Return whether a picture is as a film holds it: `shown_frame` made it, or `black`."""
-    is_like = (frame.format.name, frame.color_range, frame.rotation) == ("yuv420p", LIMITED, 0)
-    return is_like and frame.colorspace in (BT709, UNSPECIFIED) and (frame.width, frame.height) == size
 
 
 def units_of_ticks(ticks: int) -> int:
@@ -139,7 +131,7 @@ def write_small_film(
         raise UnreadableMedia(clip.path, "it has no pictures")
     fps, total = clip.rate, len(clip.frame_times_s)
     across, up = video.shown_size
-    wide, height = 2 * round(across * height / up / 2), height // 2 * 2
+    wide, height = even_width(across, up, height), height // 2 * 2
     missing: list[int] = []
     with FilmWriter(out, 1 / fps, key_every=max(1, round(fps)), made_of=made_of) as film:
         film.open(wide, height)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.privacy import in_pauses
 
@@ -66,5 +67,4 @@ def _film_runs(recording: Recording, file: Path) -> list[list[float]]:
 
 
 def _runs(hidden: Mask, at: npt.NDArray[Any]) -> list[list[Any]]:
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], hidden, [False]))))
-    return [[at[a].item(), at[b - 1].item()] for a, b in edges.reshape(-1, 2).tolist()]
+    return [[at[first].item(), at[end - 1].item()] for first, end in marked_runs(hidden)]

@@ -45,6 +45,11 @@ class CameraStream:
     telemetry_late_s: float = 0.0
     "By how much `sync` found the telemetry to lie later than on the pictures."
 
+    @property
+    def is_inertial(self) -> bool:
+        """Return whether it holds inertial samples."""
+        return self._kind.imu is not None
+
     def placed(self, telemetry_late_s: float) -> CameraStream:
         """Return the stream with its telemetry so much earlier, where `sync` found it on the pictures."""
         return replace(self, telemetry_late_s=telemetry_late_s)

@@ -13,6 +13,7 @@ import numpy as np
 from kitchensync.sensors.array_types import Int64, Mask
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, read_chapter
+from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.redact.redactions import PICTURES, SOUND
@@ -26,8 +27,7 @@ Runs = list[list[int]]
 
 def runs_of(hidden: Mask) -> Runs:
     """Return the runs of what is marked."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], hidden, [False]))))
-    return [[a, b - 1] for a, b in edges.reshape(-1, 2).tolist()]
+    return [[first, end - 1] for first, end in marked_runs(hidden)]
 
 
 def hidden_samples(recording: Recording, file: Path) -> dict[str, Runs]:

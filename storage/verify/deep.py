@@ -20,7 +20,7 @@ from kitchensync.storage.recording import Recording, StoredStream, open_recordin
 from kitchensync.storage.timeline.stamps import TICKS_PER_S
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.findings import WARN, Findings
-from kitchensync.storage.verify.suitable_uses import clock
+from kitchensync.storage.verify.suitable_uses import spans_in_words
 
 HEADSET_HZ = 48_000
 SAMPLE_ROWS = 60
@@ -131,8 +131,7 @@ def _black(name: str, opened: Recording, black: list[Ticks], findings: Findings)
     indexes = [opened[one].index for one in opened.streams if one.startswith(f"{device}/")]
     zero = min(int(index["device_ticks"][0]) for index in indexes if len(index))
     long = [((first - zero) / TICKS_PER_S, (last - zero) / TICKS_PER_S) for first, last in lasting]
-    where = ", ".join(f"from {clock(first)} to {clock(last)}" for first, last in long)
-    findings.add(WARN, f"{name}: pictures are black {where}")
+    findings.add(WARN, f"{name}: pictures are black {spans_in_words(long)}")
     return {"black": [[round(first, 3), round(last, 3)] for first, last in long]}
 
 

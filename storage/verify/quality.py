@@ -29,7 +29,7 @@ from kitchensync.storage.verify.findings import FAIL, WARN, Findings
 from kitchensync.storage.verify.gaps import Gap
 from kitchensync.storage.verify.sealed_files import Contents
 from kitchensync.storage.verify.session_span import SessionTimes
-from kitchensync.storage.verify.suitable_uses import clock
+from kitchensync.storage.verify.suitable_uses import clock, spans_in_words
 from kitchensync.storage.verify.tracking import GAZE, HEAD, STILL, spans_of, united
 
 WANTED = ("privacy", "redacted")
@@ -100,9 +100,8 @@ def _lost(
             spans[what] += spans_of(rows, placed[name].at_s, least_s)
     lost = {what: united(some) for what, some in spans.items() if some}
     for what, some in lost.items():
-        where = ", ".join(f"from {clock(first)} to {clock(last)}" for first, last in some)
         said = "was not known" if what.endswith(LOST_WORDS[HEAD]) else "repeats one value"
-        findings.add(WARN, f"{what} {said} {where}")
+        findings.add(WARN, f"{what} {said} {spans_in_words(some)}")
     return lost
 
 

@@ -21,6 +21,13 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def spans_in_words(spans: Sequence[Span], most: int | None = None) -> str:
+    """Write spans as `from 0:05 to 0:10, from 0:20 to 0:31`; those beyond `most` are counted."""
+    shown = [f"from {clock(first)} to {clock(last)}" for first, last in spans[:most]]
+    more = [] if most is None or len(spans) <= most else [f"{len(spans) - most} more"]
+    return ", ".join([*shown, *more])
+
+
 def good_for(
     holes: Mapping[str, Sequence[Span]], session: SessionTimes, steps: Sequence[StepTime]
 ) -> list[str]:

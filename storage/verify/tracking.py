@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.hololens.headset_stream import SAMPLES, HeadsetStream
+from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.thresholds import LOST_S, STILL_SLOW_S
 
@@ -103,10 +104,9 @@ def spans_of(rows: Mask, at_s: Floats, least_s: float = LOST_S) -> list[Span]:
     holes = np.flatnonzero(np.abs(np.diff(at_s)) > HOLE_S) + 1
     spans = []
     for start, stop in pairwise([0, *holes.tolist(), len(rows)]):
-        here, times = rows[start:stop], at_s[start:stop]
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], here, [False]]).astype(np.int8)))
+        times = at_s[start:stop]
         ends = np.append(times, times[-1])
-        spans += [(float(times[first]), float(ends[last])) for first, last in edges.reshape(-1, 2)]
+        spans += [(float(times[first]), float(ends[end])) for first, end in marked_runs(rows[start:stop])]
     return [(first, last) for first, last in spans if last - first >= least_s]
 
 

@@ -20,10 +20,11 @@ from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
-from kitchensync.sensors.still_sensor import spans_in_words, still_spans
+from kitchensync.sensors.still_sensor import still_spans
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
 from kitchensync.storage.recording import Recording
+from kitchensync.storage.verify.suitable_uses import spans_in_words
 from kitchensync.sync.align.prior import (
     StatedCameraClock,
     StatedStart,
@@ -34,6 +35,8 @@ from kitchensync.sync.fit.resample import GyroTrack, make_track
 from kitchensync.sync.recording.picture_shift import place_on_pictures
 
 Floats = npt.NDArray[np.floating]
+MOST_SPANS = 3
+"""So many spans of a gyroscope that repeats one value are named, the others counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,11 @@ def _timed(
 
 
 def _still_in_words(spans: list[tuple[float, float]]) -> list[str]:
-    return [f"the camera's gyroscope repeats one value {spans_in_words(spans)}: left out"] if spans else []
+    return (
+        [f"the camera's gyroscope repeats one value {spans_in_words(spans, MOST_SPANS)}: left out"]
+        if spans
+        else []
+    )
 
 
 def _chapter_starts(clip: Clip) -> tuple[list[float], list[bool]]:
@@ -214,7 +221,11 @@ def _rates(
     still = still_spans(track.t_s, track.xyz)
     moves = ~np.any([(track.t_s >= first) & (track.t_s <= last) for first, last in still], axis=0)
     if still and moves.sum() < 2:
-        return None, f"{clip.path.name}: the gyroscope repeats one value {spans_in_words(still)}", still
+        return (
+            None,
+            f"{clip.path.name}: the gyroscope repeats one value {spans_in_words(still, MOST_SPANS)}",
+            still,
+        )
     if len(track.t_s) < 2:
         return None, f"{clip.path.name}: fewer than two gyroscope samples", still
     return (replace(track, t_s=track.t_s[moves], xyz=track.xyz[moves]) if still else track), "", still

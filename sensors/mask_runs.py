@@ -1,0 +1,13 @@
+"""Runs of what is marked in an array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kitchensync.sensors.array_types import Mask
+
+
+def marked_runs(marked: Mask) -> list[tuple[int, int]]:
+    """Return (first, end) of each run of marked values of (n,), `end` being the first number behind it."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
+    return [(first, end) for first, end in edges.reshape(-1, 2).tolist()]
