@@ -4,8 +4,9 @@ A camera plugs in as `VirtualGoPro(kitchen, host, port, model, replay_file)` in 
 `start() -> int` binds, listens and answers the port (0 takes a free one; raise `PortBusy`); `stop()` ends its
 threads and sockets; `idle_and_fetched() -> bool` is true when it does not record and every finished file was
 read to its last byte. It tells the truth with `kitchen.truth.add_gopro_file(...)` when a file is finished.
-It calls `kitchen.start_world_if_needed(host_ns)` at shutter start, has the crystal `kitchen.camera_clock`;
-`clocks.media_map(kitchen.headset_clock, kitchen.camera_clock, start_world_s)` the truth of a file.
+It calls `kitchen.start_world_if_needed(host_ns)` at shutter start; `clocks.media_map(kitchen.headset_clock, crystal,
+start_world_s)` is the truth of a file. All cameras share motion, scene and sound; what is a camera's own (mount,
+crystal, serial number) comes of its `camera_seed`.
 """
 
 import threading
@@ -57,7 +58,7 @@ class Kitchen:
 
     @cached_property
     def camera_clock(self) -> CameraCrystal:
-        """Return the camera's crystal and wall clock."""
+        """Return crystal and wall clock of the first camera."""
         return camera_clock(self.seed)
 
     def start_world_if_needed(self, host_ns: int) -> None:

@@ -84,7 +84,10 @@ class Truth:
     def add_gopro_file(
         self, file: str, size: int, sha256: str, clock_map: dict[str, Any], **more: Any
     ) -> None:
-        """Register one finished camera file; `more` keys are added to its object."""
+        """Register one finished camera file; `more` keys are added to its object.
+
+        One of several cameras adds `camera`: its number in the order of the ports, from 0.
+        """
         entry = {"file": file, "bytes": size, "sha256": sha256, "clock_map": clock_map, **more}
         with self._lock:
             self._gopro.append(entry)

@@ -285,6 +285,7 @@ def test_several_clips_get_their_own_names_and_times(serve: Serve) -> None:
     kitchen = gopro.camera.kitchen
     for file in kitchen.truth.as_dict()["gopro"]:
         clocks, start_s = file["clock_map"], file["start_world_s"]
+        assert "camera" not in file, "the only one needs no number"
         for media_s in (0.0, 100.0):
             world_s = start_s + media_s * (1 + kitchen.camera_clock.drift_ppm * 1e-6)
             ticks = clocks["epoch_ticks"] + 1e7 * (

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from kitchensync.virtual_kitchen.world.clocks import camera_clock, headset_clock, media_map
 from kitchensync.virtual_kitchen.world.scene import Scene
+from kitchensync.virtual_kitchen.world.seeds import camera_seed
 
 FOCAL_PX = 505.0
 
@@ -62,3 +63,9 @@ def test_media_map_is_camera_time_on_the_headset_clock() -> None:
         told = truth.epoch_ticks + 1e7 * (media_s + truth.tau0_s + truth.drift_ppm * 1e-6 * media_s)
         assert told == pytest.approx(exact, abs=2)
     assert headset.world_s_at(headset.ticks_at(12.5)) == pytest.approx(12.5, abs=1e-6)
+
+
+def test_the_first_camera_is_the_one_of_the_seed() -> None:
+    seeds = [camera_seed(42, name) for name in ("", 0, 1, 2, 3)]
+    assert seeds[:2] == [42, 42]
+    assert len(set(seeds)) == 4

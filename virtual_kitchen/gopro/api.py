@@ -159,7 +159,7 @@ class CameraApi:
     def _media_list(self, query: Query) -> dict[str, Any]:
         files = [file.listed() for file in self._camera.card.files()]
         media = [{"d": FOLDER, "fs": files}] if files else []
-        return {"id": f"{self._camera.kitchen.seed:019d}", "media": media}
+        return {"id": f"{self._camera.seed:019d}", "media": media}
 
     def _last_captured(self, query: Query) -> dict[str, Any]:
         files = self._camera.card.files()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import threading
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,9 @@ from kitchensync.virtual_kitchen.gopro.files.sensors import (
 from kitchensync.virtual_kitchen.gopro.settings import Settings
 from kitchensync.virtual_kitchen.gopro.status import status_values
 from kitchensync.virtual_kitchen.kitchen import Kitchen
-from kitchensync.virtual_kitchen.world.clocks import CameraCrystal, media_map
+from kitchensync.virtual_kitchen.world.clocks import CameraCrystal, camera_clock, media_map
 from kitchensync.virtual_kitchen.world.replay import GYRO_RULE, ReplayFromShutter
-from kitchensync.virtual_kitchen.world.seeds import generator
+from kitchensync.virtual_kitchen.world.seeds import camera_seed, generator
 
 GPS_SETTING = 83
 SECONDS_TO_2000 = 946_684_800
@@ -53,16 +52,18 @@ class VirtualCamera:
         replay: Path | None,
         faults: CameraFaults | None = None,
         chapter_s: float | None = None,
-        name: str = "",
+        name: str | int = "",
     ) -> None:
-        """Make an idle camera with an empty card under the simulation's folder; a second camera has a name."""
+        """Make an idle camera with an empty card under the simulation's folder; one of several has a name."""
         if model not in MODELS:
             raise KitchenError(f"no GoPro model {model!r}; choose one of {', '.join(MODELS)}")
         self.kitchen, self.model, self.replay = kitchen, MODELS[model], replay
         self.faults = faults or CameraFaults()
         self._name, self._chapter_s = name, chapter_s
+        self.seed = camera_seed(kitchen.seed, name)
+        self._crystal = camera_clock(self.seed)
         self.card = Card(kitchen.truth.folder / f"gopro-card{name}")
-        self.clock = WallClock(kitchen)
+        self.clock = WallClock(kitchen, self._crystal.wall_offset_s)
         self.settings = Settings(self.model.name)
         self.shows_people = False
         self.is_usb_controlled = False
@@ -83,9 +84,7 @@ class VirtualCamera:
     @property
     def serial(self) -> str:
         """The camera's serial number."""
-        return self.model.serial(
-            self.kitchen.seed + (zlib.crc32(self._name.encode()) % 1000 if self._name else 0)
-        )
+        return self.model.serial(self.seed)
 
     @property
     def is_gone(self) -> bool:
@@ -121,7 +120,7 @@ class VirtualCamera:
         command_world_s = self.kitchen.world_time_s(now_ns)
         # A replay turns the world at this moment, so no device may have looked that far ahead yet.
         shortest_s = 0.05 if self.replay is None else 0.25
-        random = generator(self.kitchen.seed, "gopro start", round(command_world_s * 1e9))
+        random = generator(self.seed, "gopro start", round(command_world_s * 1e9))
         delay_s = random.uniform(shortest_s, 0.5)
         with self._lock:
             if self._phase is not Phase.IDLE:
@@ -252,10 +251,8 @@ class VirtualCamera:
                 self._media0_world_s = self._start_world_s
             return ReplayClip(self.kitchen)
         self._path = self.card.next_path()
-        ids = FileIds(
-            self.model, self.kitchen.seed, int(self._wall.local_s), self.clock.zone_minutes, self.serial
-        )
-        self._timeline = Timeline(self.kitchen.camera_clock, self._start_world_s)
+        ids = FileIds(self.model, self.seed, int(self._wall.local_s), self.clock.zone_minutes)
+        self._timeline = Timeline(self._crystal, self._start_world_s)
         self._hilights_ms = []
         file = ClipFile(
             self._path,
@@ -282,11 +279,11 @@ class VirtualCamera:
         file = CardFile(chapter.path.name, chapter.path, chapter.size, created_s, tuple(self._hilights_ms))
         media0_world_s = float(self._timeline.world_s(frame_media_s(chapter.first_frame)))
         more = {
-            "gyro_rate_hz": CameraMount.of_seed(self.kitchen.seed).imu_hz,
+            "gyro_rate_hz": CameraMount.of_seed(self.seed).imu_hz,
             "gyro_first_s": FIRST_IMU_US * 1e-6,
             "first_frame": chapter.first_frame,
         }
-        return file, self.kitchen.camera_clock, media0_world_s, more
+        return file, self._crystal, media0_world_s, more
 
     def _list_chapter(self, chapter: Chapter) -> None:
         """Show a chapter that is full while the recording goes on."""
@@ -318,7 +315,7 @@ class VirtualCamera:
         self, file: CardFile, crystal: CameraCrystal, media0_world_s: float, more: dict[str, Any]
     ) -> None:
         """Stay busy for as long as a camera does, then write the truth and list the file."""
-        busy_s = generator(self.kitchen.seed, "gopro busy", round(media0_world_s * 1e9)).uniform(0.3, 0.7)
+        busy_s = generator(self.seed, "gopro busy", round(media0_world_s * 1e9)).uniform(0.3, 0.7)
         idle_ns = self.kitchen.clock.now_ns() + round(busy_s * NS_PER_S)
         self._nap_until(lambda: idle_ns, while_filming=self._take)
         self._tell_truth(file, crystal, media0_world_s, more)
@@ -335,7 +332,7 @@ class VirtualCamera:
             gyro_times=GYRO_RULE,
             start_world_s=media0_world_s,
             **more,
-            **({"camera": self._name} if self._name else {}),
+            **({"camera": self._name} if self._name != "" else {}),
         )
         self.card.add(file)
 

@@ -13,10 +13,10 @@ NS_PER_S = 1_000_000_000
 class WallClock:
     """Local time = the world's UTC + offset; zone and summer time are what was last set."""
 
-    def __init__(self, kitchen: Kitchen) -> None:
+    def __init__(self, kitchen: Kitchen, offset_s: float) -> None:
         """Start in UTC, off by the camera's own error."""
         self._kitchen = kitchen
-        self._local_minus_utc_ns = round(kitchen.camera_clock.wall_offset_s * NS_PER_S)
+        self._local_minus_utc_ns = round(offset_s * NS_PER_S)
         self.zone_minutes = 0
         self.is_summer_time = False
 

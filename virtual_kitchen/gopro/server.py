@@ -105,7 +105,7 @@ class VirtualGoPro:
         faults: CameraFaults | None = None,
         chapter_s: float | None = None,
         home: HomeNetwork | None = None,
-        name: str = "",
+        name: str | int = "",
     ) -> None:
         """Prepare a camera; start() serves it. Raise KitchenError for an unknown model."""
         self.camera = VirtualCamera(kitchen, model, replay_file, faults, chapter_s, name)

@@ -15,6 +15,11 @@ def generator(seed: int, name: str, *indices: int) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(name.encode()), *indices])
 
 
+def camera_seed(seed: int, name: str | int) -> int:
+    """Return the seed of what is a camera's own; one without a name, or with number 0, has the kitchen's."""
+    return int(generator(seed, f"camera {name}").integers(2**31)) if name else seed
+
+
 _BLOCK_KNOTS = 4096
 
 

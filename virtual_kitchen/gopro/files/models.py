@@ -43,18 +43,17 @@ def chapter_path(first: Path, chapter: int) -> Path:
 
 @dataclass(frozen=True)
 class FileIds:
-    """What tells one recording of one camera from all others."""
+    """What tells one recording of one camera from all others; `seed` is the camera's own."""
 
     model: GoProModel
     seed: int
     local_epoch_s: int
     utc_offset_minutes: int
-    own_serial: str = ""
 
     @property
     def serial(self) -> str:
-        """The camera's serial number: its own, or that of the seed."""
-        return self.own_serial or self.model.serial(self.seed)
+        """The camera's serial number."""
+        return self.model.serial(self.seed)
 
     def _digest(self, purpose: str) -> bytes:
         of = f"{self.model.name}/{self.seed}/{purpose}"

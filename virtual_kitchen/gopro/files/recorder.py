@@ -41,11 +41,11 @@ from kitchensync.virtual_kitchen.world.sound import kitchen_sound
 class KitchenView:
     """The kitchen as the camera on a turning head sees it, rendered and encoded frame by frame."""
 
-    def __init__(self, kitchen: Kitchen) -> None:
+    def __init__(self, kitchen: Kitchen, mount: CameraMount) -> None:
         self.size = kitchen.gopro_size
         self._scene, self._motion = kitchen.scene, kitchen.motion
         self._has_counter = kitchen.frame_counter
-        self._mount = CameraMount.of_seed(kitchen.seed)
+        self._mount = mount
         self._encoder = VideoEncoder(*self.size)
         self.configuration = self._encoder.configuration
         self._views = np.empty((0, 4))
@@ -110,16 +110,17 @@ class ClipFile:
     ) -> None:
         """Start the first chapter's file at `path`; the later ones get their own names beside it."""
         self._kitchen, self._timeline = kitchen, timeline
+        mount = CameraMount.of_seed(ids.seed)
         self._telemetry = TelemetryWriter(
             kitchen.motion,
             timeline,
-            CameraMount.of_seed(kitchen.seed),
+            mount,
             ids.model.name,
             kitchen.seed,
             instruments,
         )
         self._picture_late_s = instruments.picture_late_s
-        self._view = KitchenView(kitchen) if kitchen.show is None else BoardView(kitchen)
+        self._view = KitchenView(kitchen, mount) if kitchen.show is None else BoardView(kitchen)
         self._audio = AudioEncoder()
         self._next_block = FIRST_BLOCK
         self._world_s = np.empty(0)
