@@ -86,7 +86,7 @@ def align(
     seconds and `rad_per_s` (m, 3). Media time 0 is expected at device tick `epoch_ticks + 1e7 prior_s`, give or take
     `prior_half_width_s` seconds; None takes the first sample, and the whole overlap. Raises BadArrays.
     """
-    from kitchensync.sync.result.arrays import align_files
+    from kitchensync.sync.given_files.arrays import align_files
 
     return align_files(
         Path(hololens),

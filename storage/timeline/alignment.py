@@ -17,7 +17,7 @@ from kitchensync.storage.timeline.alignment_evidence import (
     GyroReport,
     SoundEvidence,
 )
-from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.storage.timeline.clock_map import REFERENCE_CLOCK, TICKS_PER_S, ClockMap
 
 SCHEMA = "alignment/1"
 HEADSET_CLOCK, CAMERA_CLOCK = "hl2_qpc_100ns", "gopro_media_s"
@@ -25,6 +25,7 @@ ALIGNED: Final = "aligned"
 CHECK: Final = "check"
 NOT_ALIGNED: Final = "not_aligned"
 UNREADABLE: Final = "unreadable"
+GYROS, GYROS_ON_CAMERA = ("hl2_gyro", "gopro_gyro"), ("reference_gyro", "film_gyro")
 
 MEASURED = "measured"
 """Source of an error part that `sync-camera` measured; `default` is assumed."""
@@ -123,7 +124,8 @@ class Alignment:
     source: str = ""
     "The film, as `gopro/GX010001.MP4`, or the other headset."
     master: str = ""
-    "Whose ticks the map gives: a headset's name, or its gyroscope's."
+    "Whose ticks the map gives: a headset's name, or its gyroscope's; without one a film of the reference camera."
+    master_clock: str = HEADSET_CLOCK
     source_clock: str = CAMERA_CLOCK
     epoch_ticks: int | None = None
     source_epoch_ticks: int | None = None
@@ -182,7 +184,7 @@ class Alignment:
             "status": self.status,
             "reasons": list(self.reasons),
             "warnings": list(self.warnings),
-            "master_clock": HEADSET_CLOCK,
+            "master_clock": self.master_clock,
             "source_clock": self.source_clock,
             **{key: ticks for key, ticks in epochs.items() if ticks is not None},
             "sigma": _object(self.errors),
@@ -196,14 +198,23 @@ class Alignment:
             "thresholds": dict(self.thresholds),
             "inputs": [{"path": one.path, "sha256": one.sha256} for one in self.inputs],
             "version": self.version,
-            "samples": [list(row) for row in self.samples],
+            "samples": [[t_s, self._master_time(ticks)] for t_s, ticks in self.samples],
             **self._where_placed(),
         }
+
+    @property
+    def is_on_camera(self) -> bool:
+        """Return whether a camera's media time is the master clock: no headset was recorded."""
+        return self.master_clock == REFERENCE_CLOCK
+
+    def _master_time(self, ticks: int) -> float | int:
+        return ticks / TICKS_PER_S if self.is_on_camera else ticks
 
     def _streams(self) -> dict[str, Any]:
         if self.headset_gyro is None:
             return {}
-        return {"hl2_gyro": self.headset_gyro.as_object(), "gopro_gyro": dict(self.camera_gyro or {})}
+        master, source = GYROS_ON_CAMERA if self.is_on_camera else GYROS
+        return {master: self.headset_gyro.as_object(), source: dict(self.camera_gyro or {})}
 
     def _where_placed(self) -> dict[str, Any]:
         """Return what only some files hold."""
@@ -223,13 +234,16 @@ class Alignment:
         status, evidence, streams = str(said["status"]), said.get("evidence") or {}, said.get("streams") or {}
         is_placed = bool(said.get("map")) and status in (ALIGNED, CHECK)
         epoch, source_epoch = said.get("epoch_hl2_qpc"), said.get("epoch_source_qpc")
-        take = said.get("take")
+        take, clock = said.get("take"), str(said.get("master_clock") or HEADSET_CLOCK)
+        master_gyro, source_gyro = GYROS_ON_CAMERA if clock == REFERENCE_CLOCK else GYROS
+        ticks_each = TICKS_PER_S if clock == REFERENCE_CLOCK else 1
         return cls(
             status=status,
             reasons=_texts(said, "reasons"),
             warnings=_texts(said, "warnings"),
             source=str(said.get("source") or ""),
             master=str(said.get("master") or ""),
+            master_clock=clock,
             source_clock=str(said.get("source_clock") or CAMERA_CLOCK),
             epoch_ticks=None if epoch is None else int(epoch),
             source_epoch_ticks=None if source_epoch is None else int(source_epoch),
@@ -238,14 +252,14 @@ class Alignment:
             sound=_read(SoundEvidence, evidence.get("audio")),
             clocks=_read(ClockEvidence, evidence.get("timestamps")),
             clues=tuple(Clue(one["name"], one["says"], one["agrees"]) for one in evidence.get("film") or []),
-            headset_gyro=_read(GyroReport, streams.get("hl2_gyro")),
-            camera_gyro=streams.get("gopro_gyro"),
+            headset_gyro=_read(GyroReport, streams.get(master_gyro)),
+            camera_gyro=streams.get(source_gyro),
             thresholds=dict(said.get("thresholds") or {}),
             inputs=tuple(
                 Input(str(one.get("path", "")), one.get("sha256")) for one in said.get("inputs") or []
             ),
             version=str(said.get("version") or ""),
-            samples=tuple((float(t_s), int(ticks)) for t_s, ticks in said.get("samples") or []),
+            samples=tuple((float(t_s), round(at * ticks_each)) for t_s, at in said.get("samples") or []),
             clock_map=ClockMap.from_object(dict(said)) if is_placed else None,
             other_headsets=tuple(
                 OtherHeadset(str(one["master"]), str(one["status"]), _texts(one, "reasons"))

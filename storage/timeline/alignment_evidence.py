@@ -182,7 +182,7 @@ class GyroUnit(Figures):
 
 @dataclass(frozen=True)
 class GyroReport:
-    """The headset's gyroscope as it was read: what its stamp repair says, and its unit."""
+    """The gyroscope that others are compared with, as it was read: what its stamp repair says, and its unit."""
 
     repair: Said
     unit: GyroUnit | None = None
@@ -203,7 +203,7 @@ class GyroReport:
         return self.repair.get("lost")
 
     def as_object(self) -> dict[str, Any]:
-        """Return what stands in the file under `streams.hl2_gyro`."""
+        """Return what stands in the file under `streams`."""
         return dict(self.repair) | ({"unit": self.unit.as_object()} if self.unit is not None else {})
 
     @classmethod

@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.floating]
 TICKS_PER_S = 10_000_000
 NEWTON_STEPS = 3
 SAMPLE_ROWS = 31
+REFERENCE_CLOCK = "reference_media_s"
+"""The clock of a camera onto whose media time others are put: seconds in a file, 100 ns of it in a map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,9 @@ class ClockMap:
         body = alignment["map"]
         first, last = body["valid_s"]
         later = (body.get("pieces") or [])[1:]
+        is_of_camera = alignment.get("master_clock") == REFERENCE_CLOCK
         return cls(
-            epoch_ticks=int(alignment["epoch_hl2_qpc"]),
+            epoch_ticks=0 if is_of_camera else int(alignment["epoch_hl2_qpc"]),
             t_mid_s=float(body["t_mid_s"]),
             coef=tuple(float(c) for c in body["coef"]),
             valid_s=(float(first), float(last)),

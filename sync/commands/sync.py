@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -24,10 +24,15 @@ ONE_FILE = given_path(exists=True, dir_okay=False)
 
 
 @click.command()
+@click.option("--reference", type=ONE_FILE, help="Whose time is wanted: a film, or a table t_s,x,y,z (CSV).")
+@click.option("--film", type=ONE_FILE, help="What is placed on it: a film, or a table t_s,x,y,z (CSV).")
 @click.option(
-    "--hololens", required=True, type=ONE_FILE, help="Headset arrays: vinyl_ns, soc_ticks, rad_per_s."
+    "--unit",
+    type=click.Choice(["deg_per_s", "rad_per_s"]),
+    help="Unit of the rates in tables.  [default: found by comparison with a film]",
 )
-@click.option("--gopro", required=True, type=ONE_FILE, help="Camera arrays: t_s, rad_per_s.")
+@click.option("--hololens", type=ONE_FILE, help="Headset arrays: vinyl_ns, soc_ticks, rad_per_s.")
+@click.option("--gopro", type=ONE_FILE, help="Camera arrays: t_s, rad_per_s.")
 @click.option(
     "--epoch-ticks", type=int, help="Tick of the headset that --prior-s counts from.  [default: first sample]"
 )
@@ -46,29 +51,48 @@ ONE_FILE = given_path(exists=True, dir_okay=False)
 @click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the alignment object.")
 def align(
-    hololens: Path,
-    gopro: Path,
+    reference: Path | None,
+    film: Path | None,
+    unit: Literal["deg_per_s", "rad_per_s"] | None,
+    hololens: Path | None,
+    gopro: Path | None,
     epoch_ticks: int | None,
     prior_s: float,
     prior_half_width_s: float | None,
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Align two gyroscopes given as arrays: media seconds of a camera to ticks of a headset.
+    """Align two files by their motion: two cameras, or a camera and any gyroscope.
+
+    --reference and --film are films of GoPros, films of other cameras and phones whose telemetry can be read, or
+    tables of rotation rates: the answer places the film's seconds on those of the reference. --hololens and --gopro
+    are arrays (.npz): the answer places media seconds of the camera on ticks of the headset.
 
     \b
     Example:
+      kitchensync align --reference GX010001.MP4 --film GX010042.MP4
+      kitchensync align --reference wrist.csv --unit deg_per_s --film GX010001.MP4
       kitchensync align --hololens headset.npz --gopro camera.npz --json
     """
-    from kitchensync.sync.result.arrays import align_files
+    has_prior = epoch_ticks is not None or prior_s != 0.0 or prior_half_width_s is not None
+    if film is not None and reference is not None and not (hololens or gopro or has_prior):
+        from kitchensync.sync.given_files.film_pair import align_films
 
-    answer = align_files(
-        hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
-    )
+        name = f"{film} on {reference}"
+        answer = align_films(reference, film, unit=unit or "auto")
+    elif hololens is not None and gopro is not None and not (reference or film or unit):
+        from kitchensync.sync.given_files.arrays import align_files
+
+        name = gopro.name
+        answer = align_files(
+            hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
+        )
+    else:
+        raise click.UsageError("give --reference and --film, or --hololens and --gopro with their priors")
     if as_json:
         click.echo(json.dumps(answer))
     else:
-        show_pair(gopro.name, answer)
+        show_pair(name, answer)
     leave(answer["status"], strict=strict)
 
 
@@ -232,6 +256,8 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
     if said.clock_map is None:
         return
     within = f"within {said.bound95_ms:.2f} ms (95 %)"
+    if said.is_on_camera:
+        click.echo(f"{indent}  begins at second {said.clock_map.tau_s(0.0):.4f} of {said.master}")
     fit = said.gyro.fit if said.gyro is not None else None
     if said.gyro is None or fit is None:
         click.echo(f"{indent}  {within}, latencies apart")

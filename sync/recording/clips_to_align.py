@@ -7,7 +7,6 @@ first picture.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,9 @@ from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
-from kitchensync.sensors.still_sensor import still_spans
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
 from kitchensync.storage.recording import Recording
-from kitchensync.storage.verify.suitable_uses import spans_in_words
 from kitchensync.sync.align.prior import (
     StatedCameraClock,
     StatedStart,
@@ -32,11 +29,9 @@ from kitchensync.sync.align.prior import (
     start_from_shutter,
 )
 from kitchensync.sync.fit.resample import GyroTrack, make_track
-from kitchensync.sync.recording.picture_shift import place_on_pictures
+from kitchensync.sync.recording.clip_rates import clip_rates
 
 Floats = npt.NDArray[np.floating]
-MOST_SPANS = 3
-"""So many spans of a gyroscope that repeats one value are named, the others counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +146,8 @@ def _timed(
     problems: dict[Path, str],
     shutter: dict[str, Any] | None,
 ) -> CameraClip:
-    starts_s, loose = _chapter_starts(clip)
-    track, problem, still = _rates(clip, starts_s, is_loose=any(loose))
-    placed = place_on_pictures(clip, track) if track is not None else None
-    late_s = [placed.late_s + late for late in clip.telemetry_late_s] if placed is not None else []
-    track = placed.track if placed is not None else None
+    rates = clip_rates(clip)
+    late_s = rates.late_s or (0.0,) * len(clip.chapters)
     readable = {
         media.path: CameraFile(
             device,
@@ -163,80 +155,24 @@ def _timed(
             _relative(recording, media.path),
             media.frame_times_s,
             start_s,
-            _last_before(track, end_s, start_s, media.frame_times_s),
+            _last_before(rates.track, end_s, start_s, media.frame_times_s),
             is_loose,
-            problem,
+            rates.problem,
             late,
         )
         for media, start_s, end_s, is_loose, late in zip(
-            clip.chapters, starts_s, [*starts_s[1:], np.inf], loose, late_s or [0.0] * len(loose), strict=True
+            clip.chapters, rates.starts_s, [*rates.starts_s[1:], np.inf], rates.loose, late_s, strict=True
         )
     }
-    files = [
+    files = tuple(
         readable[path] if path in readable else _unreadable(recording, device, path, problems[path])
         for path in paths
-    ]
-    starts = _starts(recording, clip, shutter)
-    if track is None or placed is None:
-        return CameraClip(device, tuple(files), problem=problem, starts=starts)
-    gyro = make_track(f"{device}/{clip.path.name}", track.t_s, track.xyz)
-    report = {"rate_hz": round(track.rate_hz, 4), "samples": len(track.t_s), "stamp": track.method}
-    doubts = () if placed.is_settled else placed.contradictions
-    noted = (*_still_in_words(still), *(placed.contradictions if placed.is_settled else ()))
-    return CameraClip(device, tuple(files), gyro, report, problem, starts, placed.clues, doubts, noted)
-
-
-def _still_in_words(spans: list[tuple[float, float]]) -> list[str]:
-    return (
-        [f"the camera's gyroscope repeats one value {spans_in_words(spans, MOST_SPANS)}: left out"]
-        if spans
-        else []
     )
-
-
-def _chapter_starts(clip: Clip) -> tuple[list[float], list[bool]]:
-    """Clip time of each chapter, and whether it is only put behind the one before for want of a better place."""
-    try:
-        stamped = clip.telemetry_starts_s
-    except SensorError as error:
-        pass_on_trouble(error)
-        stamped = None
-    if stamped is not None:
-        return stamped, [False] * len(stamped)
-    names = [card_name(media.path.name) for media in clip.chapters]
-    loose = [a is None or b is None or b.chapter != a.chapter + 1 for a, b in pairwise(names)]
-    return [float(start) for start in clip.starts_s], [False, *loose]
-
-
-def _rates(
-    clip: Clip, starts_s: list[float], *, is_loose: bool
-) -> tuple[ImuTrack | None, str, list[tuple[float, float]]]:
-    """One track over all chapters, or why there is none; and the spans that are left out, where it stands still."""
-    try:
-        whole = not is_loose and (clip.telemetry_starts_s is not None or not clip.has_stamps)
-        track = clip.gyroscope() if whole else _one_behind_the_other(clip, starts_s)
-    except SensorError as error:
-        pass_on_trouble(error)
-        return None, _one_line(error, clip.path), []
-    still = still_spans(track.t_s, track.xyz)
-    moves = ~np.any([(track.t_s >= first) & (track.t_s <= last) for first, last in still], axis=0)
-    if still and moves.sum() < 2:
-        return (
-            None,
-            f"{clip.path.name}: the gyroscope repeats one value {spans_in_words(still, MOST_SPANS)}",
-            still,
-        )
-    if len(track.t_s) < 2:
-        return None, f"{clip.path.name}: fewer than two gyroscope samples", still
-    return (replace(track, t_s=track.t_s[moves], xyz=track.xyz[moves]) if still else track), "", still
-
-
-def _one_behind_the_other(clip: Clip, starts_s: list[float]) -> ImuTrack:
-    """Without stamps that count on: each chapter's own track, put where its pictures are."""
-    tracks = [chapter.gyroscope() for chapter in clip.chapters]
-    longest = max(tracks, key=lambda track: len(track.t_s))
-    times = np.concatenate([track.t_s + start for track, start in zip(tracks, starts_s, strict=True)])
-    return replace(longest, t_s=times, xyz=np.concatenate([track.xyz for track in tracks]))
+    starts = _starts(recording, clip, shutter)
+    if rates.track is None:
+        return CameraClip(device, files, problem=rates.problem, starts=starts)
+    gyro = make_track(f"{device}/{clip.path.name}", rates.track.t_s, rates.track.xyz)
+    return CameraClip(device, files, gyro, rates.report, "", starts, rates.clues, rates.doubts, rates.noted)
 
 
 def _last_before(track: ImuTrack | None, end_s: float, start_s: float, frames_s: Floats) -> float:

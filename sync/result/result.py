@@ -40,7 +40,9 @@ ASSUMED = "default"
 HEAD_POSE_PART = ErrorPart("head_pose_filter", 0.0, 10.0, ASSUMED)
 GYRO_TO_FRAME = "gyro_to_frame"
 HEADSET_STAMP = ErrorPart("headset_stamp", 1.5, 1.5, ASSUMED)
-SYSTEMATIC = (HEADSET_STAMP, ErrorPart(GYRO_TO_FRAME, 0.0, 15.0, ASSUMED))
+FILM_PICTURES = ErrorPart(GYRO_TO_FRAME, 0.0, 15.0, ASSUMED)
+REFERENCE_PICTURES = ErrorPart("reference_gyro_to_frame", 0.0, 15.0, ASSUMED)
+SYSTEMATIC = (HEADSET_STAMP, FILM_PICTURES)
 """Errors that no correlation can see, ms: late host stamps, and the camera's gyroscope against its frames."""
 
 
@@ -53,13 +55,14 @@ def pair_aligned(
     camera: dict[str, Any],
     inputs: Iterable[Input],
     clocks: ClockEvidence | None = None,
+    systematic: tuple[ErrorPart, ...] = SYSTEMATIC,
 ) -> Alignment:
     """Everything that two gyroscopes said; without map and samples when not aligned."""
     unit = GyroUnit(found.unit.name, found.unit.scale, found.unit.source)
     return replace(
         by_verdict(found.verdict, found.clock_map, last_t_s, inputs=inputs),
         epoch_ticks=epoch_ticks,
-        errors=errors_of(found),
+        errors=errors_of(found, systematic),
         gyro=gyro_evidence(found),
         clocks=clocks if clocks is not None else prior_evidence(found.prior),
         headset_gyro=GyroReport(headset, unit),
@@ -159,18 +162,18 @@ def _errors_of(stat_ms: npt.NDArray[np.floating], parts: tuple[ErrorPart, ...]) 
     )
 
 
-def errors_of(found: PairAlignment) -> AlignmentErrors | None:
+def errors_of(found: PairAlignment, systematic: tuple[ErrorPart, ...] = SYSTEMATIC) -> AlignmentErrors | None:
     """Statistical, model and systematic parts apart."""
     if found.fine is None:
         return None
-    parts = SYSTEMATIC + ((HEAD_POSE_PART,) if found.head_pose else ())
-    systematic = math.fsum(part.sigma**2 for part in parts)
+    parts = systematic + ((HEAD_POSE_PART,) if found.head_pose else ())
+    unseen = math.fsum(part.sigma**2 for part in parts)
     return AlignmentErrors(
         stat_ms=_rounded(found.stat_ms, 4),
         model_ms=_rounded(found.model_ms, 4),
         bound95_ms=_rounded(found.bound95_ms, 4),
         systematic=parts,
-        total_ms=round(math.sqrt(max(found.stat_ms) ** 2 + max(found.model_ms) ** 2 + systematic), 3),
+        total_ms=round(math.sqrt(max(found.stat_ms) ** 2 + max(found.model_ms) ** 2 + unseen), 3),
     )
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from kitchensync.cli import main
 from kitchensync.sync.errors import BadArrays
-from kitchensync.sync.result.arrays import align_files
+from kitchensync.sync.given_files.arrays import align_files
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def align_files(
     `rad_per_s` (m, 3). Media time 0 is tick `epoch_ticks + 1e7 prior_s`, give or take `prior_half_width_s`.
     Raises BadArrays when a file or an array is not what it should be.
     """
-    inputs = [_input(headset_path), _input(camera_path)]
+    inputs = [file_input(headset_path), file_input(camera_path)]
     vinyl_ns = _ticks(headset_path, "vinyl_ns")
     try:
         repair = repair_stamps(vinyl_ns, _ticks(headset_path, "soc_ticks"))
@@ -89,7 +89,8 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _input(path: Path) -> Input:
+def file_input(path: Path) -> Input:
+    """Name a file with its hash. Raises BadArrays."""
     try:
         return Input(str(path), file_sha256(path))
     except OSError as error:

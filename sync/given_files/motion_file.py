@@ -1,0 +1,112 @@
+"""One file of motion: the film of a GoPro, another film with telemetry, or a table of rotation rates."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.clue import Clue
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.errors import pass_on_trouble
+from kitchensync.sync.errors import BadArrays
+from kitchensync.sync.fit.resample import GyroTrack, make_track
+from kitchensync.sync.recording.clip_rates import clip_rates
+
+Unit = Literal["auto", "deg_per_s", "rad_per_s"]
+PER_RADIAN = {"deg_per_s": 180.0 / np.pi, "rad_per_s": 1.0}
+COLUMNS = ("t_s", "x", "y", "z")
+NO_CLUES = "nothing in {} says where its telemetry lies on its pictures"
+"""Other makers' telemetry counts from its own first sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """Rotation rates of one file on its own time, rad/s unless `unit` is auto."""
+
+    path: Path
+    track: GyroTrack
+    unit: Unit = "rad_per_s"
+    has_pictures: bool = True
+    report: dict[str, Any] = field(default_factory=dict)
+    clues: tuple[Clue, ...] = ()
+    doubts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def read_motion(path: Path, unit: Unit = "auto") -> Motion:
+    """Read the rotation rates of a file; `unit` is that of a table, a film knows its own.
+
+    Raises BadArrays when it holds none, or is not what it seems.
+    """
+    if path.suffix.lower() == ".csv":
+        return _read_table(path, unit)
+    try:
+        media = open_media(path)
+        rates = clip_rates(Clip([media])) if media.payloads else None
+    except SensorError as error:
+        pass_on_trouble(error)
+        raise BadArrays(path.name, " ".join(str(error).split()).removeprefix(f"{path}: ")) from error
+    if rates is None:
+        return _read_other_film(path)
+    if rates.track is None:
+        raise BadArrays(path.name, rates.problem.removeprefix(f"{path.name}: "))
+    track = make_track(path.name, rates.track.t_s, rates.track.xyz)
+    return Motion(
+        path, track, report=rates.report, clues=rates.clues, doubts=rates.doubts, warnings=rates.noted
+    )
+
+
+def _read_table(path: Path, unit: Unit) -> Motion:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            names = [name.strip() for name in file.readline().split(",")]
+            if missing := [name for name in COLUMNS if name not in names]:
+                raise BadArrays(
+                    path.name, f"its header has no column {', '.join(missing)}; it must be t_s,x,y,z"
+                )
+            columns = [names.index(name) for name in COLUMNS]
+            with warnings.catch_warnings(category=UserWarning, action="ignore"):  # of a table without rows
+                rows = np.loadtxt(file, delimiter=",", usecols=columns, ndmin=2)
+    except (OSError, ValueError, UnicodeDecodeError) as error:
+        raise BadArrays(path.name, f"is not a table of numbers ({error})") from error
+    track = make_track(path.name, rows[:, 0], rows[:, 1:] / PER_RADIAN.get(unit, 1.0))
+    lost = len(rows) - len(track.t_s)
+    told = (f"{path.name}: {lost} rows are out of order or no numbers and are left out",) if lost else ()
+    return Motion(path, track, unit, has_pictures=False, report=_report(track), warnings=told)
+
+
+def _read_other_film(path: Path) -> Motion:
+    """Read a film of another maker's camera or a phone by telemetry-parser, where that is installed."""
+    try:
+        import telemetry_parser
+    except ImportError as error:
+        raise BadArrays(
+            path.name,
+            "holds no GoPro telemetry; for other cameras and phones run"
+            " pip install 'kitchensync[film-motion]' (Python 3.12 and older)",
+        ) from error
+    try:
+        parser = telemetry_parser.Parser(str(path))
+        samples = parser.normalized_imu()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BadArrays(
+            path.name, f"holds no telemetry that can be read ({' '.join(str(error).split())})"
+        ) from error
+    turned = [(one["timestamp_ms"] / 1e3, *one["gyro"]) for one in samples if one.get("gyro") is not None]
+    if not turned:
+        raise BadArrays(path.name, "holds no rotation rates")
+    rows = np.array(turned, dtype=np.float64)
+    track = make_track(path.name, rows[:, 0], np.radians(rows[:, 1:]))
+    report = _report(track) | {"camera": f"{parser.camera} {parser.model or ''}".strip()}
+    return Motion(path, track, report=report, doubts=(NO_CLUES.format(path.name),))
+
+
+def _report(track: GyroTrack) -> dict[str, Any]:
+    rate_hz = 1.0 / float(np.median(np.diff(track.t_s)))
+    return {"rate_hz": round(rate_hz, 4), "samples": len(track.t_s)}

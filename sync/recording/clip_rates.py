@@ -1,0 +1,117 @@
+"""The rotation rates of a clip where they lie on its pictures, and what its files say of that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.card_names import card_name
+from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.clue import Clue
+from kitchensync.sensors.gopro.files.telemetry import ImuTrack
+from kitchensync.sensors.still_sensor import still_spans
+from kitchensync.storage.errors import pass_on_trouble
+from kitchensync.storage.verify.suitable_uses import spans_in_words
+from kitchensync.sync.recording.picture_shift import place_on_pictures
+
+MOST_SPANS = 3
+"""So many spans of a gyroscope that repeats one value are named, the others counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClipRates:
+    """One track over all chapters on clip time; None where there is none, with the reason in `problem`."""
+
+    starts_s: list[float]
+    "Clip time of each chapter's first picture."
+    loose: list[bool]
+    "Whether a chapter is only put behind the one before for want of a better place."
+    track: ImuTrack | None = None
+    problem: str = ""
+    late_s: tuple[float, ...] = ()
+    "By how much each chapter's own telemetry, read alone, lies later than on its pictures."
+    clues: tuple[Clue, ...] = ()
+    doubts: tuple[str, ...] = ()
+    "Clues that contradict each other and that the pictures do not settle."
+    noted: tuple[str, ...] = ()
+    "What a certificate names beside its status."
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What an alignment says of the track."""
+        if self.track is None:
+            return {}
+        track = self.track
+        return {"rate_hz": round(track.rate_hz, 4), "samples": len(track.t_s), "stamp": track.method}
+
+
+def clip_rates(clip: Clip) -> ClipRates:
+    """Read the gyroscope of a clip; pictures are decoded only where its clues contradict each other."""
+    starts_s, loose = _chapter_starts(clip)
+    track, problem, still = _rates(clip, starts_s, is_loose=any(loose))
+    if track is None:
+        return ClipRates(starts_s, loose, problem=problem)
+    placed = place_on_pictures(clip, track)
+    return ClipRates(
+        starts_s,
+        loose,
+        placed.track,
+        late_s=tuple(placed.late_s + late for late in clip.telemetry_late_s),
+        clues=placed.clues,
+        doubts=() if placed.is_settled else placed.contradictions,
+        noted=(*_still_in_words(still), *(placed.contradictions if placed.is_settled else ())),
+    )
+
+
+def _still_in_words(spans: list[tuple[float, float]]) -> list[str]:
+    return (
+        [f"the camera's gyroscope repeats one value {spans_in_words(spans, MOST_SPANS)}: left out"]
+        if spans
+        else []
+    )
+
+
+def _chapter_starts(clip: Clip) -> tuple[list[float], list[bool]]:
+    """Clip time of each chapter, and whether it is only put behind the one before for want of a better place."""
+    try:
+        stamped = clip.telemetry_starts_s
+    except SensorError as error:
+        pass_on_trouble(error)
+        stamped = None
+    if stamped is not None:
+        return stamped, [False] * len(stamped)
+    names = [card_name(media.path.name) for media in clip.chapters]
+    loose = [a is None or b is None or b.chapter != a.chapter + 1 for a, b in pairwise(names)]
+    return [float(start) for start in clip.starts_s], [False, *loose]
+
+
+def _rates(
+    clip: Clip, starts_s: list[float], *, is_loose: bool
+) -> tuple[ImuTrack | None, str, list[tuple[float, float]]]:
+    """One track over all chapters, or why there is none; and the spans that are left out, where it stands still."""
+    name = clip.path.name
+    try:
+        whole = not is_loose and (clip.telemetry_starts_s is not None or not clip.has_stamps)
+        track = clip.gyroscope() if whole else _one_behind_the_other(clip, starts_s)
+    except SensorError as error:
+        pass_on_trouble(error)
+        return None, " ".join(str(error).split()).replace(str(clip.path), name), []
+    still = still_spans(track.t_s, track.xyz)
+    moves = ~np.any([(track.t_s >= first) & (track.t_s <= last) for first, last in still], axis=0)
+    if still and moves.sum() < 2:
+        return None, f"{name}: the gyroscope repeats one value {spans_in_words(still, MOST_SPANS)}", still
+    if len(track.t_s) < 2:
+        return None, f"{name}: fewer than two gyroscope samples", still
+    return (replace(track, t_s=track.t_s[moves], xyz=track.xyz[moves]) if still else track), "", still
+
+
+def _one_behind_the_other(clip: Clip, starts_s: list[float]) -> ImuTrack:
+    """Without stamps that count on: each chapter's own track, put where its pictures are."""
+    tracks = [chapter.gyroscope() for chapter in clip.chapters]
+    longest = max(tracks, key=lambda track: len(track.t_s))
+    times = np.concatenate([track.t_s + start for track, start in zip(tracks, starts_s, strict=True)])
+    return replace(longest, t_s=times, xyz=np.concatenate([track.xyz for track in tracks]))
