@@ -66,10 +66,12 @@ class _StartUtc(click.ParamType):
 @click.option("--gopro-host", default="127.0.0.1", show_default=True, help="Address of the camera.")
 @click.option(
     "--gopro-port",
+    "gopro_ports",
     type=click.IntRange(0, 65535),
-    default=8080,
+    multiple=True,
+    default=(8080,),
     show_default=True,
-    help="Port of the camera; 0 takes a free one.",
+    help="Port of the camera; 0 takes a free one. May be repeated: several cameras on one head.",
 )
 @click.option(
     "--gopro-model",
@@ -119,7 +121,7 @@ class _StartUtc(click.ParamType):
     "fault_texts",
     metavar="NAME:ARGS",
     multiple=True,
-    help="Inject a fault; may be repeated, --faults lists them. "
+    help="Inject a fault; may be repeated, --faults lists them. Camera faults hit the first camera. "
     "@armed+T for @T: T seconds after a line `arm` on standard input.",
 )
 @click.option(
@@ -140,9 +142,9 @@ class _StartUtc(click.ParamType):
 def simulate(
     joined: Any, seed: int, seconds: float, out: Path, fault_texts: tuple[str, ...], **more: Any
 ) -> None:
-    """Run the virtual kitchen: a HoloLens on its standard ports and a GoPro, with ground truth for both.
+    """Run the virtual kitchen: a HoloLens on its standard ports and GoPros, with ground truth for all.
 
-    Prints `ready gopro=PORT` when every port accepts. World time 0 is the first data connection.
+    Prints `ready gopro=PORT[,PORT]...` when every port accepts. World time 0 is the first data connection.
 
     \b
     Example: kitchensync simulate --seed 7 --seconds 60 --hololens-host 127.3.2.1 --gopro-port 0 --out sim

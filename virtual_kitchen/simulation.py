@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from _thread import start_new_thread
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,7 @@ from kitchensync.virtual_kitchen.world import rotations
 from kitchensync.virtual_kitchen.world.boards import BoardShow
 from kitchensync.virtual_kitchen.world.frame_counter import ABOUT
 from kitchensync.virtual_kitchen.world.motion import simulated_motion
-from kitchensync.virtual_kitchen.world.replay import Replay, read_replay
+from kitchensync.virtual_kitchen.world.replay import FILMS, Replay, read_replay
 
 ALONE_S = 10.0
 """So long nobody may have been connected: a busy computer takes its time between two things."""
@@ -70,7 +70,7 @@ class Options:
     ring_store: Path | None = None
     hololens_host: str = "127.0.0.1"
     gopro_host: str = "127.0.0.1"
-    gopro_port: int = 8080
+    gopro_ports: tuple[int, ...] = (8080,)
     gopro_model: str = "hero12"
     gopro_chapter_seconds: float | None = None
     gopro_size: tuple[int, int] = (640, 360)
@@ -101,29 +101,20 @@ def run(options: Options) -> None:
     )
     ports = VirtualHeadset(headset, options.hololens_host)
     ports.warm_up()
-    camera_file = replay.camera_file if replay else None
-    gopro = VirtualGoPro(
-        kitchen,
-        options.gopro_host,
-        options.gopro_port,
-        options.gopro_model,
-        camera_file,
-        faults=options.faults.camera,
-        chapter_s=options.gopro_chapter_seconds,
-    )
-    gopro.camera.shows_people = options.shows_people
+    cameras = _cameras(options, kitchen, replay)
     with _signals() as asked_to_stop:
         try:
             ports.bind()
-            gopro_port = gopro.start()
+            gopro_ports = [camera.start() for camera in cameras]
             ports.listen()
             if options.faults.has_waiting():
                 threading.Thread(target=_arm_when_told, args=(headset,), name="arming", daemon=True).start()
-            print(f"ready gopro={gopro_port}", flush=True)
-            _wait(headset, ports, gopro, asked_to_stop)
+            print(f"ready gopro={','.join(map(str, gopro_ports))}", flush=True)
+            _wait(headset, ports, cameras, asked_to_stop)
         finally:
             ports.stop()
-            gopro.stop()
+            for camera in cameras:
+                camera.stop()
         _tell_faults(headset)
         try:  # a second signal must not cost the truth
             kitchen.truth.write()
@@ -136,7 +127,12 @@ def run(options: Options) -> None:
 def _check(options: Options) -> None:
     """Raise `KitchenError` for what does not go together."""
     repeats = options.rings or options.ring_store is not None or options.speed == 0
-    is_filmed = options.replay is None or not options.replay.upper().endswith(".MP4")
+    is_filmed = options.replay is None or not options.replay.lower().endswith(FILMS)
+    fixed = [port for port in options.gopro_ports if port]
+    if len(fixed) > len(set(fixed)):
+        raise KitchenError("--gopro-port has one port twice: give each camera its own, or 0 for a free one")
+    if len(options.gopro_ports) > 1 and (options.scene == BOARD or not is_filmed):
+        raise KitchenError("--scene board and a replayed film go with one camera: give one --gopro-port")
     if options.frame_counter and (repeats or options.scene == BOARD or not is_filmed):
         raise KitchenError(
             "--frame-counter needs a picture of its own for every frame: leave --rings, --ring-store, --speed 0, "
@@ -187,6 +183,25 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
     return kitchen, replay
 
 
+def _cameras(options: Options, kitchen: Kitchen, replay: Replay | None) -> list[VirtualGoPro]:
+    """Prepare a camera for each port; several have numbers, and the first one has the faults."""
+    cameras = []
+    for number, port in enumerate(options.gopro_ports):
+        gopro = VirtualGoPro(
+            kitchen,
+            options.gopro_host,
+            port,
+            options.gopro_model,
+            replay.camera_file if replay else None,
+            faults=options.faults.camera if number == 0 else None,
+            chapter_s=options.gopro_chapter_seconds,
+            name=number if len(options.gopro_ports) > 1 else "",
+        )
+        gopro.camera.shows_people = options.shows_people
+        cameras.append(gopro)
+    return cameras
+
+
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
     """Turn SIGINT and SIGTERM into an event; put the old handlers back at the end."""
@@ -204,7 +219,10 @@ def _signals() -> Iterator[threading.Event]:
 
 
 def _wait(
-    headset: HeadsetState, ports: VirtualHeadset, gopro: VirtualGoPro, asked_to_stop: threading.Event
+    headset: HeadsetState,
+    ports: VirtualHeadset,
+    cameras: Sequence[VirtualGoPro],
+    asked_to_stop: threading.Event,
 ) -> None:
     if headset.end_world_s is None:
         while not asked_to_stop.wait(_TICK_S * 5):
@@ -219,7 +237,9 @@ def _wait(
             return
     ports.end_streams()
     wait_for_clients(
-        lambda: max(ports.client_seen_ns, gopro.client_seen_ns), gopro.idle_and_fetched, asked_to_stop
+        lambda: max(ports.client_seen_ns, *(camera.client_seen_ns for camera in cameras)),
+        lambda: all(camera.idle_and_fetched() for camera in cameras),
+        asked_to_stop,
     )
 
 

@@ -18,6 +18,7 @@ GYRO_RULE = (
     "media time of gyro sample k = (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate; "
     "rate = samples in all payloads but the last / (STMP_gyro,last - STMP_gyro,first)"
 )
+FILMS = (".mp4", ".lrv", ".360")
 NUMBER_TYPES = {
     "b": "i1",
     "B": "u1",
@@ -184,7 +185,7 @@ class Replay:
 
 def read_replay(text: str, seed: int) -> Replay:
     """Read `FILE.npz:NAME` (arrays NAME_t in s, NAME_w in rad/s) or `FILE.MP4`; raise `BadReplay`."""
-    if text.lower().endswith((".mp4", ".lrv", ".360")):
+    if text.lower().endswith(FILMS):
         path = _existing(text)
         t_s, rad_per_s = read_gyro(path)
         return Replay(ReplayFromShutter(_motion(text, seed, t_s, rad_per_s), float(t_s[0])), path)
