@@ -12,6 +12,7 @@ from typing import Any
 import redis
 
 from kitchensync.capture.queue.stream_entries import Piece, QueuedPacket, StreamEntries
+from kitchensync.sensors.host_clock import host_ns
 
 OUTCOME_UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
 """The command may or may not have been done: repeat it."""
@@ -78,6 +79,10 @@ def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return runs
 
 
+def _takes_nothing_now(error: redis.ResponseError) -> bool:
+    return isinstance(error, QUEUE_FULL) or str(error).startswith(NOT_NOW)
+
+
 class QueuePipe:
     """One connection to the queue; belongs to one thread at a time."""
 
@@ -87,6 +92,8 @@ class QueuePipe:
         self._connection: Any = None
         self.connections = 0
         """Rises when an outcome is unknown: then nobody may be sure of what the server has."""
+        self.vanished_ns = 0
+        """When the server had lost a stream that it had been given, 0 for never."""
         self._batches: Sequence[Batch] = ()
         self._writers: dict[StreamEntries, None] = {}
         """Whoever was served: a stream that is quiet when the server forgets is given again with the others."""
@@ -120,6 +127,8 @@ class QueuePipe:
         A server that is killed may forget a second of what it had acknowledged: then somebody must still have it.
         """
         end_s = time.monotonic() + limit_s
+        for writer in self._writers:
+            writer.sure_of = -1  # a stream that is quiet may have vanished unseen
         while self._writers and (left_s := end_s - time.monotonic()) > 0:
             # Nothing new is given, only what a server that came back has forgotten.
             if self._try(self._give) and self._try(partial(self._wait_for_sync, left_s)):
@@ -153,10 +162,15 @@ class QueuePipe:
         self._send([batch for batch in self._batches if batch.waiting])
 
     def _be_sure(self, writer: StreamEntries) -> None:
-        """Give a server that came back what it has forgotten of this stream."""
-        if writer.sure_of == self.connections:
+        """Give a server what it has forgotten of this stream."""
+        if writer.sure_of == self.connections and not writer.is_quiet():
             return
-        again = Batch(writer, writer.forgotten())
+        try:
+            again = Batch(writer, writer.forgotten())
+        except redis.ResponseError as error:
+            if _takes_nothing_now(error):
+                raise redis.ConnectionError("the queue takes nothing now") from error
+            raise
         if again.packets:
             self._send([again])
             self._hear()
@@ -192,13 +206,16 @@ class QueuePipe:
     def _answer(self) -> bool:
         """Read one answer: True when the packet is in the queue, False when the server is not taking any."""
         try:
-            self._connection.read_response()
+            answer = self._connection.read_response()
         except redis.ResponseError as error:
             if "equal or smaller" in str(error):
                 return True  # the try before had reached the server after all
-            if isinstance(error, QUEUE_FULL) or str(error).startswith(NOT_NOW):
+            if _takes_nothing_now(error):
                 return False
             raise
+        if answer is None:
+            self.vanished_ns = host_ns()
+            raise redis.ConnectionError("the stream has vanished from the queue")
         return True
 
     def _disconnect(self) -> None:

@@ -13,12 +13,19 @@ from typing import Any, cast
 
 import redis
 
-from kitchensync.capture.queue.stream_entries import META
+from kitchensync.capture.queue.stream_entries import META, make_stream
+from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.chunks.chunk_writer import Packet, Sealed
 from kitchensync.storage.names import DRAINERS, files_key, stream_key
 
 IDS_AT_ONCE = 4096
 """Entries forgotten in one transaction: more would keep the server from the producers for too long."""
+
+GONE = ("NOGROUP", "UNBLOCKED")
+"""How a server's refusal begins that has no stream or group of that name, or loses it while we wait for it."""
+
+GIVEN_AGAIN_NS = 1_000_000_000
+"""So long a stream that vanished is left to its producer: one that makes it anew knows what to give again."""
 
 
 class QueueReader:
@@ -36,14 +43,23 @@ class QueueReader:
         self.unreadable: dict[str, Exception] = {}
         """Streams whose entries are not what we queue, and why: nobody takes them out."""
         self._fresh_commands: dict[tuple[int, int | None], bytes] = {}
+        self._last_ids: dict[bytes, bytes] = {}
+        self._is_made = False
+        self.vanished_ns = 0
+        """When a stream was not there any more, 0 for never."""
 
     def _make_groups(self) -> None:
         for key in self._stream_of:
-            try:
-                self._client.xgroup_create(key, DRAINERS, id="0", mkstream=True)
-            except redis.ResponseError as error:
-                if "BUSYGROUP" not in str(error):
-                    raise
+            if make_stream(self._client, key) and key in self._last_ids:
+                self._go_on_counting(key)
+
+    def _go_on_counting(self, key: bytes) -> None:
+        """Let the producer go on where the vanished stream was, unless it has given it again meanwhile."""
+        try:
+            self._client.execute_command("XSETID", key, self._last_ids[key])
+        except redis.ResponseError as error:
+            if "smaller" not in str(error):
+                raise
 
     def unfinished(self) -> dict[str, list[Packet]]:
         """Return what an earlier run of this consumer took and did not acknowledge."""
@@ -72,7 +88,7 @@ class QueueReader:
         if command is None:
             command = self._command(dict.fromkeys(self._stream_of, b">"), count, block_ms)
             self._fresh_commands[count, block_ms] = command
-        got = self._entries(command)
+        got = self._entries(command, is_patient=block_ms is not None)
         return self._readable({stream: self._packets(stream, entries) for stream, entries in got.items()})
 
     def _packets(self, stream: str, entries: list[Any]) -> list[Packet]:
@@ -94,15 +110,24 @@ class QueueReader:
         group = [b"XREADGROUP", b"GROUP", DRAINERS.encode(), self._consumer.encode(), b"COUNT", b"%d" % count]
         return resp([*group, *wait, b"STREAMS", *positions, *positions.values()])
 
-    def _entries(self, command: bytes) -> dict[str, list[Any]]:
+    def _entries(self, command: bytes, *, is_patient: bool = False) -> dict[str, list[Any]]:
         try:
             (reply,) = self._ask([command], 1)
         except redis.ResponseError as error:
-            if not str(error).startswith("NOGROUP"):
+            if not str(error).startswith(GONE):
                 raise
-            self._make_groups()  # at the beginning, and after a killed server forgot even this
+            if self._is_made:  # somebody deleted it, or a killed server forgot even this
+                self._is_made, self.vanished_ns = False, host_ns()
+            if is_patient and host_ns() - self.vanished_ns < GIVEN_AGAIN_NS:
+                return {}
+            try:
+                self._make_groups()
+            except redis.exceptions.OutOfMemoryError:
+                return {}  # what we hold can be sealed meanwhile
             (reply,) = self._ask([command], 1)
-        pairs = reply.items() if isinstance(reply, dict) else reply or []
+        self._is_made |= is_patient  # then all of them were asked for
+        pairs = list(reply.items() if isinstance(reply, dict) else reply or [])
+        self._last_ids |= {key: entries[-1][0] for key, entries in pairs if entries}
         return {self._stream_of[key]: entries for key, entries in pairs if entries}
 
     def acknowledge(self, stream: str, packets: Iterable[Packet], sealed: Sealed | None) -> None:

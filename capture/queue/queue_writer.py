@@ -25,7 +25,12 @@ class QueueWriter(StreamEntries):
     ) -> None:
         """Use the connection of a `pipe`, else one of its own; the rest is as of `StreamEntries`."""
         self._pipe = pipe or QueuePipe(client)
-        super().__init__(client, recording_uuid, stream, epoch_ms, on_loss, self._pipe.connections)
+        super().__init__(client, recording_uuid, stream, epoch_ms, on_loss)
+
+    @property
+    def vanished_ns(self) -> int:
+        """When the server had lost a stream that it had been given, 0 for never."""
+        return self._pipe.vanished_ns
 
     def next_sequence(self) -> int:
         """Return the number after the last one that an earlier run of the producer queued, else 0.

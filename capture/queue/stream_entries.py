@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import redis
 
-from kitchensync.storage.names import stream_key
+from kitchensync.storage.names import DRAINERS, stream_key
 
 META = struct.Struct("<qqII")
 """host_ns, device_ticks, connection, bytes of pose at the end of the body."""
@@ -25,6 +25,9 @@ COPY_BYTES = 64 << 10
 KEEP_S = 3.0
 KEEP_BYTES = 48 << 20
 """How much of the newest packets is kept for a server that forgets: `everysec` may lag two seconds."""
+
+QUIET_S = 0.5
+"""A stream that vanished is made anew by its drainer after a second: who has put nothing for so long looks first."""
 
 Piece = bytes | bytearray | memoryview
 
@@ -40,10 +43,22 @@ class QueuedPacket(NamedTuple):
     pose_bytes: int
 
 
+def make_stream(client: redis.Redis, key: str | bytes) -> bool:
+    """Make a stream and the group of its drainers; False when they are there."""
+    try:
+        client.xgroup_create(key, DRAINERS, id="0", mkstream=True)
+    except redis.ResponseError as error:
+        if "BUSYGROUP" not in str(error):
+            raise
+        return False
+    return True
+
+
 class StreamEntries:
     """The key of one stream, what was sent last, and the newest packets.
 
-    A server that is killed may forget what it had not synced (`appendfsync everysec`), and is then given it again.
+    A server that is killed may forget what it had not synced (`appendfsync everysec`), and somebody may delete the
+    stream: then it is given them again. XADD makes no stream anew, so that we learn that it is gone.
     """
 
     def __init__(
@@ -53,22 +68,22 @@ class StreamEntries:
         stream: str,
         epoch_ms: int,
         on_loss: Callable[[int, int], None],
-        sure_of: int,
     ) -> None:
         """`epoch_ms` (Unix milliseconds) tells this run of the producer from an earlier one.
 
-        `on_loss(first_seq, last_seq)` is called for what a killed server forgot and we had not kept.
+        `on_loss(first_seq, last_seq)` is called for what a server forgot and we had not kept.
         """
         self._client = client
         self._key = stream_key(recording_uuid, stream)
         self._epoch_ms = epoch_ms
         self._on_loss = on_loss
-        self._head = b"*7\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n$" % (len(self._key.encode()), self._key.encode())
+        key = self._key.encode()
+        self._head = b"*8\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n$10\r\nNOMKSTREAM\r\n$" % (len(key), key)
         self._recent: deque[tuple[float, int, list[QueuedPacket]]] = deque()
         self._recent_bytes = 0
-        self._next_seq = 0
-        self.sure_of = sure_of
-        """The connection since which we know what the server has."""
+        self._next_seq = self._told_seq = 0
+        self.sure_of = -1
+        """The connection since which we know what the server has; -1: we do not."""
 
     def pack(self, packets: Sequence[QueuedPacket], pieces: list[Piece]) -> None:
         """Append the commands as the server reads them; large bodies stay apart, so that nobody copies them."""
@@ -92,18 +107,25 @@ class StreamEntries:
                 small += body
                 small += b"\r\n"
 
+    def is_quiet(self) -> bool:
+        """Return whether nothing was put for a while, so that the stream may have vanished unseen."""
+        return bool(self._recent) and time.monotonic() - self._recent[-1][0] > QUIET_S
+
     def forgotten(self) -> list[QueuedPacket]:
-        """Return what a server that came back has forgotten and is to be given; tell of what cannot be given."""
+        """Return what a server has forgotten and is to be given; tell once of what cannot be given."""
         last = self._last_id()
+        if last is None:
+            make_stream(self._client, self._key)
         kept = [
             packet
             for _, _, packets in self._recent
             for packet in packets
             if last is None or (self._epoch_ms, packet.seq) > last
         ]
-        known = last[1] + 1 if last else 0
+        known = max(last[1] + 1 if last else 0, self._told_seq)
         first_kept = kept[0].seq if kept else self._next_seq
         if first_kept > known:
+            self._told_seq = first_kept
             self._on_loss(known, first_kept - 1)
         return kept
 

@@ -1,0 +1,131 @@
+"""Streams that somebody deletes from the queue while it is used: given again, stored once, a loss named once."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import redis
+from drained import stored
+from waiting import until
+
+from kitchensync.capture.drain.drainer import Drainer
+from kitchensync.capture.queue import queue_reader, stream_entries
+from kitchensync.capture.queue.queue_reader import QueueReader
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.storage.names import DRAINERS, stream_key
+
+STREAM = "hololens/gyroscope"
+
+
+def put(writer: QueueWriter, *seqs: int) -> None:
+    for seq in seqs:
+        assert writer.put([QueuedPacket(seq, seq, seq, 1, b"%06d" % seq, 0)], lambda: False) == 1
+
+
+def seqs_of(reader: QueueReader) -> list[int]:
+    return [packet.seq for packet in reader.fresh(count=1000, block_ms=10).get("s", [])]
+
+
+def delete(client: redis.Redis) -> None:
+    client.delete(*client.keys("ks:*"))
+
+
+def flush(client: redis.Redis) -> None:
+    client.flushall()
+
+
+def destroy_groups(client: redis.Redis) -> None:
+    client.xgroup_destroy(stream_key("u-1", STREAM), DRAINERS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vanish", [delete, flush, destroy_groups])
+def test_a_drainer_goes_on_and_stores_every_packet_once(client, plan, vanish, monkeypatch):
+    monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)  # however busy the computer is
+    writer = QueueWriter(client, plan.uuid, STREAM, 7)
+    drainer = Drainer(plan, 0)
+    draining = threading.Thread(target=drainer.run)
+    draining.start()
+    put(writer, *range(100))
+    vanish(client)
+    put(writer, *range(100, 200))
+    until(lambda: drainer._chunks[STREAM].next_seq == 200, "the last packet")
+    drainer.end()
+    draining.join(60)
+    assert stored(plan.path, STREAM) == list(range(200))
+    assert writer.vanished_ns or drainer._reader.vanished_ns
+    assert client.xlen(stream_key(plan.uuid, STREAM)) == 0
+
+
+def test_what_is_no_longer_here_is_told_once(client, monkeypatch):
+    monkeypatch.setattr(stream_entries, "KEEP_BYTES", 60)
+    losses: list[tuple[int, int]] = []
+    writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
+    put(writer, *range(50))
+    flush(client)
+    put(writer, *range(50, 100))
+    ((first, last),) = losses
+    assert (first, 30 < last < 50) == (0, True)
+    flush(client)
+    put(writer, 100)
+    assert losses[1][0] == last + 1
+    found = seqs_of(QueueReader(client, "u", ["s"], "drainer-0"))
+    assert sorted([*found, *(seq for loss in losses for seq in range(loss[0], loss[1] + 1))]) == list(
+        range(101)
+    )
+
+
+def test_a_quiet_stream_is_made_anew_by_its_drainer_and_goes_on_counting(client, monkeypatch):
+    """Its producer looks before it puts anything again; one that was started anew counts on."""
+    monkeypatch.setattr(queue_reader, "GIVEN_AGAIN_NS", 0)
+    writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
+    put(writer, 0, 1)
+    assert seqs_of(reader) == [0, 1]
+    put(writer, 2)
+    delete(client)
+    assert seqs_of(reader) == []
+    assert client.exists(stream_key("u", "s"))
+    assert QueueWriter(client, "u", "s", 8).next_sequence() == 2
+    monkeypatch.setattr(stream_entries, "QUIET_S", -1.0)
+    put(writer, 3)
+    assert seqs_of(reader) == [2, 3]
+
+
+def test_a_stream_that_vanished_is_left_to_its_producer_at_first(client, monkeypatch):
+    monkeypatch.setattr(queue_reader, "GIVEN_AGAIN_NS", 10**18)
+    writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
+    put(writer, 0)
+    assert (seqs_of(reader), reader.vanished_ns) == ([0], 0)
+    put(writer, 1)
+    flush(client)
+    assert seqs_of(reader) == []
+    assert not client.exists(stream_key("u", "s"))
+    assert reader.vanished_ns > 0
+    put(writer, 2)
+    assert seqs_of(reader) == [0, 1, 2]
+
+
+def test_at_the_end_what_vanished_is_given_again(client):
+    writer = QueueWriter(client, "u", "s", 7)
+    put(writer, *range(10))
+    flush(client)
+    writer.hold(60)
+    assert client.xlen(stream_key("u", "s")) == 10
+
+
+def test_a_drainer_waits_where_there_is_no_memory_to_make_a_stream_anew(client, monkeypatch):
+    monkeypatch.setattr(queue_reader, "GIVEN_AGAIN_NS", 0)
+    writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
+    put(writer, 0)
+    assert seqs_of(reader) == [0]
+    client.config_set("maxmemory", "1")
+    flush(client)
+    assert seqs_of(reader) == []
+    trying = threading.Thread(target=put, args=(writer, 1))
+    trying.start()
+    until(lambda: writer._pipe.connections > 1, "a second try")
+    client.config_set("maxmemory", "0")
+    trying.join(60)
+    assert seqs_of(reader) == [0, 1]
