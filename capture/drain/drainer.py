@@ -289,7 +289,10 @@ class Drainer:
         }
         problems = {chunk.problem for chunk in self._chunks.values()} | {self._problem}
         worst = NO_SPACE if NO_SPACE in problems else max(problems)
-        self._health.send(streams=streams, problem=worst, aside=self._aside, done=done)
+        vanished_ns = self._reader.vanished_ns
+        self._health.send(
+            streams=streams, problem=worst, aside=self._aside, vanished_ns=vanished_ns, done=done
+        )
 
 
 def _lacks_room(error: Exception) -> bool:

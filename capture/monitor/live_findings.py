@@ -68,7 +68,9 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
     for problem in state["befallen"]:
         yield "recording", {"name": name, "problem": problem}
     yield "disk", state["disk"] | {"name": "disk", "free_gb": state["disk"].get("free_bytes", 0) / 1e9}
-    yield "queue", {"name": "queue server", "queue_silent_s": state["queue_silent_s"]}
+    queue = {key: state[key] for key in ("queue_silent_s", "queue_evicts", "queue_vanished_ns")}
+    vanished_s = (now_ns - state["queue_vanished_ns"]) / 1e9
+    yield "queue", queue | {"name": "queue server", "vanished_s": vanished_s}
     if state["queue_silent_s"]:
         return  # it holds up everybody else
     mute = set()

@@ -14,7 +14,14 @@ from kitchensync.sensors.untrusted_json import BadJson, parse_object
 Health = dict[str, Any]
 """{"process", "host_ns", "streams": {name: {...}}, ...}"""
 
-FORMS: dict[str, type] = {"process": str, "host_ns": int, "streams": dict, "aside": dict, "problem": str}
+FORMS: dict[str, type] = {
+    "process": str,
+    "host_ns": int,
+    "streams": dict,
+    "aside": dict,
+    "problem": str,
+    "vanished_ns": int,
+}
 """What a message says, and as what; the first two always."""
 
 

@@ -173,7 +173,8 @@ class Producer:
         streams = {recorder.name: self._shown(recorder) for recorder in self.recorders}
         probe = self.probe
         clock = {"probes": probe.probes, "answered_host_ns": probe.answered_host_ns} if probe else {}
-        self._health.send(streams=streams, done=done, **clock)
+        vanished_ns = max((writer.vanished_ns for writer in self._writers), default=0)
+        self._health.send(streams=streams, done=done, vanished_ns=vanished_ns, **clock)
 
     def _shown(self, recorder: StreamRecorder) -> dict[str, Any]:
         """Return a stream's state; one that comes is looked at closer, and what changed is noted."""

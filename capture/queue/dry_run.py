@@ -9,7 +9,12 @@ from pathlib import Path
 import redis
 
 from kitchensync.capture.errors import QueueUnavailable
-from kitchensync.capture.queue.queue_connection import RUNNING_READY_S, connect, wait_until_ready
+from kitchensync.capture.queue.queue_connection import (
+    RUNNING_READY_S,
+    connect,
+    evicting_policy,
+    wait_until_ready,
+)
 from kitchensync.capture.queue.queue_reader import QueueReader, sealed_files
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
@@ -21,7 +26,6 @@ STREAMS = ("try/one", "try/two")
 PACKETS = 3
 LEAST_BYTES = 128 << 20
 """What drainers hold back and what is on its way fit in."""
-EVICTS = "allkeys"
 ONE_SERVER = "name one server that is no cluster, on this computer for choice"
 
 
@@ -45,8 +49,7 @@ def _check_kind(client: redis.Redis, url: str) -> None:
     if facts.get("cluster_enabled"):
         raise QueueUnavailable(url, f"is part of a cluster; {ONE_SERVER}")
     bound = int(facts.get("maxmemory", 0))
-    policy = str(facts.get("maxmemory_policy", ""))
-    if bound and policy.startswith(EVICTS):
+    if policy := evicting_policy(facts):
         raise QueueUnavailable(url, f"throws packets away (maxmemory-policy {policy}); set it to noeviction")
     if bound and bound - int(facts["used_memory"]) < LEAST_BYTES:
         raise QueueUnavailable(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import redis
 
@@ -13,6 +14,8 @@ from kitchensync.capture.queue.pipe import LACKS_ROOM
 
 RUNNING_READY_S = 5.0
 """So long a server that somebody else started may take to answer at all."""
+EVICTS = "allkeys"
+"""How a policy begins that takes keys without an expiry, as ours are."""
 LOADING_S = 120.0
 """A server that was killed reads its append-only file before it answers."""
 
@@ -41,6 +44,15 @@ def share_of_memory(client: redis.Redis) -> float:
     """Return how much of its memory the server has used, 0 to 1; 0 where it knows no bound."""
     memory = client.info("memory")
     return float(memory["used_memory"]) / memory["maxmemory"] if memory["maxmemory"] else 0.0
+
+
+def evicting_policy(memory: Mapping[str, Any]) -> str:
+    """Return the rule by which a server throws packets away when its memory is full, "" where it keeps them.
+
+    `memory` is what the server tells of it (INFO).
+    """
+    policy = str(memory.get("maxmemory_policy", ""))
+    return policy if memory.get("maxmemory") and policy.startswith(EVICTS) else ""
 
 
 def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> None:

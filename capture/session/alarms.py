@@ -18,7 +18,7 @@ from kitchensync.capture.process.health import HealthBoard
 from kitchensync.capture.process.log import warn
 from kitchensync.capture.process.outcome import NO_SPACE
 from kitchensync.capture.produce.stream_watch import RATE_LOW, SLOW_BY_ITSELF, STREAMING
-from kitchensync.capture.queue.queue_connection import reached, share_of_memory
+from kitchensync.capture.queue.queue_connection import evicting_policy, reached, share_of_memory
 from kitchensync.storage.ledger import LOST
 from kitchensync.storage.names import MANIFEST
 
@@ -62,6 +62,13 @@ def lost_streams(streams: Mapping[str, Mapping[str, Any]], stopped_ns: int) -> l
     return _said(streams, lost, "nothing came in the last {} s from {} ({})")
 
 
+def queue_faults(evicts: str, vanished_ns: int, now_ns: int) -> list[str]:
+    """Return what to say of a queue server that somebody else changed: its policy, or streams that are gone."""
+    evicting = [f"the queue server throws packets away when it is full (maxmemory-policy {evicts})"]
+    vanished = [f"streams vanished from the queue server {(now_ns - vanished_ns) / 1e9:.0f} s ago"]
+    return (evicting if evicts else []) + (vanished if vanished_ns else [])
+
+
 def _said(streams: Mapping[str, Mapping[str, Any]], quiet: Mapping[str, int], words: str) -> list[str]:
     """Say it once for all streams of a device that are quiet for the same reason."""
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -96,6 +103,8 @@ class QueueWatch(threading.Thread):
         self._now_s = now_s
         self._heard_s = now_s()
         self._held_s = 0.0
+        self.evicts = ""
+        """The policy by which it throws packets away when its memory is full, "" where it keeps them."""
 
     @property
     def silent_s(self) -> float:
@@ -112,7 +121,9 @@ class QueueWatch(threading.Thread):
         """Ask until stopped."""
         while not self._ending.wait(PERIOD_S):
             try:
-                self._client.ping()
+                self.evicts = evicting_policy(self._client.info("memory"))
+            except redis.ResponseError:
+                self.evicts = ""  # it answers, and does not tell
             except redis.RedisError:
                 continue  # a server that refuses to write still answers; this one does not
             self._held_s += self.silent_s

@@ -13,7 +13,14 @@ from waiting import until
 from kitchensync.capture.camera.watch import CameraHealth, CameraWatch
 from kitchensync.capture.errors import QueueSilent
 from kitchensync.capture.session import alarms
-from kitchensync.capture.session.alarms import LATE_S, QueueWatch, lost_streams, mute_processes, quiet_streams
+from kitchensync.capture.session.alarms import (
+    LATE_S,
+    QueueWatch,
+    lost_streams,
+    mute_processes,
+    queue_faults,
+    quiet_streams,
+)
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.storage.names import LOGS
 
@@ -120,6 +127,25 @@ def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(serve
     until(lambda: watch.silent_s == 0.0, "its answer")
     assert watch.held_s >= heard_s + silent_s
     watch.stop()
+
+
+@pytest.mark.slow
+def test_a_queue_server_that_begins_to_throw_packets_away_is_noticed(server, client, monkeypatch):
+    monkeypatch.setattr(alarms, "PERIOD_S", 0.02)
+    watch = QueueWatch(server.url)
+    watch.start()
+    client.config_set("maxmemory-policy", "allkeys-lru")
+    until(lambda: watch.evicts == "allkeys-lru", "the policy")
+    client.config_set("maxmemory-policy", "noeviction")
+    until(lambda: watch.evicts == "", "the policy that was set back")
+    watch.stop()
+
+
+def test_what_somebody_else_did_to_the_queue_server_is_said():
+    assert queue_faults("", 0, NOW_NS) == []
+    evicts, vanished = queue_faults("allkeys-lru", NOW_NS - 3 * SECOND, NOW_NS)
+    assert "maxmemory-policy allkeys-lru" in evicts
+    assert "vanished from the queue server 3 s ago" in vanished
 
 
 @pytest.mark.slow

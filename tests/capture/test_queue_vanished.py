@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import threading
 
 import pytest
@@ -10,10 +12,14 @@ from drained import stored
 from waiting import until
 
 from kitchensync.capture.drain.drainer import Drainer
+from kitchensync.capture.monitor.monitor import RecordingMonitor
+from kitchensync.capture.plan import QUEUE
 from kitchensync.capture.queue import queue_reader, stream_entries
+from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.capture.rehearsal.stage import recorder, simulator
 from kitchensync.storage.names import DRAINERS, stream_key
 
 STREAM = "hololens/gyroscope"
@@ -129,3 +135,41 @@ def test_a_drainer_waits_where_there_is_no_memory_to_make_a_stream_anew(client, 
     client.config_set("maxmemory", "0")
     trying.join(60)
     assert seqs_of(reader) == [0, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.system
+@pytest.mark.timeout(300)
+def test_a_recording_whose_queue_server_somebody_changes_says_so_and_accounts_for_everything(
+    tmp_path, monkeypatch
+):
+    monitor = RecordingMonitor()
+
+    def is_said(rule: str) -> bool:
+        views = monitor.look("take")
+        return any(
+            found["rule"] == rule and view["health"] == "problem"
+            for view in views
+            for found in view["findings"]
+        )
+
+    with simulator(tmp_path, 3, 600) as kitchen:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", kitchen.environment["XDG_RUNTIME_DIR"])
+        command = kitchen.record(tmp_path / "data", 600)
+        with recorder(command, tmp_path, kitchen.environment) as recording:
+            recording.wait_for_all()
+            with connect(f"unix://{recording.endpoints()[0].with_name(QUEUE)}") as client:
+                client.config_set("maxmemory-policy", "allkeys-lru")
+                until(lambda: is_said("queue_evicts"), "the policy")
+                client.config_set("maxmemory-policy", "noeviction")
+                flush(client)
+            until(lambda: is_said("queue_vanished"), "the streams that are gone")
+            recording.process.send_signal(signal.SIGINT)
+            answer = json.loads(recording.output())
+    assert answer["status"] != "PASS"
+    assert not any("no cause is named" in reason for reason in answer["reasons"])
+    assert any("vanished from the queue server" in reason for reason in answer["reasons"])
+    for name, facts in answer["streams"].items():
+        missing = sum(last - first + 1 for first, last in facts["missing"])
+        assert facts["received"] == facts["stored"] + missing, name
+        assert facts["duplicates"] == 0, name

@@ -55,6 +55,8 @@ def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
         "restarts": [],
         "processes": {},
         "queue_silent_s": 0.0,
+        "queue_evicts": "",
+        "queue_vanished_ns": 0,
         "disk": {"level": "ok", "free_bytes": 90 * 10**9, "minutes_left": None},
         "stores": [],
         "heard": {"producer hololens": heard},

@@ -47,6 +47,8 @@ STATES: dict[str, dict[str, Any]] = {
     "process_silent": {"heard": heard(3.5)},
     "process_restarted": {"restarts": [{"process": "drainer 0", "exit": -9, "host_ns": NOW_NS - SECOND}]},
     "queue_silent": {"queue_silent_s": 4.0},
+    "queue_evicts": {"queue_evicts": "allkeys-lru"},
+    "queue_vanished": {"queue_vanished_ns": NOW_NS - 60 * SECOND},
     "clock_unanswered": {
         "heard": {
             "producer hololens": heard(0.2)["producer hololens"] | {"answered_host_ns": NOW_NS - 20 * SECOND}
