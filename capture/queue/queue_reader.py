@@ -124,7 +124,7 @@ class QueueReader:
                 self._make_groups()
             except redis.exceptions.OutOfMemoryError:
                 return {}  # what we hold can be sealed meanwhile
-            (reply,) = self._ask([command], 1)
+            return self._entries(command, is_patient=is_patient)
         self._is_made |= is_patient  # then all of them were asked for
         pairs = list(reply.items() if isinstance(reply, dict) else reply or [])
         self._last_ids |= {key: entries[-1][0] for key, entries in pairs if entries}

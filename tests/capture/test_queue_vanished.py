@@ -52,7 +52,7 @@ def test_a_drainer_goes_on_and_stores_every_packet_once(client, plan, vanish, mo
     monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)  # however busy the computer is
     writer = QueueWriter(client, plan.uuid, STREAM, 7)
     drainer = Drainer(plan, 0)
-    draining = threading.Thread(target=drainer.run)
+    draining = threading.Thread(target=drainer.run, daemon=True)
     draining.start()
     put(writer, *range(100))
     vanish(client)
@@ -111,6 +111,21 @@ def test_a_stream_that_vanished_is_left_to_its_producer_at_first(client, monkeyp
     assert reader.vanished_ns > 0
     put(writer, 2)
     assert seqs_of(reader) == [0, 1, 2]
+
+
+def test_a_stream_that_vanishes_as_soon_as_it_is_made_is_made_once_more(client, monkeypatch):
+    reader = QueueReader(client, "u", ["s"], "drainer-0")
+    make, made = reader._make_groups, []
+
+    def make_in_vain_at_first() -> None:
+        make()
+        made.append(1)
+        if len(made) == 1:
+            flush(client)
+
+    monkeypatch.setattr(reader, "_make_groups", make_in_vain_at_first)
+    assert reader.unfinished() == {}
+    assert len(made) == 2
 
 
 def test_at_the_end_what_vanished_is_given_again(client):
