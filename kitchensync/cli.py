@@ -133,6 +133,7 @@ def main(context: click.Context) -> None:
     context.obj = {
         "station": _station,
         "mounts": _check_mounts,
+        "align": _align,
         "check_place": _check_place,
         "shows_people": _shows_people,
     }
@@ -150,6 +151,14 @@ def _check_mounts(recording: Path) -> None:
     from kitchensync.calibration.jobs.mount_check import refresh
 
     refresh(recording)
+
+
+def _align(recording: Path) -> dict[str, Any]:
+    """Join adopted films with who aligns them: `recipe_app` and `sync` are siblings."""
+    from kitchensync.sync.report.page import write_report
+    from kitchensync.sync.synchronize import synchronize
+
+    return {"sync": synchronize(recording), "report": str(write_report(recording))}
 
 
 def _check_place(out: Path) -> None:

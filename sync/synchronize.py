@@ -1,4 +1,7 @@
-"""Synchronize one recording: align every camera file with the headset, index the frames, write `sync/`."""
+"""Synchronize one recording: align every camera file with the headset, index the frames, write `sync/`.
+
+Without a headset cameras are aligned with the first camera that recorded motion.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment, ChapterPlace, Input
 from kitchensync.storage.timeline.alignment_evidence import ClockEvidence
 from kitchensync.storage.timeline.bridge import Bridge
-from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.storage.timeline.clock_map import REFERENCE_CLOCK, ClockMap
 from kitchensync.sync.align.chapters import heard_moved, of_chapter, prior_moved
 from kitchensync.sync.align.headset_gyro import HEAD_POSE
 from kitchensync.sync.align.pair_alignment import PairAlignment, by_clocks, by_sound
@@ -25,9 +28,13 @@ from kitchensync.sync.frame_index.write_index import write_tables
 from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile
 from kitchensync.sync.recording.compare import Compared, compare
 from kitchensync.sync.recording.latency_store import stored_latency
-from kitchensync.sync.recording.sync_session import Headset, Session, open_session
+from kitchensync.sync.recording.sync_session import Headset, Master, Reference, Session, open_session
 from kitchensync.sync.result.new_set import new_set
 from kitchensync.sync.result.result import (
+    BOTH_FILMS,
+    GYRO_TO_FRAME,
+    REFERENCE_PICTURES,
+    SYSTEMATIC,
     bridged,
     by_verdict,
     clock_errors,
@@ -66,7 +73,10 @@ def _synchronized(recording: Recording, master: str | None, folder: Path) -> dic
     pairs: list[Alignment] = []
     if not _is_alone(session):
         pairs = [_bridged(session, headset) for headset in session.headsets if headset is not session.main]
-        pairs += [pair for clip in session.clips for pair in _align_clip(session, clip)]
+        own = {id(reference.clip) for reference in session.references}
+        pairs += [
+            pair for clip in session.clips if id(clip) not in own for pair in _align_clip(session, clip)
+        ]
         pairs += _missing_cameras(session)
     status = next((s for s in ORDER if any(pair.status == s for pair in pairs)), NOTHING)
     answer: dict[str, Any] = {"recording": recording.id, "status": status, "path": str(recording.path)}
@@ -80,22 +90,24 @@ def _synchronized(recording: Recording, master: str | None, folder: Path) -> dic
 
 
 def _is_alone(session: Session) -> bool:
-    """Return whether only one device with a clock was armed: then there is nothing to align."""
+    """Return whether only one device with a clock was armed, or one camera with motion adopted: nothing to align."""
     kinds = [device.get("kind") for device in (session.recording.manifest.get("devices") or {}).values()]
-    return sum(kind in ("hololens", "gopro") for kind in kinds) < 2
+    moving = {clip.camera for clip in session.clips if clip.gyro is not None}
+    return sum(kind in ("hololens", "gopro") for kind in kinds) < 2 and len(moving) < 2
 
 
 def _was_compared(session: Session) -> bool:
     """Return whether there was another device's data to compare; a lost film takes nothing from the headset."""
-    return len(session.headsets) > 1 or any(clip.readable for clip in session.clips)
+    readable = {clip.camera for clip in session.clips if clip.readable}
+    return len(session.headsets) > 1 or len(readable) > (0 if session.headsets else 1)
 
 
 def _left_out(session: Session, *, is_lost: bool) -> list[str]:
-    """Name the films that no index can hold: unreadable ones and, without a headset, other clips than the first."""
+    """Name the films that no index can hold: unreadable ones and, without a headset, clips on another media time."""
     told = [file.problem for file in session.cameras if file.problem and not file.has_frames]
     if session.main is None:
-        others = [clip for clip in session.clips if clip.readable][1:]
-        names = [file.path.name for clip in others for file in clip.files]
+        others = [clip for clip in session.clips if clip.readable and clip is not session.own_clip]
+        names = [file.path.name for clip in others for file in clip.files if file.source not in session.maps]
         told += [f"{name} is a clip of its own: the index holds the first clip alone" for name in names]
         return told
     if is_lost:
@@ -127,21 +139,29 @@ def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
     for file in clip.files:
         body, plots = _of_file(session, clip, file, compared)
         body = _with_picture_latency(session, file, body)
-        master = compared.headset.name if compared else session.main.name if session.main else "none"
         answer = replace(
             body,
             source=file.source,
-            master=f"{master}/{GYROSCOPE}",
+            master=compared.master.motion if compared else _no_master(session),
             warnings=(*body.warnings, *clip.warnings),
             other_headsets=compared.others if compared is not None else (),
             clues=clip.clues,
         )
+        if not session.headsets:
+            answer = replace(answer, master_clock=REFERENCE_CLOCK, epoch_ticks=None)
         if len(clip.files) > 1:
             place = ChapterPlace(file.start_s, tuple(one.path.name for one in clip.files))
             answer = replace(answer, chapter=place)
         _write(session, answer, plots)
         answers.append(answer)
     return answers
+
+
+def _no_master(session: Session) -> str:
+    """Name what a file would have been compared with."""
+    return next(
+        (master.motion for master in (session.main, *session.references) if master), f"none/{GYROSCOPE}"
+    )
 
 
 def _object(answer: Alignment) -> dict[str, Any]:
@@ -158,25 +178,34 @@ def _write(session: Session, answer: Alignment, plots: dict[str, Any]) -> None:
 
 
 def _with_picture_latency(session: Session, file: CameraFile, answer: Alignment) -> Alignment:
-    """Use what `sync-camera` measured."""
+    """Use what `sync-camera` measured of a camera, and without a headset of the reference."""
     if file.source not in session.maps:
         return answer
-    measured = stored_latency(session.recording.path, file.path)
-    if measured is None:
-        return answer
-    session.picture_late_s[file.source] = float(measured["latency_ms"]) / 1e3
-    return with_picture_latency(answer, measured)
+    master = session.rides_with[file.source]
+    seen = {GYRO_TO_FRAME: [file]}
+    if isinstance(master, Reference):
+        seen[REFERENCE_PICTURES.part] = list(master.clip.files)
+    for part, files in seen.items():
+        for one in files:
+            if (measured := stored_latency(session.recording.path, one.path)) is not None:
+                session.picture_late_s[one.source] = float(measured["latency_ms"]) / 1e3
+                answer = with_picture_latency(answer, measured, part)
+    return answer
 
 
 def _of_file(
     session: Session, clip: CameraClip, file: CameraFile, compared: Compared | None
 ) -> tuple[Alignment, dict[str, Any]]:
     """The alignment of one file, and what its plot draws."""
-    inputs = _inputs(session, clip, compared.headset if compared else None)
+    inputs = _inputs(session, clip, compared.master if compared else None)
     if not file.has_frames:
         return refused(file.problem, inputs=inputs), {}
     if compared is None:
-        sent = "the headset sent nothing" if session.headsets else "no headset was recorded"
+        sent = (
+            "the headset sent nothing"
+            if session.headsets
+            else "no headset and no camera's motion was recorded"
+        )
         return refused(f"{sent} to align with", inputs=inputs), {}
     clocks = _said_of(compared.timestamps, file.start_s)
     found = compared.found
@@ -198,7 +227,7 @@ def _of_file(
     else:
         return replace(refused(compared.problem, inputs=inputs), sound=sound, clocks=clocks), {}
     if clock_map is not None:
-        _place(session, file, clock_map, compared.headset)
+        _place(session, file, clock_map, compared.master)
     verdict = replace(verdict, reasons=(compared.problem, *verdict.reasons))
     answer = by_verdict(verdict, clock_map, float(file.frame_times_s[-1]), inputs=inputs)
     return replace(answer, epoch_ticks=compared.epoch, errors=errors, sound=sound, clocks=clocks), {}
@@ -206,7 +235,7 @@ def _of_file(
 
 def _of_chapter(file: CameraFile, compared: Compared) -> PairAlignment:
     """The answer for a clip that is one file is the file's; else the chapter's part of it."""
-    found, clip, gyro = compared.found, compared.clip, compared.headset.gyro
+    found, clip, gyro = compared.found, compared.clip, compared.master.gyro
     assert found is not None
     assert gyro is not None
     if len(clip.readable) == 1:
@@ -233,23 +262,31 @@ def _told_by_motion(
     inputs: list[Input],
     clocks: ClockEvidence,
 ) -> tuple[Alignment, dict[str, Any]]:
-    gyro = compared.headset.gyro
+    gyro = compared.master.gyro
     assert gyro is not None
     assert compared.found is not None
     found, heard = compared.found, compared.heard
     if found.clock_map is not None:
-        _place(session, file, found.clock_map, compared.headset)
-    by_pose = gyro.source == HEAD_POSE
+        _place(session, file, found.clock_map, compared.master)
     body = pair_aligned(
         found,
         epoch_ticks=gyro.epoch_ticks,
         last_t_s=file.last_gyro_s,
-        headset=gyro.repair.report() | ({"stamp": HEAD_POSE} if by_pose else {}),
+        headset=_gyro_report(compared.master),
         camera=compared.clip.gyro_report | _late_words(file),
         inputs=inputs,
         clocks=clocks,
+        systematic=BOTH_FILMS if isinstance(compared.master, Reference) else SYSTEMATIC,
     )
     return replace(body, sound=heard.evidence() if heard is not None else None), plot_arrays(found)
+
+
+def _gyro_report(master: Master) -> dict[str, Any]:
+    """What the certificate says of the gyroscope that others are compared with."""
+    if isinstance(master, Reference):
+        return master.clip.gyro_report
+    assert master.gyro is not None
+    return master.gyro.repair.report() | ({"stamp": HEAD_POSE} if master.gyro.source == HEAD_POSE else {})
 
 
 def _late_words(file: CameraFile) -> dict[str, float]:
@@ -257,18 +294,25 @@ def _late_words(file: CameraFile) -> dict[str, float]:
     return {"late_s": round(file.telemetry_late_s, 6)} if abs(file.telemetry_late_s) > LATE_NOTED_S else {}
 
 
-def _place(session: Session, file: CameraFile, clock_map: ClockMap, headset: Headset) -> None:
+def _place(session: Session, file: CameraFile, clock_map: ClockMap, master: Master) -> None:
+    """Put a file on the clock of the tables; the media time of a later clip of the reference camera is none."""
+    if isinstance(master, Reference) and master is not session.references[0]:
+        return
     session.maps[file.source] = clock_map
-    session.rides_with[file.source] = headset
+    session.rides_with[file.source] = master
 
 
-def _inputs(session: Session, clip: CameraClip, headset: Headset | None) -> list[Input]:
-    """What the answer rests on: the headset's gyroscope, and all files of the clip."""
+def _inputs(session: Session, clip: CameraClip, master: Master | None) -> list[Input]:
+    """What the answer rests on: the headset's gyroscope or the reference's films, and all files of the clip."""
     known = session.recording.manifest.get("files") or {}
-    inputs = [Input(file.relative, (known.get(file.relative) or {}).get("sha256")) for file in clip.files]
-    if headset is not None and GYROSCOPE in headset.inertial:
-        digest = headset.inertial[GYROSCOPE].sha256
-        inputs.insert(0, Input(f"{headset.name}/{GYROSCOPE}", digest))
+    reference = master.clip.files if isinstance(master, Reference) else ()
+    inputs = [
+        Input(file.relative, (known.get(file.relative) or {}).get("sha256"))
+        for file in (*reference, *clip.files)
+    ]
+    if isinstance(master, Headset) and GYROSCOPE in master.inertial:
+        digest = master.inertial[GYROSCOPE].sha256
+        inputs.insert(0, Input(f"{master.name}/{GYROSCOPE}", digest))
     return inputs
 
 
@@ -285,8 +329,9 @@ def _missing_cameras(session: Session) -> list[Alignment]:
 
 
 def _lost(session: Session, source: str, why: str) -> Alignment:
-    master = f"{session.main.name if session.main else 'none'}/{GYROSCOPE}"
-    answer = replace(refused(why), source=source, master=master)
+    answer = replace(refused(why), source=source, master=_no_master(session))
+    if not session.headsets:
+        answer = replace(answer, master_clock=REFERENCE_CLOCK)
     _write(session, answer, {})
     return answer
 

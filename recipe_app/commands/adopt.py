@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputFolder
 from kitchensync.storage.shell.progress import byte_bar
+from kitchensync.storage.timeline.alignment import NOT_ALIGNED, Alignment
 
 
 @click.command()
@@ -25,21 +27,28 @@ from kitchensync.storage.shell.progress import byte_bar
 )
 @click.option("--consent", default="none", show_default=True, help="Reference of the participant's consent.")
 @click.option("--participant", default="", help="Pseudonym of whoever is seen.")
+@click.option("--sync", "aligns", is_flag=True, help="Align the films by their motion and write report.html.")
 @answers("adopt/1")
+@click.pass_context
 def adopt(
+    context: click.Context,
     recording: str,
     files: tuple[Path, ...],
     data: Path,
     consent: str,
     participant: str,
+    aligns: bool,
 ) -> Answer:
     """Make the recording ID from videos (FILES) that were filmed elsewhere.
 
     They are copied, read back and hashed; the originals stay as they are. The tablet then offers the recording, so
-    that steps and errors can be logged and reviewed on it.
+    that steps and errors can be logged and reviewed on it. With --sync films of cameras that record motion, such as
+    GoPros, are put on the time of the first.
 
     \b
-    Example: kitchensync adopt lab2-017 kitchen.mp4 --data recordings --consent form-12
+    Example:
+      kitchensync adopt lab2-017 kitchen.mp4 --data recordings --consent form-12
+      kitchensync adopt lab2-018 GX010001.MP4 GX010042.MP4 --sync
     """
     from kitchensync.recipe_app.exchange.adopt import adopt as make
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
@@ -50,5 +59,21 @@ def adopt(
         made = make(data, recording, files, consent=consent, participant=participant, tell=tell)
     said: dict[str, Any] = {"recording": recording, "status": "PASS", **made}
     del said["manifest"]
-    videos = f"{made['path']}: {len(made['files'])} videos"
-    return Answer(said, lambda _: click.echo(f"{videos}; log on it with `kitchensync app --data {data}`"))
+    if aligns:
+        said |= context.obj["align"](Path(made["path"]))
+    failed = any(pair["status"] == NOT_ALIGNED for pair in said.get("sync", {}).get("pairs", []))
+    return Answer(said, partial(_show, data), failed=failed)
+
+
+def _show(data: Path, said: dict[str, Any]) -> None:
+    videos = f"{said['path']}: {len(said['files'])} videos"
+    click.echo(f"{videos}; log on it with `kitchensync app --data {data}`")
+    if "sync" not in said:
+        return
+    click.echo(f"{said['sync']['status'].replace('_', ' ')}; {said['report']}")
+    for pair in said["sync"]["pairs"]:
+        aligned = Alignment.from_object(pair)
+        bound = f" within {aligned.bound95_ms:.2f} ms (95 %)" if aligned.bound95_ms is not None else ""
+        click.echo(f"  {pair['status']}: {pair['source']} on {pair['master']}{bound}")
+        for text in (*aligned.reasons, *aligned.warnings):
+            click.echo(f"    - {text}")

@@ -93,6 +93,9 @@ def film_clocks(recording: Path, films: Path) -> tuple[list[FilmClock], list[str
     found, why = [], []
     for stored in map(read_alignment, alignment_files(recording)):
         file = films / stored.source
+        if stored.is_on_camera:
+            why.append(f"{stored.source} is placed on {stored.master}, and on no clock of the recorder")
+            continue
         if stored.clock_map is None or not stored.samples or file.suffix.upper() != ".MP4":
             why.append(stored.problem or f"{stored.source} is {stored.status}")
             continue

@@ -143,6 +143,10 @@ class Instants:
     def _column(self, name: str) -> str:
         return "master" if name == self.master else name
 
+    def is_film(self, name: str) -> bool:
+        """Return whether a stream's pictures are in a camera's files."""
+        return f"{self._column(name)}_file" in self._index[0]
+
     def files_of(self, name: str) -> list[str]:
         """For a camera, the file that the row counts in at every frame; nothing where none is near."""
         column = self._index[0][f"{self._column(name)}_file"]

@@ -27,6 +27,8 @@ NOT_ALIGNED: Final = "not_aligned"
 UNREADABLE: Final = "unreadable"
 GYROS, GYROS_ON_CAMERA = ("hl2_gyro", "gopro_gyro"), ("reference_gyro", "film_gyro")
 
+REFERENCE_PART = "reference_gyro_to_frame"
+"""Error part of the pictures of the camera that others are put on."""
 MEASURED = "measured"
 """Source of an error part that `sync-camera` measured; `default` is assumed."""
 
@@ -157,7 +159,8 @@ class Alignment:
     def picture_late_s(self) -> float:
         """How much later than their stamps pictures were taken, as measured; 0 where nobody did."""
         parts = self.errors.systematic if self.errors is not None else ()
-        return next((float(part.value) / 1e3 for part in parts if part.source == MEASURED), 0.0)
+        own = (part for part in parts if part.source == MEASURED and part.part != REFERENCE_PART)
+        return next((float(part.value) / 1e3 for part in own), 0.0)
 
     @property
     def telemetry_late_s(self) -> float:
@@ -206,6 +209,11 @@ class Alignment:
     def is_on_camera(self) -> bool:
         """Return whether a camera's media time is the master clock: no headset was recorded."""
         return self.master_clock == REFERENCE_CLOCK
+
+    @property
+    def compared_with(self) -> str:
+        """What the film was compared with, in a word."""
+        return "reference" if self.is_on_camera else "headset"
 
     def _master_time(self, ticks: int) -> float | int:
         return ticks / TICKS_PER_S if self.is_on_camera else ticks

@@ -153,7 +153,7 @@ def _camera_pictures(session: Session, pairs: list[Alignment]) -> Iterator[Pictu
     for clip in session.clips:
         for file in clip.readable:
             headset, sigma_ms = session.rides_with.get(file.source), sigmas.get(file.source)
-            if headset is not None and headset.host is not None and sigma_ms is not None:
+            if isinstance(headset, Headset) and headset.host is not None and sigma_ms is not None:
                 yield _aligned(session, file, headset, float(sigma_ms))
             elif not session.headsets:
                 yield from _started(clip, file)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
@@ -33,6 +32,7 @@ from kitchensync.sync.frame_index.masters import RUNS
 from kitchensync.sync.recording.headset import frame_poses, head_poses
 
 if TYPE_CHECKING:
+    from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile
     from kitchensync.sync.recording.sync_session import Headset, Session
 
 
@@ -46,7 +46,7 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[
     if not usable:
         return _no_tables("nothing is aligned, so there is no index")
     frames, runs = _headset_stamps(session)
-    cameras = _camera_stamps(session) if session.main is not None else _media_stamps(session)
+    cameras = _camera_stamps(session)
     try:
         chosen = choose_master(master, frames, cameras, session)
     except NoSuchMaster as error:
@@ -56,7 +56,8 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[
     others = [stream for stream in [*frames, *cameras] if stream is not chosen]
     columns, about = build_index(chosen, others, runs)
     about["clock"] = "media_100ns" if session.main is None else "hl2_qpc_100ns"
-    about["clock_of"] = session.main.name if session.main is not None else chosen.name
+    own = session.own_clip
+    about["clock_of"] = session.main.name if session.main else session.name_of(own) if own else chosen.name
     about["files"] = [file.relative for file in session.cameras]
     about["picture_late_ms"] = {source: late_s * 1e3 for source, late_s in session.picture_late_s.items()}
     _write(session.folder / INDEX, columns, about)
@@ -104,11 +105,11 @@ def choose_master(
     raise NoSuchMaster(wanted or "anything", session.recording.id, reason)
 
 
-def _to_main(session: Session, headset: Headset, ticks: Int64) -> Int64 | None:
+def _to_main(session: Session, headset: str, ticks: Int64) -> Int64 | None:
     """Ticks of a headset as those of the main one; None when nothing relates them."""
-    if headset is session.main:
+    if session.main is not None and headset == session.main.name:
         return ticks
-    bridge = session.bridges.get(headset.name)
+    bridge = session.bridges.get(headset)
     return bridge.to_ticks(ticks) if bridge is not None else None
 
 
@@ -121,7 +122,7 @@ def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps
             raw = stream.index["device_ticks"].astype(np.int64)
             if short in headset.inertial:
                 raw = sample_ticks(stream, headset.inertial[short])
-            ticks, name = _to_main(session, headset, raw), session.column(headset, short)
+            ticks, name = _to_main(session, headset.name, raw), session.column(headset, short)
             if ticks is None:
                 continue
             if short in RUNS:
@@ -136,34 +137,30 @@ def _main_first(session: Session) -> list[Headset]:
 
 
 def _camera_stamps(session: Session) -> list[FrameStamps]:
-    """When every picture of the aligned camera files was taken, on the main headset's clock, one stream a camera."""
+    """When every picture of the aligned camera files was taken, on the main headset's clock, one stream a camera.
+
+    Without a headset on the media time of the first clip.
+    """
     found: dict[str, list[tuple[int, Int64]]] = {}
-    for number, file in enumerate(session.cameras):
-        clock_map = session.maps.get(file.source)
-        if clock_map is None or not len(file.frame_times_s):
-            continue
-        taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
-        ticks = _to_main(session, session.rides_with[file.source], clock_map.to_ticks(taken_s))
-        if ticks is not None:
-            found.setdefault(file.device, []).append((number, ticks))
-    return [file_stamps(device, files) for device, files in found.items()]
-
-
-def _media_stamps(session: Session) -> list[FrameStamps]:
-    """Without a headset: the first clip of a camera on its own media time."""
     numbers = {file.source: number for number, file in enumerate(session.cameras)}
-    for clip in session.clips:
-        files = [
-            (numbers[file.source], _ticks_of_media(file.start_s + file.frame_times_s))
-            for file in clip.readable
-        ]
-        if files:
-            return [file_stamps(clip.device, files)]
-    return []
+    for clip in sorted(session.clips, key=lambda clip: clip is not session.own_clip):
+        for file in clip.readable:
+            ticks = _taken(session, clip, file)
+            if ticks is not None:
+                found.setdefault(session.name_of(clip), []).append((numbers[file.source], ticks))
+    return [file_stamps(name, files) for name, files in found.items()]
 
 
-def _ticks_of_media(media_s: npt.NDArray[np.floating]) -> Int64:
-    return np.rint(media_s * MEDIA_TICKS_PER_S).astype(np.int64)
+def _taken(session: Session, clip: CameraClip, file: CameraFile) -> Int64 | None:
+    """When the pictures of a file were taken, on the clock of the tables; None where nothing places them."""
+    taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
+    if clip is session.own_clip:
+        return np.rint((file.start_s + taken_s) * MEDIA_TICKS_PER_S).astype(np.int64)
+    clock_map = session.maps.get(file.source)
+    if clock_map is None:
+        return None
+    ticks, master = clock_map.to_ticks(taken_s), session.rides_with[file.source]
+    return ticks if session.main is None else _to_main(session, master.name, ticks)
 
 
 def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[PoseTrack]:
@@ -176,7 +173,7 @@ def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[Pos
                 track = head_poses(stream, said)
             elif short in POSED:
                 track = frame_poses(short, stream, said)
-            ticks = _to_main(session, headset, track.ticks) if track is not None else None
+            ticks = _to_main(session, headset.name, track.ticks) if track is not None else None
             if track is not None and ticks is not None:
                 yield replace(track, name=session.column(headset, track.name), ticks=ticks)
 

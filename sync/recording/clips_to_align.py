@@ -69,6 +69,8 @@ class CameraClip:
 
     device: str
     files: tuple[CameraFile, ...]
+    camera: str = ""
+    "What made it: the device, or the serial number of an adopted film."
     gyro: GyroTrack | None = None
     "On clip time."
     gyro_report: dict[str, Any] = field(default_factory=dict)
@@ -104,11 +106,11 @@ def camera_clips(recording: Recording) -> list[CameraClip]:
     clips = []
     for device, paths in recording.gopro_files.items():
         for opening in clip_openings(read_media(recording.path, device), paths):
-            clips += _read_clip(recording, device, list(opening.files), _timed_opening(opening.opened))
+            clips += read_clip(recording, device, list(opening.files), _timed_opening(opening.opened))
     return clips
 
 
-def _read_clip(
+def read_clip(
     recording: Recording, device: str, paths: list[Path], shutter: dict[str, Any] | None
 ) -> list[CameraClip]:
     """Read one clip; files that only look like chapters of one are a clip each."""
@@ -128,13 +130,11 @@ def _read_clip(
         clip = Clip(list(opened.values())) if opened else None
     except SensorError as error:  # of several recordings, or one's header is damaged
         pass_on_trouble(error)
-        each = [
-            _read_clip(recording, device, [path], shutter if path == paths[0] else None) for path in paths
-        ]
+        each = [read_clip(recording, device, [path], shutter if path == paths[0] else None) for path in paths]
         return [one for clips in each for one in clips]
     if clip is None:
         files = tuple(_unreadable(recording, device, path, problems[path]) for path in paths)
-        return [CameraClip(device, files, problem=files[0].problem)]
+        return [CameraClip(device, files, device, problem=files[0].problem)]
     return [_timed(recording, device, paths, clip, problems, shutter)]
 
 
@@ -169,10 +169,13 @@ def _timed(
         for path in paths
     )
     starts = _starts(recording, clip, shutter)
+    camera = _camera(recording, device, clip.chapters[0])
     if rates.track is None:
-        return CameraClip(device, files, problem=rates.problem, starts=starts)
+        return CameraClip(device, files, camera, problem=rates.problem, starts=starts)
     gyro = make_track(f"{device}/{clip.path.name}", rates.track.t_s, rates.track.xyz)
-    return CameraClip(device, files, gyro, rates.report, "", starts, rates.clues, rates.doubts, rates.noted)
+    return CameraClip(
+        device, files, camera, gyro, rates.report, "", starts, rates.clues, rates.doubts, rates.noted
+    )
 
 
 def _last_before(track: ImuTrack | None, end_s: float, start_s: float, frames_s: Floats) -> float:
@@ -190,8 +193,10 @@ def _relative(recording: Recording, path: Path) -> str:
 
 
 def _starts(recording: Recording, clip: Clip, shutter: dict[str, Any] | None) -> tuple[StatedStart, ...]:
-    """Collect what shutter and camera clock say of the first picture."""
+    """Collect what shutter and camera clock say of the first picture; of an adopted film nobody knows."""
     manifest, first = recording.manifest, clip.chapters[0]
+    if "adopted" in manifest:
+        return ()
     try:
         lost_s = _lost_before_s(first)
         clock = _camera_clock(first)
@@ -218,6 +223,13 @@ def _of_trimmed(own: StatedStart, trimmed_s: float) -> StatedStart:
     half_s = trimmed_s / 2
     sigma_s = float(np.hypot(own.sigma_s, half_s))
     return replace(own, host_ns=own.host_ns + round(half_s * 1e9), sigma_s=sigma_s)
+
+
+def _camera(recording: Recording, device: str, first: GoProMedia) -> str:
+    """Name what made a clip: films of several cameras are adopted as files of one device."""
+    if recording.manifest["devices"][device].get("kind") == "gopro":
+        return device
+    return f"{device}/{first.serial or first.path.name}"
 
 
 def _camera_clock(first: GoProMedia) -> StatedCameraClock:

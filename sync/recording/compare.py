@@ -26,7 +26,7 @@ from kitchensync.sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
 from kitchensync.sync.align.verdict import Verdict
 from kitchensync.sync.errors import BadArrays, TooShort
 from kitchensync.sync.recording.clips_to_align import CameraClip
-from kitchensync.sync.recording.sync_session import Headset, Session
+from kitchensync.sync.recording.sync_session import Headset, Master, Reference, Session
 
 Floats = npt.NDArray[np.floating]
 LONGEST_HOLE_PACKETS = 50_000
@@ -144,7 +144,7 @@ class Compared:
     """What motion, sound and clocks say of one clip, on clip time."""
 
     clip: CameraClip
-    headset: Headset
+    master: Master
     epoch: int
     prior: Prior | None
     timestamps: ClockEvidence
@@ -164,8 +164,11 @@ class Compared:
 
 
 def compare(session: Session, clip: CameraClip) -> Compared | None:
-    """Compare a clip with the headset that it rides with: of several, the one whose motion it shares."""
-    found = [c for c in (compare_with(headset, clip) for headset in session.headsets) if c is not None]
+    """Compare a clip with the headset that it rides with: of several, the one whose motion it shares.
+
+    Without a headset the clips of the reference camera stand in their place.
+    """
+    found = [c for c in (compare_with(master, clip) for master in session.masters) if c is not None]
     if not found:
         return None
     best = max(found, key=lambda compared: compared.rank)  # of equals the first
@@ -175,54 +178,69 @@ def compare(session: Session, clip: CameraClip) -> Compared | None:
 
 def _said_of_other(other: Compared) -> OtherHeadset:
     verdict = other.found.verdict if other.found is not None else Verdict(NOT_ALIGNED, (other.problem,))
-    return OtherHeadset(f"{other.headset.name}/gyroscope", verdict.status, tuple(verdict.reasons))
+    return OtherHeadset(other.master.motion, verdict.status, tuple(verdict.reasons))
 
 
-def compare_with(headset: Headset, clip: CameraClip) -> Compared | None:
+def compare_with(master: Master, clip: CameraClip) -> Compared | None:
     """Motion first; sound when motion is missing, too little or doubted; clocks when there is nothing else."""
-    epoch = headset.epoch
+    epoch = master.epoch
     if epoch is None:
         return None
-    host = headset.host
+    host = master.host
     prior, timestamps = prior_of(
         list(clip.starts) if host else [], ticks_of_host=host.to_ticks if host else None, epoch_ticks=epoch
     )
     if host is not None:
         known = HostClockEvidence(host.probes, host.bound_ns / 1e6, len(host.lines))
         timestamps = replace(timestamps, host_clock=known)
-    found, problem = _by_motion(headset, clip, prior)
+    found, problem = _by_motion(master, clip, prior)
     doubted = found is None or found.verdict.status != "aligned"
-    heard = _listen(headset, clip, epoch) if doubted else None
+    heard = _listen(master, clip, epoch) if doubted else None
     problem = problem or "; ".join(found.verdict.reasons if found else ())
     if found is not None:
         found = with_restarts(with_sound(found, heard), host.restarts if host else 0)
-        found = with_doubts(found, clip.doubts)
-    return Compared(clip, headset, epoch, prior, timestamps, found, heard, problem)
+        found = with_doubts(found, (*_own_doubts(master), *clip.doubts))
+    return Compared(clip, master, epoch, prior, timestamps, found, heard, problem)
 
 
-def _by_motion(headset: Headset, clip: CameraClip, prior: Prior | None) -> tuple[PairAlignment | None, str]:
+def _own_doubts(master: Master) -> tuple[str, ...]:
+    """A reference is a film too: where its rates lie on its own pictures may be doubtful."""
+    if not isinstance(master, Reference):
+        return ()
+    return tuple(f"{master.name}: {doubt}" for doubt in master.clip.doubts)
+
+
+def _by_motion(master: Master, clip: CameraClip, prior: Prior | None) -> tuple[PairAlignment | None, str]:
     """The gyroscopes' answer, or why there is none."""
-    if headset.gyro is None:
+    if master.gyro is None:
         return (
             None,
             "the headset's gyroscope was not recorded, nor its head pose: there is no motion to compare",
         )
     if clip.gyro is None:
         return None, clip.problem
-    told = headset.about.get("gyroscope_unit") or "auto"
-    unit = "rad_per_s" if headset.gyro.source == HEAD_POSE else told
+    unit = "rad_per_s"
+    if isinstance(master, Headset) and master.gyro.source != HEAD_POSE:
+        unit = master.about.get("gyroscope_unit") or "auto"
     try:
-        return align_pair(headset.gyro, clip.gyro, prior=prior, unit=unit), ""
+        return align_pair(master.gyro, clip.gyro, prior=prior, unit=unit), ""
     except (BadArrays, TooShort) as error:
         return None, str(error)
 
 
-def _listen(headset: Headset, clip: CameraClip, epoch: int) -> Heard | None:
+def _listen(master: Master, clip: CameraClip, epoch: int) -> Heard | None:
     """Compare the sounds, where both were recorded; None where not."""
-    if not headset.has(MICROPHONE):
+    if isinstance(master, Headset) and not master.has(MICROPHONE):
         return None
-    camera = take_sound([(file.path, file.start_s) for file in clip.readable])
+    camera = _sound_of(clip)
     if camera is None:
         return None
-    own = headset_sound(headset.recording[f"{headset.name}/{MICROPHONE}"], epoch)
+    if isinstance(master, Reference):
+        own = _sound_of(master.clip)
+    else:
+        own = headset_sound(master.recording[f"{master.name}/{MICROPHONE}"], epoch)
     return align_sounds(own, camera) if own is not None else None
+
+
+def _sound_of(clip: CameraClip) -> Sound | None:
+    return take_sound([(file.path, file.start_s) for file in clip.readable])

@@ -6,21 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import av
-import numpy as np
-import numpy.typing as npt
-
 from kitchensync.sensors.hololens.catalogue import GYROSCOPE, HEAD_POSE, STREAMS
 from kitchensync.sensors.hololens.headset_stream import SAMPLES
-from kitchensync.storage.copies.read_through import promised_hashes
-from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.inertial import InertialClock, inertial_clock
 from kitchensync.storage.recording import Recording, StoredStream
 from kitchensync.storage.timeline.bridge import Bridge
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
-from kitchensync.sync.align.headset_gyro import HeadsetGyro, head_pose_gyro
+from kitchensync.sync.align.headset_gyro import HeadsetGyro, camera_as_reference, head_pose_gyro
 from kitchensync.sync.errors import BadArrays
+from kitchensync.sync.recording.adopted_films import adopted_clips
 from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile, camera_clips
 from kitchensync.sync.recording.headset import gyroscope, head_poses
 
@@ -38,6 +33,11 @@ class Headset:
     inertial: dict[str, InertialClock] = field(default_factory=dict)
     host: HostClock | None = None
     gyro: HeadsetGyro | None = None
+
+    @property
+    def motion(self) -> str:
+        """Name of what moves with it, as alignments have it."""
+        return f"{self.name}/{GYROSCOPE}"
 
     @property
     def about(self) -> dict[str, Any]:
@@ -67,21 +67,46 @@ class Headset:
         return min((int(stream.index["device_ticks"][0]) for _, stream in self.streams), default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A clip onto whose media time those of other cameras are put, where no headset was recorded."""
+
+    clip: CameraClip
+    gyro: HeadsetGyro
+    host: HostClock | None = None
+    epoch: int = 0
+
+    @property
+    def name(self) -> str:
+        """The source of its first file."""
+        return self.clip.files[0].source
+
+    @property
+    def motion(self) -> str:
+        """Name of what moves with it, as alignments have it."""
+        return self.name
+
+
+Master = Headset | Reference
+
+
 @dataclass(slots=True)
 class Session:
     """What one run knows of a recording.
 
     `main` is the headset on whose ticks everything is put; `bridges` lead there from the others, by name. The map of
-    a camera file leads to the ticks of the headset that it rides with.
+    a camera file leads to the ticks of the headset that it rides with, without one to media time of a reference.
     """
 
     recording: Recording
     headsets: list[Headset]
     clips: list[CameraClip]
     main: Headset | None = None
+    references: list[Reference] = field(default_factory=list)
+    "The clips of the camera that others are compared with, where there is no headset."
     bridges: dict[str, Bridge] = field(default_factory=dict)
     maps: dict[str, ClockMap] = field(default_factory=dict)
-    rides_with: dict[str, Headset] = field(default_factory=dict)
+    rides_with: dict[str, Master] = field(default_factory=dict)
     picture_late_s: dict[str, float] = field(default_factory=dict)
     "How much later than their stamps the pictures of a file were taken, where that was measured."
     folder: Path = field(default_factory=Path)
@@ -92,6 +117,24 @@ class Session:
         """All camera files, clip by clip."""
         return [file for clip in self.clips for file in clip.files]
 
+    @property
+    def masters(self) -> list[Headset] | list[Reference]:
+        """What cameras are compared with."""
+        return self.headsets or self.references
+
+    @property
+    def own_clip(self) -> CameraClip | None:
+        """The clip on whose media time the index counts, where there is no headset."""
+        if self.headsets:
+            return None
+        readable = [clip for clip in self.clips if clip.readable]
+        return self.references[0].clip if self.references else next(iter(readable), None)
+
+    def name_of(self, clip: CameraClip) -> str:
+        """Name of a clip's pictures in the tables: the device's, but for the later cameras of adopted films."""
+        first = next(one for one in self.clips if one.device == clip.device)
+        return clip.device if clip.camera in (clip.device, first.camera) else clip.files[0].source
+
     def column(self, headset: Headset, short: str) -> str:
         """Name of a headset's stream in the tables: the device stands first where there are several."""
         return short if len(self.headsets) == 1 else f"{headset.name}/{short}"
@@ -100,11 +143,24 @@ class Session:
 def open_session(recording: Recording, master: str | None = None) -> Session:
     """Read clocks and motion of all devices; `master` names a stream whose headset gives the ticks, if one does."""
     devices = recording.manifest.get("devices") or {}
-    clips = [*camera_clips(recording), *film_clips(recording)]
+    clips = [*camera_clips(recording), *adopted_clips(recording)]
     names = [name for name, device in devices.items() if device.get("kind") == "hololens"]
     headsets = [_open_headset(recording, name, needs_motion=bool(clips)) for name in names]
     wanted = [headset for headset in headsets if headset.name == (master or "").partition("/")[0]]
-    return Session(recording, headsets, clips, main=next(iter([*wanted, *headsets]), None))
+    session = Session(recording, headsets, clips, main=next(iter([*wanted, *headsets]), None))
+    if not headsets:
+        session.references = _references(clips)
+    return session
+
+
+def _references(clips: list[CameraClip]) -> list[Reference]:
+    """Choose the first camera by name that recorded motion: each of its clips serves, the first is the index's."""
+    moving = sorted((clip for clip in clips if clip.gyro is not None), key=lambda clip: clip.device)
+    return [
+        Reference(clip, camera_as_reference(clip.gyro))
+        for clip in moving
+        if clip.gyro is not None and clip.camera == moving[0].camera
+    ]
 
 
 def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Headset:
@@ -139,42 +195,3 @@ def _host_clock_of_utc(headset: Headset) -> HostClock | None:
     ticks = int(started["utc_ns"]) // 100 + FILETIME_OF_UNIX - int(offset)
     at = int(started["host_ns"])
     return constant_clock(ticks, at, ANCHOR_BOUND_NS)
-
-
-KIND = "video"
-
-
-def film_clips(recording: Recording) -> list[CameraClip]:
-    """Read the times of the pictures of every adopted film, each a clip of its own; no picture is decoded."""
-    devices = [name for name, about in recording.manifest["devices"].items() if about.get("kind") == KIND]
-    promised = promised_hashes(recording.readable, recording.manifest) if devices else {}
-    return [
-        CameraClip(name.partition("/")[0], (_film(recording, name),))
-        for name in promised
-        if name.partition("/")[0] in devices
-    ]
-
-
-def _film(recording: Recording, name: str) -> CameraFile:
-    path, problem = recording.readable / name, ""
-    times_s: npt.NDArray[np.floating] = np.empty(0)
-    try:
-        times_s = _frame_times_s(path)
-    except (av.FFmpegError, OSError) as error:
-        pass_on_trouble(error)
-        problem = f"{path.name}: {(error.strerror or str(error)).lower()}"
-    if not len(times_s):
-        problem = problem or f"{path.name}: no pictures"
-    return CameraFile(name.partition("/")[0], path, name, times_s, 0.0, 0.0, False, problem)
-
-
-def _frame_times_s(path: Path) -> npt.NDArray[np.floating]:
-    """Media time of each picture in order of time, the first is 0."""
-    with av.open(str(path), metadata_errors="replace") as container:
-        stream = next(iter(container.streams.video), None)
-        if stream is None or stream.time_base is None:
-            return np.empty(0)
-        packets = container.demux(stream)
-        stamps = [one.pts for one in packets if one.pts is not None and one.size and not one.is_discard]
-        times = np.array(sorted(stamps), dtype=np.int64)
-        return (times - times[:1]) * float(stream.time_base)

@@ -32,7 +32,8 @@ class ShownAlignment:
 
     def is_of(self, device: str, file: str) -> bool:
         """Return whether this is the alignment of a camera's file."""
-        named = [one.path for one in self.said.inputs if one.path.upper().endswith(".MP4")]
+        inputs = self.said.inputs if not self.said.is_on_camera else ()  # a reference's films are among those
+        named = [one.path for one in inputs if one.path.upper().endswith(".MP4")]
         if named:
             return any(Path(path).name == file and device in Path(path).parts[:-1] for path in named)
         stem = Path(file).stem
@@ -67,7 +68,7 @@ def _figures(path: Path, said: Alignment) -> tuple[list[Figure], list[Figure]]:
     if _has(arrays, "window_t_s", "window_tau_s", "window_sigma_s", "window_kept", "line_t_s", "line_tau_s"):
         figures += [lag_figure(arrays, said), residual_figure(arrays)]
     has_overlays = _has(arrays, "overlay_t_s", "overlay_headset_rad_per_s", "overlay_camera_rad_per_s")
-    return figures, overlay_figures(arrays) if has_overlays else []
+    return figures, overlay_figures(arrays, said.compared_with) if has_overlays else []
 
 
 def _has(arrays: dict[str, Any], *names: str) -> bool:
@@ -87,15 +88,16 @@ def score_figures(lag_s: Floats, score: Floats, said: Alignment) -> list[Figure]
         if len(rows) < 2:
             continue
         shown = slice(rows[0], rows[-1] + 1)
-        plot = _score_plot(lag_s[shown], score[shown], f"Agreement over the lag, {part}", needed)
+        title = f"Agreement over the lag, {part}"
+        plot = _score_plot(lag_s[shown], score[shown], title, needed, said.compared_with)
         plot.peak(peak_s, f"{peak_s:.2f} s: {peak:.2f}")
         dotted = ". Dotted: what is needed at least." if needed is not None else ""
         figures.append(plot.figure(plot.title + dotted))
     return figures
 
 
-def _score_plot(lag_s: Floats, score: Floats, title: str, needed: float | None) -> Plot:
-    x = Axis(float(lag_s[0]), float(lag_s[-1]), "lag, headset minus camera (s)")
+def _score_plot(lag_s: Floats, score: Floats, title: str, needed: float | None, master: str) -> Plot:
+    x = Axis(float(lag_s[0]), float(lag_s[-1]), f"lag, {master} minus camera (s)")
     y = Axis(min(0.0, float(np.nanmin(score))), 1.0, "agreement, 0 to 1")
     plot = Plot(x, y, title)
     if needed is not None:
@@ -158,7 +160,7 @@ def _window_plot(title: str, label: str, arrays: dict[str, Any], lag_ms: Floats,
     return plot
 
 
-def overlay_figures(arrays: dict[str, Any]) -> list[Figure]:
+def overlay_figures(arrays: dict[str, Any], master: str = "headset") -> list[Figure]:
     """Draw ten seconds of both rotation rates after alignment, one drawing an axis."""
     t_s = arrays["overlay_t_s"]
     headset, camera = (np.degrees(arrays[f"overlay_{who}_rad_per_s"]) for who in ("headset", "camera"))
@@ -169,9 +171,9 @@ def overlay_figures(arrays: dict[str, Any]) -> list[Figure]:
     y = Axis(-limit, limit, "rate (deg/s)")
     figures = []
     for axis, name in enumerate(AXES):
-        plot = Plot(x, y, f"Rotation rates about the headset's {name} axis", OVERLAY_HEIGHT)
+        plot = Plot(x, y, f"Rotation rates about the {master}'s {name} axis", OVERLAY_HEIGHT)
         plot.line(t_s, headset[:, axis], "line one")
         plot.line(t_s, camera[:, axis], "line two dashed")
-        caption = f"Rotation about {name}: headset solid, camera (turned into the headset's axes) dashed."
+        caption = f"Rotation about {name}: {master} solid, camera (turned into the {master}'s axes) dashed."
         figures.append(plot.figure(caption))
     return figures

@@ -38,7 +38,7 @@ _MEANINGS = {
 }
 _ALIGNED = {
     "unreadable": ("bad", "An alignment file cannot be read."),
-    "not_aligned": ("bad", "A device could not be put on the headset's clock. Do not match its frames."),
+    "not_aligned": ("bad", "A device could not be put on the clock of the others. Do not match its frames."),
     "check": (
         "warn",
         "All devices are on one clock, but something is odd: look at the reasons and the plots below.",

@@ -16,6 +16,7 @@ from kitchensync.storage.timeline.alignment_evidence import (
 
 PARTS = {
     "gyro_to_frame": "the camera's pictures against its gyroscope",
+    "reference_gyro_to_frame": "the reference's pictures against its gyroscope",
     "headset_stamp": "late stamps of the headset",
     "head_pose_filter": "the headset's own filter of the head pose",
     "microphones": "the microphones' latencies",
@@ -35,11 +36,11 @@ def numbers(alignment: Alignment, first_picture: str = "") -> list[tuple[str, st
     """
     rows: list[tuple[str, str]] = []
     if alignment.clock_map is not None:
-        rows = [*_place(alignment, first_picture), *_drift(alignment.gyro), *_bounds(alignment)]
+        rows = [*_place(alignment, first_picture), *_drift(alignment), *_bounds(alignment)]
     if alignment.gyro is not None:
         rows += _evidence(alignment.gyro)
     if alignment.headset_gyro is not None:
-        rows += _headset_gyro(alignment.headset_gyro)
+        rows += _headset_gyro(alignment.headset_gyro, alignment.compared_with)
     if alignment.sound is not None:
         rows.append(_sound(alignment.sound))
     if alignment.clocks is not None:
@@ -57,16 +58,19 @@ def _place(alignment: Alignment, first_picture: str) -> Rows:
     at = f"{first_picture}: " if first_picture else ""
     since_s, epoch = float(alignment.clock_map.tau_s(0.0)), alignment.clock_map.epoch_ticks
     what = "Camera's first picture" if alignment.source_clock == CAMERA_CLOCK else "Its first sample"
+    if alignment.is_on_camera:
+        yield what, f"{at}at {since_s:.4f} s of {alignment.master}"
+        return
     yield what, f"{at}{since_s:.4f} s after tick {epoch} of {alignment.headset}"
     if others := [one.headset for one in alignment.other_headsets]:
         yield "Moves with", f"{alignment.headset}, not with {' or '.join(others)}"
 
 
-def _drift(gyro: GyroEvidence | None) -> Rows:
-    fit = gyro.fit if gyro is not None else None
+def _drift(alignment: Alignment) -> Rows:
+    fit = alignment.gyro.fit if alignment.gyro is not None else None
     if fit is not None and _number(fit.drift_ppm):
         give = f" ± {fit.drift_sigma_ppm:.1f}" if _number(fit.drift_sigma_ppm) else ""
-        yield "Clock drift, headset against camera", f"{fit.drift_ppm:.1f}{give} ppm"
+        yield f"Clock drift, {alignment.compared_with} against camera", f"{fit.drift_ppm:.1f}{give} ppm"
 
 
 def _bounds(alignment: Alignment) -> Rows:
@@ -99,15 +103,15 @@ def _evidence(gyro: GyroEvidence) -> Rows:
             yield words, f"{value:.3f}"
 
 
-def _headset_gyro(headset: GyroReport) -> Rows:
+def _headset_gyro(headset: GyroReport, whose: str) -> Rows:
     unit = headset.unit
     if unit is not None and unit.name:
         scale = f", scale {unit.scale:.2f}" if _number(unit.scale) else ""
-        yield "Unit of the headset's gyroscope", f"{unit.name.replace('_', ' ')} ({unit.source}{scale})"
+        yield f"Unit of the {whose}'s gyroscope", f"{unit.name.replace('_', ' ')} ({unit.source}{scale})"
     if _number(headset.rate_hz):
         lost = f", {headset.lost} batches lost" if headset.lost is not None else ""
         jitter = f", stamps scatter {headset.jitter_ms:.2f} ms" if _number(headset.jitter_ms) else ""
-        yield "Headset's gyroscope", f"{headset.rate_hz:.1f} samples/s{jitter}{lost}"
+        yield f"{whose.capitalize()}'s gyroscope", f"{headset.rate_hz:.1f} samples/s{jitter}{lost}"
 
 
 def _sound(heard: SoundEvidence) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from kitchensync.sync.result.state import kept_answer
 PAGE = "sync-summary.html"
 WORST = ("bad", "warn", "none", "good")
 CLOCKS = {
-    "not_aligned": ("bad", "a device could not be put on the headset's clock: do not match its frames"),
+    "not_aligned": ("bad", "a device could not be put on the clock of the others: do not match its frames"),
     "not_done": ("warn", "no answer yet, something else than the data stood in the way: look at the reasons"),
     "check": ("warn", "usable, but something is odd: look at the reasons"),
     "aligned": ("good", "all devices are on one clock, within the bound"),

@@ -14,6 +14,7 @@ from kitchensync.storage.timeline.alignment import (
     HEADSET_CLOCK,
     MEASURED,
     NOT_ALIGNED,
+    REFERENCE_PART,
     Alignment,
     AlignmentErrors,
     ErrorPart,
@@ -41,7 +42,8 @@ HEAD_POSE_PART = ErrorPart("head_pose_filter", 0.0, 10.0, ASSUMED)
 GYRO_TO_FRAME = "gyro_to_frame"
 HEADSET_STAMP = ErrorPart("headset_stamp", 1.5, 1.5, ASSUMED)
 FILM_PICTURES = ErrorPart(GYRO_TO_FRAME, 0.0, 15.0, ASSUMED)
-REFERENCE_PICTURES = ErrorPart("reference_gyro_to_frame", 0.0, 15.0, ASSUMED)
+REFERENCE_PICTURES = ErrorPart(REFERENCE_PART, 0.0, 15.0, ASSUMED)
+BOTH_FILMS = (REFERENCE_PICTURES, FILM_PICTURES)
 SYSTEMATIC = (HEADSET_STAMP, FILM_PICTURES)
 """Errors that no correlation can see, ms: late host stamps, and the camera's gyroscope against its frames."""
 
@@ -91,7 +93,7 @@ def by_verdict(
     )
 
 
-def with_picture_latency(answer: Alignment, measured: dict[str, Any]) -> Alignment:
+def with_picture_latency(answer: Alignment, measured: dict[str, Any], name: str = GYRO_TO_FRAME) -> Alignment:
     """Put a camera's measured picture latency in the place of the default, and sum up anew.
 
     `measured` holds `latency_ms` and `sigma_ms`. An answer without such a part stays as it is.
@@ -99,11 +101,11 @@ def with_picture_latency(answer: Alignment, measured: dict[str, Any]) -> Alignme
     errors = answer.errors
     if errors is None or errors.total_ms is None:
         return answer
-    part = next((part for part in errors.systematic if part.part == GYRO_TO_FRAME), None)
+    part = next((part for part in errors.systematic if part.part == name), None)
     if part is None:
         return answer
-    new = ErrorPart(GYRO_TO_FRAME, measured["latency_ms"], measured["sigma_ms"], MEASURED)
-    changed = tuple(new if one.part == GYRO_TO_FRAME else one for one in errors.systematic)
+    new = ErrorPart(name, measured["latency_ms"], measured["sigma_ms"], MEASURED)
+    changed = tuple(new if one.part == name else one for one in errors.systematic)
     variance = errors.total_ms**2 - part.sigma**2 + new.sigma**2
     total_ms = round(math.sqrt(max(variance, 0.0)), 3)
     return replace(answer, errors=replace(errors, systematic=changed, total_ms=total_ms))

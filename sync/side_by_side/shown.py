@@ -105,11 +105,10 @@ class DepthPictures(_Rising):
 
 
 class CameraPictures:
-    """The files of one GoPro."""
+    """The files of one camera."""
 
-    def __init__(self, recording: Recording, device: str) -> None:
+    def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._device = device
         self._stack = ExitStack()
         self._open: tuple[str, Mask, PictureReader] | None = None
 

@@ -35,7 +35,7 @@ def film_side_by_side(
 ) -> int:
     """Write an MP4 with a picture of every stream at each frame of the master; return how many frames it has.
 
-    `streams` are names of the index (default: the front cameras and all GoPros); `from_s` and `to_s` are seconds
+    `streams` are names of the index (default: the front cameras and all films); `from_s` and `to_s` are seconds
     since the first frame of the master; `force` lets `out` be replaced. A few pictures are in memory at a time.
     Raises NotARecording, NotIndexed, CannotFilm, CannotWrite.
     """
@@ -62,11 +62,9 @@ def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[
     names = recording.instants.names
     there = [name for name in names if _is_shown(recording, name)]
     if not streams:
-        usual = [name for name in there if name in recording.gopro_files or is_front_camera(name)]
+        usual = [name for name in there if recording.instants.is_film(name) or is_front_camera(name)]
         if not usual:
-            raise CannotFilm(
-                path, f"no front camera and no GoPro in the index; choose of: {', '.join(there)}"
-            )
+            raise CannotFilm(path, f"no front camera and no film in the index; choose of: {', '.join(there)}")
         return usual
     for name in streams:
         if name not in there:
@@ -79,12 +77,12 @@ def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[
 def _is_shown(recording: Recording, name: str) -> bool:
     """Return whether a stream of the index has pictures."""
     stream = known_stream(name)
-    return name in recording.gopro_files or (stream is not None and stream.kind in (FRAMES, DEPTH))
+    return recording.instants.is_film(name) or (stream is not None and stream.kind in (FRAMES, DEPTH))
 
 
 def _pictures(recording: Recording, name: str) -> PictureSource:
-    if name in recording.gopro_files:
-        return CameraPictures(recording, name)
+    if recording.instants.is_film(name):
+        return CameraPictures(recording)
     stream, sensor = recording[recording.instants.stream_of(name)], known_stream(name)
     return DepthPictures(stream) if sensor is not None and sensor.kind == DEPTH else HeadsetPictures(stream)
 

@@ -10,6 +10,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from camera_films import FilmPlan, synthesize
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from kitchensync.cli import main
 from kitchensync.recipe_app.exchange.adopt import adopt as make
 from kitchensync.recipe_app.exchange.adopt import safe_names
 from kitchensync.storage.verify import verify
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow
 
@@ -132,3 +134,44 @@ def test_errors_are_logged_on_it_from_the_tablet(kitchen: Any, tmp_path: Path) -
     assert [event["kind"] for event in events] == ["recipe", "error"]
     assert events[1]["op_id"] == receipt["op_id"]
     assert verify(kitchen.data / "lab2-017")["status"] == "PASS"
+
+
+@pytest.fixture(scope="module")
+def filmed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Films of two cameras on one head, the second begun two seconds later, and one of another head."""
+    root, made = tmp_path_factory.mktemp("filmed"), {}
+    for name, seed, motion, start_s in (("a", 71, 70, 0.0), ("b", 72, 70, 2.0), ("other", 73, 74, 0.0)):
+        (root / name).mkdir()
+        plan = FilmPlan(900, 320, 180, b"avc1", seed=seed, start_world_s=start_s)
+        synthesize(root / name, plan, simulated_motion(motion))
+        made[name] = next((root / name).glob("*.MP4"))
+    return made
+
+
+def test_films_are_put_on_the_time_of_the_first(tmp_path: Path, filmed: dict[str, Path]) -> None:
+    done = run("pair", filmed["a"], filmed["b"], "--sync", "--data", tmp_path)
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    [pair] = answer["sync"]["pairs"]
+    assert (answer["sync"]["status"], pair["master"]) == ("aligned", "video/GH010001.MP4")
+    assert pair["samples"][0] == pytest.approx([0.0, 2.0], abs=1e-3)
+    assert answer["sync"]["index"]["streams"][pair["source"]]["matched"] > 800
+    assert Path(answer["report"]).is_file()
+    told = CliRunner().invoke(
+        main, ["adopt", "again", str(filmed["a"]), str(filmed["b"]), "--sync", "--data", str(tmp_path)]
+    )
+    assert told.exit_code == 0
+    assert "aligned: video/GH010001-2.MP4 on video/GH010001.MP4 within" in told.output
+
+
+def test_a_film_of_another_head_is_adopted_and_named(tmp_path: Path, filmed: dict[str, Path]) -> None:
+    done = run("pair", filmed["a"], filmed["other"], "--sync", "--data", tmp_path)
+    answer = json.loads(done.stdout)
+    assert (done.exit_code, answer["status"], answer["sync"]["status"]) == (1, "PASS", "not_aligned")
+    assert answer["sync"]["pairs"][0]["reasons"]
+
+
+def test_films_without_motion_are_adopted_with_nothing_to_align(tmp_path: Path, videos: list[Path]) -> None:
+    done = run("still", *videos, "--sync", "--data", tmp_path / "data")
+    answer = json.loads(done.stdout)
+    assert (done.exit_code, answer["sync"]["status"]) == (0, "nothing_to_align")

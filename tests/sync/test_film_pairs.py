@@ -156,7 +156,9 @@ def test_a_phone_is_compared_and_never_certified(films: dict[str, Path], tmp_pat
 
 
 def test_a_film_without_motion_is_refused(films: dict[str, Path], tmp_path: Path) -> None:
-    film = write_phone_film(tmp_path / "GH010002.MP4", FilmPlan(60, 320, 180, b"avc1"), simulated_motion(MOTION))
+    film = write_phone_film(
+        tmp_path / "GH010002.MP4", FilmPlan(60, 320, 180, b"avc1"), simulated_motion(MOTION)
+    )
     film.write_bytes(film.read_bytes().replace(b"camm", b"none"))
     done = _align("--reference", films["reference"], "--film", film)
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)

@@ -1,0 +1,158 @@
+"""Recordings of cameras alone: they are put on the media time of the first one that recorded motion."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from camera_films import FilmPlan, synthesize
+from filmed_motion import recording
+
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.recording import open_recording
+from kitchensync.sync.errors import CannotFilm
+from kitchensync.sync.report.page import write_report
+from kitchensync.sync.side_by_side.side_by_side import film_side_by_side
+from kitchensync.sync.synchronize import synchronize
+from kitchensync.virtual_kitchen.world.clocks import camera_clock
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
+
+MOTION, SEEDS = 51, {"gopro-a": 52, "gopro-b": 53}
+STARTS_S = {("gopro-a", 1): 3.0, ("gopro-a", 2): 60.0, ("gopro-b", 1): 0.0, ("gopro-b", 2): 64.5}
+FRAME_S = 1001 / 30000
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording in which each of two cameras on one head was started twice."""
+    root = tmp_path_factory.mktemp("cameras")
+    path = recording(root, "cameras", 1, 0.0, motion=None)
+    manifest = json.loads((path / "recording.json").read_text())
+    manifest["devices"] = {name: {"kind": "gopro"} for name in reversed(SEEDS)}
+    write_json(path / "recording.json", manifest)
+    for (device, number), start_s in STARTS_S.items():
+        (path / device).mkdir(exist_ok=True)
+        plan = FilmPlan(900, 320, 180, b"avc1", seed=SEEDS[device], number=number, start_world_s=start_s)
+        synthesize(path / device, plan, simulated_motion(MOTION))
+    return path
+
+
+@pytest.fixture
+def cameras(made: Path, tmp_path: Path) -> Path:
+    """A copy of it that a test may spoil."""
+    shutil.copytree(made, tmp_path / "cameras")
+    return tmp_path / "cameras"
+
+
+def _world_s(device: str, number: int, media_s: np.ndarray) -> np.ndarray:
+    return camera_clock(SEEDS[device]).world_s_at(media_s, STARTS_S[device, number])
+
+
+def _off_ms(pair: dict[str, Any], number: int) -> float:
+    """How far the map of a clip of the second camera lies from the kitchen's truth, at worst."""
+    film_s, first_s = np.array(pair["samples"]).T
+    true_s = _world_s("gopro-b", number, film_s)
+    return float(np.abs(_world_s("gopro-a", number, first_s) - true_s).max() * 1e3)
+
+
+def test_each_clip_is_put_on_the_clip_of_the_first_camera_that_it_belongs_to(cameras: Path) -> None:
+    answer = synchronize(cameras)
+    assert answer["status"] == "aligned"
+    assert [pair["source"] for pair in answer["pairs"]] == ["gopro-b/GH010001.MP4", "gopro-b/GH010002.MP4"]
+    for number, pair in enumerate(answer["pairs"], start=1):
+        assert (pair["status"], pair["master_clock"]) == ("aligned", "reference_media_s")
+        assert pair["master"] == f"gopro-a/GH01000{number}.MP4"
+        assert _off_ms(pair, number) <= max(pair["sigma"]["bound95_ms"]) < 1.0
+        name = f"gopro-b-GH01000{number}.MP4.json"
+        assert json.loads((cameras / "sync" / "alignment" / name).read_text()) == pair
+
+
+def test_the_index_counts_in_the_first_clip_and_holds_what_lies_on_it(cameras: Path) -> None:
+    answer = synchronize(cameras)
+    assert (answer["master"], answer["index"]["clock"]) == ("gopro-a", "media_100ns")
+    assert any("GH010002.MP4 is a clip of its own" in reason for reason in answer["reasons"])
+    table = pq.read_table(cameras / "sync" / "index.parquet").to_pydict()
+    first = np.array(table["master_i"])
+    assert len(first) == 900
+    assert np.array_equal(table["master_ticks"], np.rint(first * FRAME_S * 1e7).astype(np.int64))
+    shown, away_us = np.array(table["gopro-b_i"]), np.array(table["gopro-b_dt_us"])
+    hit = shown >= 0
+    assert 800 < hit.sum() < 900  # the second camera ends 3 s before the first
+    true_s = _world_s("gopro-b", 1, shown[hit] * FRAME_S) - _world_s("gopro-a", 1, first[hit] * FRAME_S)
+    assert np.abs(true_s * 1e6 - away_us[hit]).max() < 50
+    assert np.abs(away_us[hit]).max() < 17_000
+
+
+def test_the_other_camera_can_be_the_master_on_the_same_time(cameras: Path) -> None:
+    answer = synchronize(cameras, master="gopro-b")
+    assert (answer["master"], answer["index"]["clock_of"]) == ("gopro-b", "gopro-a")
+    table = pq.read_table(cameras / "sync" / "index.parquet").to_pydict()
+    shown = np.array(table["master_i"])
+    true_s = _world_s("gopro-b", 1, shown * FRAME_S) - STARTS_S["gopro-a", 1]
+    true_s /= 1 + camera_clock(SEEDS["gopro-a"]).drift_ppm * 1e-6
+    assert np.abs(np.array(table["master_ticks"]) / 1e7 - true_s).max() < 1e-4
+
+
+def test_an_instant_holds_both_cameras(cameras: Path) -> None:
+    synchronize(cameras)
+    with open_recording(cameras) as opened:
+        here = opened.at(300)
+        assert here.files == {"gopro-a": "gopro-a/GH010001.MP4", "gopro-b": "gopro-b/GH010001.MP4"}
+        true_s = _world_s("gopro-a", 1, np.array([300 * FRAME_S]))
+        assert here.rows["gopro-b"] == pytest.approx(float(true_s[0]) / FRAME_S, abs=0.6)
+
+
+def test_the_report_says_on_what_it_is_put(cameras: Path) -> None:
+    synchronize(cameras)
+    page = unescape(" ".join(write_report(cameras).read_text(encoding="utf-8").split()))
+    assert "of gopro-a/GH010001.MP4" in page
+    assert "Reference's gyroscope" in page
+    assert "headset's gyroscope" not in page.lower()
+
+
+def test_films_that_belong_together_nowhere_have_no_index(cameras: Path) -> None:
+    for name in ("GH010001.MP4", "GH010002.MP4"):
+        (cameras / "gopro-b" / name).unlink()
+    synthesize(cameras / "gopro-b", FilmPlan(900, 320, 180, b"avc1", seed=99), simulated_motion(99))
+    answer = synchronize(cameras)
+    assert (answer["status"], answer["master"]) == ("not_aligned", None)
+    assert answer["pairs"][0]["reasons"]
+    assert not (cameras / "sync" / "index.parquet").exists()
+
+
+def test_a_camera_without_motion_is_no_reference(cameras: Path) -> None:
+    for name in ("GH010001.MP4", "GH010002.MP4"):
+        film = cameras / "gopro-a" / name
+        film.write_bytes(film.read_bytes().replace(b"gpmd", b"none"))
+    answer = synchronize(cameras)
+    assert {pair["master"].partition("/")[0] for pair in answer["pairs"]} == {"gopro-b"}
+    assert {pair["source"].partition("/")[0] for pair in answer["pairs"]} == {"gopro-a"}
+    assert answer["status"] == "not_aligned"
+
+
+def test_a_camera_whose_films_are_not_here_is_named(cameras: Path) -> None:
+    shutil.rmtree(cameras / "gopro-b")
+    answer = synchronize(cameras)
+    assert answer["status"] == "not_aligned"
+    assert "none of its files is here" in answer["pairs"][0]["reasons"][0]
+    assert answer["master"] == "gopro-a"
+
+
+def test_both_cameras_are_filmed_side_by_side(cameras: Path, tmp_path: Path) -> None:
+    synchronize(cameras)
+    with pytest.raises(CannotFilm, match="there are: gopro-a, gopro-b"):
+        film_side_by_side(cameras, tmp_path / "none.mp4", streams=("pv",))
+    assert film_side_by_side(cameras, tmp_path / "both.mp4", from_s=10.0, to_s=10.5) == 15
+    with av.open(str(tmp_path / "both.mp4")) as film:
+        picture = next(film.decode(video=0)).to_ndarray(format="rgb24")
+    left, right = picture[24:384, :640], picture[24:384, 640:]
+    assert left.std() > 5
+    assert right.std() > 5
