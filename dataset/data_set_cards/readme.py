@@ -22,7 +22,8 @@ PLACES = {
     "metadata/": "length of each film, kitchen and person by number, which files there are",
     "captain_cook_4d/gopro/": "films of the camera",
     "captain_cook_4d/hololens/sync/": "data of the headset on the frames of its camera: `.npz` files of plain "
-    "arrays, no pickles, with `capture_ns` and the bound of the alignment of each frame",
+    "arrays, no pickles, with `capture_ns` and the bound of the alignment of each frame; where tracking "
+    "was lost, `head_tracked` is false (in `spatial_pose/` bit 1 of `valid` is not set) and the pose is NaN",
     "kitchensync.jsonl": "what the published form cannot say, a line for each recording and entry",
     "croissant.json": "this card for machines, with the fields for responsible AI",
     "index.html": "a page with a picture of each recording",

@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.sensors.hololens.wire import is_tracked
 from kitchensync.storage.exports.arrays_file import Blocks
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.privacy import Pauses, in_pauses
@@ -157,6 +159,15 @@ Arrays = dict[str, npt.NDArray[Any] | Blocks]
 Fill = Callable[[HeadsetFrames, str, StoredStream], Arrays]
 
 NOT_TRACKED = "no packet with a pose stands beside a frame"
+HEAD_TRACKED = "head_tracked"
+"""Array that is false where the headset did not know where it was, for packets that carry a pose."""
+PARTS = {
+    "head": spatial_input.HEAD,
+    "eye": spatial_input.EYE_RAY,
+    "left_hand": spatial_input.LEFT_HAND,
+    "right_hand": spatial_input.RIGHT_HAND,
+}
+"""How the fields of spatial input begin that a bit of `valid` is about."""
 
 
 class NothingThere(Exception):
@@ -169,36 +180,64 @@ def frames_of(frames: HeadsetFrames, frame: Int64) -> Arrays:
 
 
 def poses(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
-    """Return the poses that came with pictures: (n, 4, 4) row-vector matrices, sensor to world, metres."""
-    stored, beside = stream.poses(), beside_of(frames, short, stream)
-    if stored is None or len(stored) != len(stream):
+    """Return the poses that came with pictures: (n, 4, 4) row-vector matrices, sensor to world, metres.
+
+    Where tracking was lost they are NaN.
+    """
+    beside = beside_of(frames, short, stream)
+    pose = _poses_beside(stream, beside.row)
+    if pose is None:
         raise NothingThere("its packets carry no pose")
-    tracked = stored[beside.row, 3, 3] != 0
+    tracked = np.asarray(is_tracked(pose))
     if not tracked.any():
         raise NothingThere(NOT_TRACKED)
-    frame, row = beside.frame[tracked], beside.row[tracked]
+    pose[~tracked] = np.nan
     return {
-        **frames_of(frames, frame),
-        "sample_capture_ns": beside.taken_ns[tracked],
-        "pose": stored[row],
-        "world": frames.worlds(stream, row),
+        **frames_of(frames, beside.frame),
+        "sample_capture_ns": beside.taken_ns,
+        HEAD_TRACKED: tracked,
+        "pose": pose,
+        "world": frames.worlds(stream, beside.row),
     }
 
 
+def _poses_beside(stream: StoredStream, rows: Int64) -> npt.NDArray[np.float32] | None:
+    """Return the poses of some packets as sent; None where the packets carry none."""
+    stored = stream.poses()
+    return None if stored is None or len(stored) != len(stream) else stored[rows]
+
+
 def records(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
-    """Return head, gaze and hands: one array a field, hands' as `left_hand_position`; `valid` holds the bits."""
+    """Return head, gaze and hands: one array a field, hands' as `left_hand_position`; `valid` holds the bits.
+
+    What spatial input repeats of a part that it does not see is NaN.
+    """
     beside, found = beside_of(frames, short, stream), read_records(stream)
     place = np.searchsorted(found.row, beside.row)
     there = (place < len(found.row)) & (found.row[np.minimum(place, len(found.row) - 1)] == beside.row)
     if not there.any():
         raise NothingThere("no packet of it decodes")
     values = found.values[place[there]]
+    pose = _poses_beside(stream, beside.row[there])
+    fields = dict(_fields(values))
+    if values.dtype == spatial_input.DTYPE:
+        _blank_unseen(fields)
     return {
         **frames_of(frames, beside.frame[there]),
         "sample_capture_ns": beside.taken_ns[there],
+        **({} if pose is None else {HEAD_TRACKED: np.asarray(is_tracked(pose))}),
         "world": frames.worlds(stream, beside.row[there]),
-        **dict(_fields(values)),
+        **fields,
     }
+
+
+def _blank_unseen(fields: dict[str, npt.NDArray[Any]]) -> None:
+    """Put NaN for the stale values of each part whose bit is not set."""
+    for part, bit in PARTS.items():
+        unseen = (fields["valid"] & bit) == 0
+        for name, values in fields.items():
+            if name.startswith(part) and values.dtype.kind == "f":
+                values[unseen] = np.nan
 
 
 def _fields(values: npt.NDArray[np.void]) -> Iterator[tuple[str, npt.NDArray[Any]]]:

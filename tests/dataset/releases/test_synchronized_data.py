@@ -12,18 +12,22 @@ import av
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from headset_faults import add_faults
 from numbered_pictures import luma_of, number_in
 from numbered_recording import DEPTH_S, FRAME_S, PV_S, film_host_ns, write_numbered
-from small_recordings import BATCH, FRAMES, GYRO_HZ, HOST0_NS
+from small_recordings import BATCH, FRAMES, GYRO_HZ, HOST0_NS, SECONDS, seal_stream
 
 from kitchensync.cli import main
 from kitchensync.dataset.release.release_media import Media, MediaWriter, Work, work_of
 from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.storage.exports.arrays_file import ArraysFile
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.privacy import FOR_EVER, Pauses
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.shell.outputs import OutputRefused
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.streams.spatial_stream import EyeFeed, SpatialFeed
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow
@@ -123,8 +127,10 @@ def test_poses_and_depth_stand_beside_the_nearest_frame_and_holes_are_holes(
 ) -> None:
     out, media = data_set
     pose = arrays(out, "pv_pose/1_1_pv_pose.npz")
-    assert pose["frame"].tolist() == [k for k in range(len(PV_S)) if k != 50]
-    assert (pose["pose"][:, 3, 0] == pose["frame"]).all()
+    assert pose["frame"].tolist() == list(range(len(PV_S)))
+    assert np.flatnonzero(~pose["head_tracked"]).tolist() == [50]
+    assert np.isnan(pose["pose"][50]).all()
+    assert (pose["pose"][:, 3, 0] == pose["frame"])[pose["head_tracked"]].all()
     depth, ab = (arrays(out, f"{kind}/1_1_depth_ahat_{kind}.npz") for kind in ("depth", "ab"))
     expected = {}
     for frame, at_s in enumerate(PV_S):
@@ -139,7 +145,7 @@ def test_poses_and_depth_stand_beside_the_nearest_frame_and_holes_are_holes(
     rows = [expected[frame] for frame in depth["frame"].tolist()]
     assert np.abs(depth["sample_capture_ns"] - (HOST0_NS + 1e9 * DEPTH_S[rows])).max() < 2e6
     assert media.holes["hololens_sync_depth_ahat_depth_npz"] == len(PV_S) - len(expected)
-    assert media.holes["hololens_sync_pv_pose_npz"] == 1
+    assert "hololens_sync_pv_pose_npz" not in media.holes
 
 
 def test_samples_of_the_gyroscope_stand_from_each_frame_to_the_next(
@@ -166,6 +172,73 @@ def test_head_poses_are_plain_arrays(made: tuple[Path, Kitchen], data_set: tuple
     assert np.abs(head["head_position"] - made[1].motion.position(near_s)).max() < 1e-3
     assert head["left_hand_position"].shape[1:] == (26, 3)
     assert all(values.dtype.names is None and values.dtype != object for values in head.values())
+
+
+LOST_S = (5.3, 7.3)
+
+
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Synchronized data of a recording with hands and eyes, whose headset lost itself for two seconds."""
+    root = tmp_path_factory.mktemp("lost")
+    kitchen, path = write_numbered(root), root / "take1"
+    headset = HeadsetState(kitchen)
+    shutil.rmtree(path / "hololens" / "spatial_input")
+    for name, feed in (("spatial_input", SpatialFeed(headset)), ("eye_tracking", EyeFeed(headset, 30))):
+        packets = [feed.packet(k) for k in range(feed.first_k(0.1), round(30 * SECONDS))]
+        rows = [(packet.ticks, packet.payload) for packet in packets]
+        seal_stream(path, f"hololens/{name}", rows, poses=[packet.pose for packet in packets])
+    with edit_manifest(path) as manifest:
+        manifest["streams"]["hololens/eye_tracking"] = {"device": "hololens", "format": {}}
+    add_faults(path, kitchen, f"lost_tracking:@{LOST_S[0]}+{LOST_S[1] - LOST_S[0]:g}")
+    result = CliRunner().invoke(main, ["sync", str(path), "--workers", "1"])
+    assert result.exit_code == 0, result.output
+    write(path, root / "out", ("hololens",))
+    return root / "out"
+
+
+@pytest.mark.parametrize(
+    "name", ["pv_pose/1_1_pv_pose", "depth_pose/1_1_depth_ahat_pose", "eye_tracking/1_1_eye_tracking"]
+)
+def test_lost_tracking_is_a_column_beside_poses_and_eye_rays(lost: Path, name: str) -> None:
+    found = arrays(lost, f"{name}.npz")
+    inside, far = lost_at(found)
+    assert inside.sum() >= 5
+    assert far.sum() >= 3
+    assert not found["head_tracked"][inside].any()
+    untracked_outside = found["frame"][far & ~found["head_tracked"]].tolist()
+    assert untracked_outside == ([50] if name.startswith("pv") else [])
+    if "pose" in found:
+        assert (np.isfinite(found["pose"]).all((1, 2)) == found["head_tracked"]).all()
+        assert (np.isfinite(found["pose"]).any((1, 2)) == found["head_tracked"]).all()
+
+
+def test_spatial_input_says_by_its_bits_what_was_lost_and_gives_no_stale_value(lost: Path) -> None:
+    found = arrays(lost, "spatial_pose/1_1_spatial.npz")
+    inside, far = lost_at(found)
+    assert inside.sum() >= 50
+    assert not found["valid"][inside].any()
+    assert (found["valid"][far] & spatial_input.HEAD).all()
+    for field, bit in (
+        ("head_position", spatial_input.HEAD),
+        ("head_forward", spatial_input.HEAD),
+        ("eye_direction", spatial_input.EYE_RAY),
+        ("left_hand_position", spatial_input.LEFT_HAND),
+        ("right_hand_radius", spatial_input.RIGHT_HAND),
+    ):
+        flat = found[field].reshape(len(found["frame"]), -1)
+        seen = (found["valid"] & bit) != 0
+        assert seen.any(), field
+        assert (np.isfinite(flat).all(1) == seen).all(), field
+        assert (np.isfinite(flat).any(1) == seen).all(), field
+
+
+def lost_at(found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows were taken while tracking was lost, and which surely were not."""
+    taken_s = (found["sample_capture_ns"] - HOST0_NS) / 1e9
+    doubt_s = 0.005
+    inside = (taken_s > LOST_S[0] + doubt_s) & (taken_s < LOST_S[1] - doubt_s)
+    return inside, (taken_s < LOST_S[0] - doubt_s) | (taken_s > LOST_S[1] + doubt_s)
 
 
 def test_the_original_keeps_every_sample_and_loses_the_serial_number(
