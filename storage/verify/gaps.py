@@ -45,15 +45,17 @@ def find_gaps(
     holds: Sequence[Hold] = (),
     harmless_ticks: int = 0,
     redacted: Sequence[tuple[int, int, str]] = (),
+    losses: Sequence[tuple[int, int, str]] = (),
 ) -> list[Gap]:
     """Name the holes of a stream.
 
-    `index` is (n,) of `layout.INDEX`; `closings` are the closed connections as the recorder noted
-    them: the number of the packet that came next, and the cause; of several before one packet the first counts. A
-    new run of the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is
-    `declared_loss`, and a long step of the device's stamps inside one connection is `device_rate`. What falls
-    into one of `holds` takes its cause, unless the ledger says more. Of a stream that changes its rate by itself
-    steps up to `harmless_ticks` are no holes. Of `redacted` (first, last, cause) the cause is that.
+    `index` is (n,) of `layout.INDEX`; `closings` are the closed connections as the recorder noted them: the number of
+    the packet that came next, and the cause; of several before one packet the first counts. A new run of the producer
+    is `restart`, a new connection takes its noted cause, a hole in the sequence that of the first of `losses` (first,
+    last, cause) that meets it, else `declared_loss`, and a long step of the device's stamps inside one connection is
+    `device_rate`. What falls into one of `holds` takes its cause, unless the ledger says more. Of a stream that
+    changes its rate by itself steps up to `harmless_ticks` are no holes. Of `redacted` (first, last, cause) the cause
+    is that.
     """
     if len(index) < 2:
         return []
@@ -77,7 +79,8 @@ def find_gaps(
             if cause in OUTSIDE:
                 cause = _held(index, row, holds) or (DEVICE_SWAP if _starts_anew(index, row) else cause)
         elif lost[row]:
-            cause = DeclaredLossNote.kind
+            lost_to = (why for first, last, why in losses if first < seqs[row + 1] and seqs[row] < last)
+            cause = next(lost_to, DeclaredLossNote.kind)
         else:
             cause = _held(index, row, holds) or "device_rate"
         gaps.append({"start_ticks": int(ticks[row]), "end_ticks": int(ticks[row + 1]), "cause": cause})

@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.storage.ledger import BY_DEVICE, LOST, ClosedNote, EndNote, HeldNote, LossNote, Note, of_kind
+from kitchensync.storage.ledger import (
+    BY_DEVICE,
+    LOST,
+    ClosedNote,
+    EndNote,
+    HeldNote,
+    LossNote,
+    Note,
+    QueueLossNote,
+    of_kind,
+)
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.reading.swaps import DEVICE_SWAP
 from kitchensync.storage.reading.worlds import first_rows, frames_of
@@ -58,7 +68,8 @@ def balance(
     missing = missing_ranges(seqs, received)
     closings = [(note.next_seq, note.cause) for note in of_kind(notes, ClosedNote)]
     usual = round(ADAPTIVE_S * 1e7) if is_adaptive(name, manifest["streams"][name]) else 0
-    gaps = find_gaps(index, closings, _holds(notes, swaps), usual, causes) + redacted_ends(index, destroyed)
+    gaps = find_gaps(index, closings, _holds(notes, swaps), usual, causes, _losses(notes))
+    gaps += redacted_ends(index, destroyed)
     gaps += _early_end(name, index, manifest, ends)
     duplicates = len(index) - len(seqs)
     for cause, words in ((PRIVACY, "not stored"), (REDACTED, f"{REDACTED}, in whole chunks")):
@@ -126,6 +137,12 @@ def _still_queued(name: str, manifest: Manifest) -> list[tuple[int, int]]:
     """Return what waits in the queue of a recording that could not store it: no loss, and not here."""
     waiting = manifest.get("waiting", {}).get(name)
     return [(int(waiting["first_seq"]), int(waiting["last_seq"]))] if waiting else []
+
+
+def _losses(notes: list[Note]) -> list[tuple[int, int, str]]:
+    """Return the losses with their causes: those of the queue last, whose ranges begin where nobody knows better."""
+    exact = sorted(of_kind(notes, LossNote), key=lambda note: isinstance(note, QueueLossNote))
+    return [(note.first_seq, note.last_seq, note.kind) for note in exact]
 
 
 def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:

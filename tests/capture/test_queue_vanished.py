@@ -190,3 +190,4 @@ def test_a_recording_whose_queue_server_somebody_changes_says_so_and_accounts_fo
         missing = sum(last - first + 1 for first, last in facts["missing"])
         assert facts["received"] == facts["stored"] + missing, name
         assert facts["duplicates"] == 0, name
+        assert "declared_loss" not in {gap["cause"] for gap in facts["gaps"]}, name

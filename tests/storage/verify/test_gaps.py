@@ -68,6 +68,23 @@ def test_a_hole_in_the_sequence_is_a_declared_loss():
     assert find_gaps(index, []) == [{"start_ticks": 1100, "end_ticks": 1200, "cause": "declared_loss"}]
 
 
+@pytest.mark.parametrize(
+    ("losses", "cause"),
+    [
+        ([(0, 14, "queue_loss")], "queue_loss"),
+        ([(12, 13, "declared_loss"), (0, 14, "queue_loss")], "declared_loss"),
+        ([(3, 8, "queue_loss")], "declared_loss"),
+        ([(0, 11, "queue_loss")], "declared_loss"),
+        ([(15, 19, "queue_loss")], "declared_loss"),
+    ],
+)
+def test_a_hole_in_the_sequence_takes_the_cause_of_the_loss_that_meets_it(losses, cause):
+    """Packets 12 to 14 are missing."""
+    index = index_of([100 * k for k in range(20)])
+    index["seq"][12:] += 3
+    assert [gap["cause"] for gap in find_gaps(index, [], losses=losses)] == [cause]
+
+
 def test_too_few_packets_say_nothing_about_a_usual_step():
     assert find_gaps(index_of([0, 1, 1000]), []) == []
     assert find_gaps(index_of([5]), []) == []
