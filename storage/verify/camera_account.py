@@ -1,16 +1,24 @@
-"""The account of one camera: every file that `media.json` promises, byte for byte, damage located to its block."""
+"""The account of one camera: every file that `media.json` promises, byte for byte, damage located to its block.
+
+A sound film is also asked where its telemetry lies on its pictures: what it says is kept, and is no verdict.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.gopro.files.clue import Clue, disagreements
 from kitchensync.storage.disk.media_blocks import damaged_stretches
 from kitchensync.storage.disk.self_check import is_sound
+from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.names import MEDIA
+from kitchensync.storage.reading.shutter_openings import clip_openings
 from kitchensync.storage.verify.findings import FAIL, Findings
 
 Progress = Callable[[str], None]
@@ -30,7 +38,30 @@ def account(recording: Path, device: str, findings: Findings, progress: Progress
         name = f"{device}/{entry['file']}"
         progress(name)
         streams[name] = _check(recording / device / entry["file"], name, entry, findings)
+    damaged = {place["stream"] for place in findings.corrupt}
+    whole = [name for name, facts in streams.items() if not facts["missing"] and name not in damaged]
+    for clip in clip_openings({}, [recording / name for name in whole]):
+        clues = _clues(list(clip.files))
+        first = clip.files[0].relative_to(recording).as_posix()
+        if clues:
+            streams[first]["clues"] = [asdict(clue) for clue in clues]
+        for says in disagreements(clues):
+            findings.note(f"{first}: {says}; `kitchensync sync` lets the pictures decide")
     return streams
+
+
+def _clues(chapters: list[Path]) -> list[Clue]:
+    """Return what the films of a clip say of where their telemetry lies; nothing where they have none to read."""
+    from kitchensync.sensors.gopro.files.clip import Clip
+    from kitchensync.sensors.gopro.files.clip_clues import clip_clues
+    from kitchensync.sensors.gopro.files.media import open_media
+
+    try:
+        clip = Clip([open_media(path) for path in chapters])
+        return clip_clues(clip) if clip.payloads else []
+    except (SensorError, OSError, ValueError, IndexError) as error:
+        pass_on_trouble(error)
+        return []
 
 
 def _entries(folder: Path, device: str, findings: Findings) -> list[dict[str, Any]] | None:
