@@ -23,7 +23,7 @@ from kitchensync.calibration.geometry.reference_frames import (
 )
 from kitchensync.calibration.recorded import alignments, front_lens, rig_from, started_at
 from kitchensync.calibration.results import lens_from_words, lens_result, mount_result
-from kitchensync.sensors.array_types import UInt8
+from kitchensync.sensors.array_types import Mask, UInt8
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
@@ -42,6 +42,8 @@ PV = FRONT_CAMERA
 
 LONGEST_GAP_TICKS = 2_500_000
 """Poses may come with far depth, every 0.2 s; between poses farther apart the head may have been anywhere."""
+TRACKING_LOST, NO_POSE = "tracking lost", "no pose"
+"""Why a picture has no place in the world: the headset did not know it, or nothing was recorded of it."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,9 @@ class Shot:
     ticks: int
     rgb: UInt8
     view: View | None
-    "None where the headset did not know where it was."
+    "None where the camera's place is not known."
+    unplaced: str = ""
+    "Why it is not known: `TRACKING_LOST` or `NO_POSE`."
 
 
 class FrontCamera:
@@ -110,14 +114,14 @@ class FrontCamera:
         for frame in self._stream.frames(min(wanted), max(wanted) + 1):
             if frame.row not in wanted:
                 continue
-            view = None
-            if frame.pose is not None:
-                lens = front_lens(self._recording, self._stream.name, frame)
-                view = View(lens, opencv_camera_from_world(frame.pose), int(self._worlds[frame.row]))
-            rgb = frame.rgb()
-            if width is not None and view is not None:
-                view, rgb = view.scaled(width), _resized(rgb, width)
-            yield Shot(frame.row, frame.device_ticks, rgb, view)
+            rgb = frame.rgb() if width is None else _resized(frame.rgb(), width)
+            if frame.pose is None:
+                unplaced = NO_POSE if self._stream.pose(frame.row) is None else TRACKING_LOST
+                yield Shot(frame.row, frame.device_ticks, rgb, None, unplaced)
+                continue
+            lens = front_lens(self._recording, self._stream.name, frame)
+            view = View(lens, opencv_camera_from_world(frame.pose), int(self._worlds[frame.row]))
+            yield Shot(frame.row, frame.device_ticks, rgb, view.scaled(width or lens.width))
 
 
 class GoPro:
@@ -169,12 +173,13 @@ class GoPro:
         lens = self._lens if width is None else self._lens.scaled(width)
         rows = [row for row in rows if not self._hidden[row]]
         poses = self._track.at(self.ticks[rows], longest_gap=LONGEST_GAP_TICKS)
-        for row, pose, world in zip(rows, poses.world_from_local, poses.world, strict=True):
-            view = None
-            if world >= 0:
-                view = View(lens, self._camera_from_pv @ inverse(pose), int(world))
+        lost = lost_at(self._track, self.ticks[rows])
+        for row, pose, world, is_lost in zip(rows, poses.world_from_local, poses.world, lost, strict=True):
+            view, unplaced = None, TRACKING_LOST if is_lost else NO_POSE
+            if world >= 0 and not is_lost:
+                view, unplaced = View(lens, self._camera_from_pv @ inverse(pose), int(world)), ""
             rgb = self._reader.number(row, width=width).rgb
-            yield Shot(row, int(self.ticks[row]), _fitted(rgb, lens), view)
+            yield Shot(row, int(self.ticks[row]), _fitted(rgb, lens), view, unplaced)
 
 
 Eye = FrontCamera | GoPro
@@ -196,6 +201,18 @@ def front_track(recording: Recording, headset: str) -> PoseTrack:
             return track.moved(inverse(OPENCV_FROM_PV_AXES))
         return track.moved(rig_from(recording, f"{headset}/{PV}"))
     raise Refused(f"no stream of {headset} carries poses: record with mode 1 (with poses)")
+
+
+def lost_at(track: PoseTrack, ticks: Ticks) -> Mask:
+    """Return at which instants (m,) the pose before or behind is one that was not tracked."""
+    order = np.argsort(track.ticks, kind="stable")
+    own, untracked = track.ticks[order], ~np.isfinite(track.position_m[order, 0])
+    if not len(own):
+        return np.zeros(len(ticks), np.bool_)
+    behind = np.searchsorted(own, ticks).clip(max=len(own) - 1)
+    before = np.where(own[behind] > ticks, behind - 1, behind).clip(min=0)
+    lost: Mask = untracked[before] | untracked[behind]
+    return lost
 
 
 def eye_of(recording: Recording, camera: str, data: Path) -> Eye:

@@ -37,6 +37,8 @@ class Sighting:
     "(n, 2, 2) pixels of begin and end of each visible piece of an outline."
     depth_late_s: float | None = None
     "How much later the depth picture was taken; None without one."
+    unplaced: str = ""
+    "Why the camera's place is not known, and so nothing is seen; empty where it is."
 
 
 class Onlooker:
@@ -51,7 +53,7 @@ class Onlooker:
     def at(self, shot: Shot) -> Sighting:
         """Return what a picture shows; nothing where the camera's place is not known."""
         if shot.view is None:
-            return Sighting()
+            return Sighting(unplaced=shot.unplaced)
         moment = self._body.at(shot.ticks)
         depth = self._nearest.at(shot.ticks) if self._nearest is not None else None
         depth = depth if depth is not None and depth.world == shot.view.world else None

@@ -18,7 +18,7 @@ from kitchensync.calibration.geometry.visibility import JointVisibility, PointsS
 from kitchensync.calibration.recorded import TICKS_PER_S
 from kitchensync.calibration.space.body import BONES
 from kitchensync.calibration.space.depth_views import DepthSource, depth_stream
-from kitchensync.calibration.space.eyes import Eye, eye_of
+from kitchensync.calibration.space.eyes import TRACKING_LOST, Eye, eye_of
 from kitchensync.calibration.space.onlooker import Onlooker, Sighting
 from kitchensync.calibration.space.partial import Partial
 from kitchensync.sensors.array_types import Floats, UInt8
@@ -53,6 +53,8 @@ class _Count:
 
     pictures: int = 0
     unplaced: int = 0
+    lost: int = 0
+    "Of those: pictures that were taken while tracking was lost."
     hands: int = 0
     gazes: int = 0
     edges: int = 0
@@ -157,6 +159,7 @@ def _film(
             sighting = onlooker.at(shot)
             count.pictures += 1
             count.unplaced += shot.view is None
+            count.lost += shot.unplaced == TRACKING_LOST
             count.hands += len(sighting.hands)
             count.gazes += sighting.gaze is not None
             count.edges += len(sighting.edges)
@@ -227,8 +230,8 @@ def draw(picture: UInt8, sighting: Sighting, words: str, *, turns: int = 0) -> U
 
 
 def caption(seconds: float, sighting: Sighting) -> str:
-    """Say in one line when it was and what is drawn."""
-    parts = [f"{seconds:.2f} s"]
+    """Say in one line when it was and what is drawn, or why nothing is."""
+    parts = [f"{seconds:.2f} s", *([sighting.unplaced] if sighting.unplaced else [])]
     for side, seen in sighting.hands.items():
         parts.append(f"{side} hand {int(np.count_nonzero(seen.visible))}/26")
     if sighting.gaze is not None:

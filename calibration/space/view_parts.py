@@ -13,15 +13,17 @@ import numpy.typing as npt
 from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole
 from kitchensync.calibration.geometry.clouds import MM_PER_M
-from kitchensync.calibration.geometry.reference_frames import inverse, opencv_camera_from_world
+from kitchensync.calibration.geometry.reference_frames import inverse, opencv_camera_from_world, tracked
 from kitchensync.calibration.recorded import started_at
 from kitchensync.calibration.results import lens_from_words, lens_result, mount_result
 from kitchensync.calibration.space.depth_views import DepthSource
 from kitchensync.calibration.space.drawn_time import DrawnTime
-from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.calibration.space.eyes import TRACKING_LOST
+from kitchensync.sensors.array_types import Floats, Int64, Mask
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
 from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.privacy import overlaps
 from kitchensync.storage.reading.alignments import FilmClock
@@ -39,6 +41,8 @@ CLOUD_STEP = 2
 FARTHEST_M = 4.0
 GAZE_M = 1.0
 JPEG_QUALITY = 80
+NOWHERE: Floats = np.full((4, 4), np.nan)
+"No pose: Rerun draws nothing below it, but draws at the origin what has no pose at all, or one of zeros."
 
 
 @dataclass(frozen=True)
@@ -141,8 +145,10 @@ def _edges(at_ns: Int64) -> npt.NDArray[np.intp]:
 
 
 def log_bodies(stream: StoredStream, time: DrawnTime, rr: Any, sink: Any, say: Say) -> str | None:
-    """Hand over head, gaze and hands in the world frame."""
+    """Hand over head, gaze and hands in the world frame, and in words when the head was lost."""
     session_ns, hidden = _session_ns(stream, time), stream.hidden
+    told: list[Int64] = []
+    lost: list[Mask] = []
     for start in range(0, len(stream), BLOCK_ROWS):
         payloads = list(stream.payloads(start, start + BLOCK_ROWS))
         size, covered = spatial_input.DTYPE.itemsize, hidden[start : start + len(payloads)]
@@ -151,10 +157,29 @@ def log_bodies(stream: StoredStream, time: DrawnTime, rr: Any, sink: Any, say: S
             b"".join(p for p, ok in zip(payloads, whole, strict=True) if ok), spatial_input.DTYPE
         )
         at = session_ns[start : start + len(payloads)][whole]
+        told.append(at)
+        lost.append((records["valid"] & spatial_input.HEAD) == 0)
         _send_bodies(rr, sink, at, records)
         if len(at):
             say(stream.name, float(at[-1]) / 1e9)
+    _send_lost(rr, sink, stream.name, np.concatenate(told), np.concatenate(lost))
     return None
+
+
+def _send_lost(rr: Any, sink: Any, name: str, at: Int64, lost: Mask) -> None:
+    """Write among the events from when to when tracking was lost."""
+    for first, end in marked_runs(lost):
+        for row, words in ((first, TRACKING_LOST), (end, "tracking found again")):
+            if row < len(at):
+                sink.set_time(TIMELINE, duration=np.timedelta64(int(at[row]), "ns"))
+                sink.log(f"events/{name}", rr.TextLog(words))
+
+
+def _hide(rr: Any, sink: Any, entity: str, at: Int64, unseen: Mask) -> None:
+    """Let the viewer show an entity no longer, from the first row of each run of `unseen` to what is sent next."""
+    first = [first for first, _ in marked_runs(unseen)]
+    if first:
+        sink.send_columns(entity, [_time(rr, at[first])], rr.Clear.columns(is_recursive=[False] * len(first)))
 
 
 def _send_bodies(rr: Any, sink: Any, at: Int64, records: npt.NDArray[np.void]) -> None:
@@ -167,6 +192,7 @@ def _send_bodies(rr: Any, sink: Any, at: Int64, records: npt.NDArray[np.void]) -
         ("world/head", head, "head_position", "head_forward", 0.2),
         ("world/gaze", gaze, "eye_origin", "eye_direction", GAZE_M),
     ):
+        _hide(rr, sink, name, at, ~seen)
         if seen.any():
             arrows = rr.Arrows3D.columns(
                 origins=records[origin][seen], vectors=records[way][seen] * np.float32(length)
@@ -174,6 +200,7 @@ def _send_bodies(rr: Any, sink: Any, at: Int64, records: npt.NDArray[np.void]) -
             sink.send_columns(name, [_time(rr, at[seen])], arrows)
     for side, bit in (("left", spatial_input.LEFT_HAND), ("right", spatial_input.RIGHT_HAND)):
         seen = where(bit)
+        _hide(rr, sink, f"world/{side}_hand", at, ~seen)
         if not seen.any():
             continue
         joints = records[f"{side}_hand"][seen]
@@ -195,6 +222,7 @@ def log_cloud(
     except Refused as refusal:
         return refusal.reason
     at = _session_ns(source.stream, time)
+    _hide(rr, sink, "world/depth", *_untracked(source.stream, at))
     placed = 0
     for row in shown.chosen(at, shown.clouds_per_s):
         for view in source.views(int(row), int(row) + 1):
@@ -207,6 +235,13 @@ def log_cloud(
             placed += 1
         say(name, float(at[row]) / 1e9)
     return None if placed else "no picture of it has a pose"
+
+
+def _untracked(stream: StoredStream, at: Int64) -> tuple[Int64, Mask]:
+    """Return when the packets were taken that may be shown, and which of them tell that tracking was lost."""
+    shown, poses = ~stream.hidden, stream.poses()
+    lost = np.zeros(len(stream), np.bool_) if poses is None else ~tracked(poses)
+    return at[shown], lost[shown]
 
 
 def _by_distance(distance_m: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8]:
@@ -222,6 +257,11 @@ def log_pv(
     wanted = set(shown.chosen(at, shown.pictures_per_s).tolist())
     if not wanted:
         return "no picture between these seconds"
+    told, lost = _untracked(stream, at)
+    _send_lost(rr, sink, stream.name, told, lost)
+    for first, _ in marked_runs(lost):
+        sink.set_time(TIMELINE, duration=np.timedelta64(int(told[first]), "ns"))
+        _log_pose(rr, sink, "world/pv", NOWHERE)
     for frame in stream.frames(min(wanted), max(wanted) + 1):
         if frame.row not in wanted:
             continue

@@ -1,0 +1,206 @@
+"""A headset that loses itself twice in `overlay`, `cloud` and `view --save`: nothing is placed while it does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import av
+import furnished as room
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from headset_faults import add_faults
+from small_recordings import START_WORLD_S
+
+from kitchensync.calibration.space.depth_views import DepthSource
+from kitchensync.calibration.space.eyes import NO_POSE, TRACKING_LOST, Shot, eye_of, lost_at
+from kitchensync.calibration.space.onlooker import Onlooker, Sighting
+from kitchensync.calibration.space.overlay import caption, draw
+from kitchensync.cli import main
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.timeline.pose_track import PoseTrack
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+
+pytestmark = pytest.mark.slow
+
+needs_rerun = pytest.mark.skipif(find_spec("rerun") is None, reason="needs the extra view (rerun-sdk)")
+DEPTH = "hololens/depth_longthrow"
+PV_HZ = 10.0
+SPANS_S = ((0.35, 0.45), (0.68, 0.95))
+"""Seconds of the film. The front camera loses one picture in the first span and three in the other.
+
+Over the first, poses are near enough to one another that they could be interpolated.
+"""
+
+
+@pytest.fixture(scope="module")
+def takes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Kitchen]:
+    """The furnished room as it was recorded, and the same with tracking lost."""
+    whole = tmp_path_factory.mktemp("data") / "furnished"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(room, "PV_HZ", PV_HZ)
+        kitchen = room.write_furnished(whole)
+    lost = whole.parent / "lost"
+    shutil.copytree(whole, lost)
+    faults = [f"lost_tracking:@{START_WORLD_S + a:.2f}+{b - a:.2f}" for a, b in SPANS_S]
+    add_faults(lost, kitchen, *faults)
+    return whole, lost, kitchen
+
+
+def is_lost(at_s: float) -> bool:
+    return any(first <= at_s < last for first, last in SPANS_S)
+
+
+def sightings(path: Path, camera: str, kitchen: Kitchen) -> list[tuple[float, Shot, Sighting]]:
+    with open_recording(path) as recording, eye_of(recording, camera, path.parent) as eye:
+        onlooker = Onlooker(recording, eye.headset, DepthSource(recording, DEPTH))
+        return [
+            (kitchen.headset_clock.world_s_at(shot.ticks) - START_WORLD_S, shot, onlooker.at(shot))
+            for shot in eye.shots(range(len(eye.ticks)), 320)
+        ]
+
+
+def run(*words: object) -> dict:
+    done = CliRunner().invoke(main, [*(str(word) for word in words), "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("camera", ["pv", "gopro"])
+def test_nothing_is_drawn_while_tracking_is_lost_and_the_rest_is_as_before(
+    takes: tuple[Path, Path, Kitchen], camera: str
+) -> None:
+    whole, lost, kitchen = takes
+    left_out = placed = 0
+    before = sightings(whole, camera, kitchen)
+    for (at_s, shot, seen), (_, was, had) in zip(sightings(lost, camera, kitchen), before, strict=True):
+        assert was.view is not None
+        if shot.view is None:
+            left_out += 1
+            assert seen.unplaced == shot.unplaced == TRACKING_LOST
+            assert not seen.hands
+            assert seen.gaze is None
+            assert not len(seen.edges)
+            assert TRACKING_LOST in caption(at_s, seen)
+            assert (draw(shot.rgb.copy(), seen, "")[40:] == was.rgb[40:]).all()
+            continue
+        placed += 1
+        assert not is_lost(at_s)
+        assert seen.unplaced == ""
+        assert TRACKING_LOST not in caption(at_s, seen)
+        assert (shot.view.camera_from_world == was.view.camera_from_world).all()
+        assert seen.hands.keys() == had.hands.keys()
+    # The film takes its place from the front camera's poses: lost between 0.3 and 0.5 s, and from 0.6 to 1.0 s.
+    assert (left_out, placed) == {"pv": (4, 8), "gopro": (18, 12)}[camera]
+
+
+def test_a_pose_between_tracked_ones_is_known_and_beyond_the_last_one_is_not_called_lost() -> None:
+    poses = np.tile(np.eye(4), (5, 1, 1))
+    poses[3] = 0
+    track = PoseTrack.of_wire(10 * np.arange(5), poses, np.zeros(5, np.int32))
+    at = np.array([-5, 0, 15, 20, 21, 30, 39, 40, 99])
+    assert lost_at(track, at).tolist() == [False, False, False, False, True, True, True, False, False]
+
+
+def test_pictures_before_the_headset_s_first_pose_are_not_called_lost(
+    takes: tuple[Path, Path, Kitchen],
+) -> None:
+    path = takes[1]
+    with open_recording(path) as recording, eye_of(recording, "gopro", path.parent) as eye:
+        eye.ticks = eye.ticks - 50_000_000
+        (shot,) = eye.shots([0], 320)
+    assert (shot.view, shot.unplaced) == (None, NO_POSE)
+
+
+def test_a_film_that_begins_while_tracking_is_lost_is_as_wide_as_asked(
+    takes: tuple[Path, Path, Kitchen], tmp_path: Path
+) -> None:
+    out = tmp_path / "film.mp4"
+    said = run("overlay", takes[1], "--out", out, "--width", 320, "--start", 0.65)
+    assert said["drawn_now"]["lost"] == said["drawn_now"]["unplaced"] == 3
+    with av.open(str(out)) as film:
+        assert {(one.width, one.height) for one in film.decode(video=0)} == {(320, 180)}
+
+
+def test_a_cloud_leaves_out_and_counts_what_was_taken_while_tracking_was_lost(
+    takes: tuple[Path, Path, Kitchen], tmp_path: Path
+) -> None:
+    whole, lost, _ = takes
+    before = run("cloud", whole, "--out", tmp_path / "whole.ply")
+    said = run("cloud", lost, "--out", tmp_path / "lost.ply")
+    assert before["left_out"]["untracked"] == 0
+    assert said["left_out"]["untracked"] == 2
+    assert said["pictures"] == before["pictures"] - 2
+    with open_recording(lost) as recording:
+        source = DepthSource(recording, DEPTH)
+        rows = [view.row for view in source.views(0, len(source.ticks))]
+    taken_s = 0.03 + 0.2 * np.arange(before["pictures"])
+    assert rows == [row for row, at_s in enumerate(taken_s) if not is_lost(at_s)]
+
+
+@needs_rerun
+def test_the_viewer_shows_nothing_of_the_head_while_tracking_is_lost(
+    takes: tuple[Path, Path, Kitchen], tmp_path: Path
+) -> None:
+    shown, words = viewed(takes[1], tmp_path)
+    with open_recording(takes[1]) as recording:
+        streams = [recording[name] for name in recording.streams if name.startswith("hololens/")]
+        zero_ticks = min(int(stream.index["device_ticks"][0]) for stream in streams)
+    zero_s = takes[2].headset_clock.world_s_at(zero_ticks) - START_WORLD_S
+    for entity in ("/world/head", "/world/gaze", "/world/left_hand", "/world/depth", "/world/pv"):
+        rows = sorted((ns / 1e9 + zero_s, is_there) for ns, is_there in shown[entity])
+        assert not any(is_there for at_s, is_there in rows if is_lost(at_s)), entity
+        for _, end_s in SPANS_S:
+            assert not [is_there for at_s, is_there in rows if at_s < end_s][-1], (entity, end_s)
+        assert rows[-1][1], f"{entity} is shown again"
+    for stream in ("pv", "spatial_input"):
+        assert words[f"/events/hololens/{stream}"] == [TRACKING_LOST, "tracking found again"] * 2
+    unspoilt, words = viewed(takes[0], tmp_path)
+    assert all(
+        is_there
+        for entity in ("/world/head", "/world/depth", "/world/pv")
+        for _, is_there in unspoilt[entity]
+    )
+    assert not words
+
+
+def viewed(path: Path, tmp_path: Path) -> tuple[dict[str, list[tuple[int, bool]]], dict[str, list[str]]]:
+    """Return when each entity of the room is shown or hidden in the viewer's file, and what it says of events."""
+    from rerun.chunk import RrdReader
+
+    file = tmp_path / f"{path.name}.rrd"
+    words = [
+        "view",
+        str(path),
+        "--save",
+        str(file),
+        "--pictures-per-second",
+        "60",
+        "--clouds-per-second",
+        "60",
+    ]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    shown: dict[str, list[tuple[int, bool]]] = {}
+    said: dict[str, list[tuple[int, str]]] = {}
+    for chunk in RrdReader(file).stream().to_chunks():
+        batch, entity = chunk.to_record_batch(), str(chunk.entity_path)
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        if "session_ns" not in columns:
+            continue
+        at_ns = columns["session_ns"].cast("int64").to_pylist()
+        for name, column in columns.items():
+            values = column.to_pylist()
+            if name.endswith("TextLog:text"):
+                said.setdefault(entity, []).extend(
+                    (ns, one[0]) for ns, one in zip(at_ns, values, strict=True)
+                )
+            elif name.endswith("Clear:is_recursive"):
+                shown.setdefault(entity, []).extend((ns, False) for ns in at_ns)
+            elif name.endswith(("Arrows3D:vectors", "Points3D:positions", "Transform3D:mat3x3")):
+                there = [one is not None and bool(np.isfinite(one).all()) for one in values]
+                shown.setdefault(entity, []).extend(zip(at_ns, there, strict=True))
+    return shown, {entity: [text for _, text in sorted(lines)] for entity, lines in said.items()}
