@@ -95,6 +95,8 @@ def _rates(
     """One track over all chapters, or why there is none; and the spans that are left out, where it stands still."""
     name = clip.path.name
     try:
+        if not clip.payloads:
+            return None, f"{name}: no telemetry", []
         whole = not is_loose and (clip.telemetry_starts_s is not None or not clip.has_stamps)
         track = clip.gyroscope() if whole else _one_behind_the_other(clip, starts_s)
     except SensorError as error:

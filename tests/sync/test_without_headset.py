@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import camera_films
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -21,8 +22,10 @@ from kitchensync.sync.errors import CannotFilm
 from kitchensync.sync.report.page import write_report
 from kitchensync.sync.side_by_side.side_by_side import film_side_by_side
 from kitchensync.sync.synchronize import synchronize
+from kitchensync.virtual_kitchen.gopro.files.encoders import AAC_SAMPLES, AUDIO_HZ, AudioEncoder
 from kitchensync.virtual_kitchen.world.clocks import camera_clock
 from kitchensync.virtual_kitchen.world.motion import simulated_motion
+from kitchensync.virtual_kitchen.world.sound import kitchen_sound
 
 MOTION, SEEDS = 51, {"gopro-a": 52, "gopro-b": 53}
 STARTS_S = {("gopro-a", 1): 3.0, ("gopro-a", 2): 60.0, ("gopro-b", 1): 0.0, ("gopro-b", 2): 64.5}
@@ -156,3 +159,34 @@ def test_both_cameras_are_filmed_side_by_side(cameras: Path, tmp_path: Path) -> 
     left, right = picture[24:384, :640], picture[24:384, 640:]
     assert left.std() > 5
     assert right.std() > 5
+
+
+def _heard(seed: int, start_s: float, seconds: float) -> tuple[list[bytes], bytes]:
+    """Encode what a camera of the kitchen hears from a moment of the world on, on its own crystal."""
+    encoder = AudioEncoder()
+    blocks: list[bytes] = []
+    for number in range(round(seconds * AUDIO_HZ / AAC_SAMPLES)):
+        media_s = (np.arange(AAC_SAMPLES) + number * AAC_SAMPLES) / AUDIO_HZ
+        sound = kitchen_sound(MOTION, camera_clock(seed).world_s_at(media_s, start_s))
+        blocks += encoder.encode(np.stack([sound, sound]))
+    return blocks, encoder.configuration
+
+
+def test_without_motion_the_sound_places_a_camera_and_certifies_nothing(
+    cameras: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts_s = {"gopro-a": 3.0, "gopro-b": 4.5}
+    for device, start_s in starts_s.items():
+        for film in (cameras / device).glob("*.MP4"):
+            film.unlink()
+        heard = _heard(SEEDS[device], start_s, 46.0)
+        monkeypatch.setattr(camera_films, "sound_ring", lambda _seed, heard=heard: heard)
+        plan = FilmPlan(1350, 320, 180, b"avc1", seed=SEEDS[device], start_world_s=start_s)
+        synthesize(cameras / device, plan, simulated_motion(MOTION))
+    film = cameras / "gopro-b" / "GH010001.MP4"
+    film.write_bytes(film.read_bytes().replace(b"gpmd", b"none"))
+    [pair] = synchronize(cameras)["pairs"]
+    assert (pair["source"], pair["status"]) == ("gopro-b/GH010001.MP4", "check")
+    assert "GH010001.MP4: no telemetry" in pair["reasons"]
+    assert any("by sound alone" in reason for reason in pair["reasons"])
+    assert pair["samples"][0][1] == pytest.approx(1.5, abs=0.03)
