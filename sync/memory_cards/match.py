@@ -18,6 +18,7 @@ from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HeadsetGyro
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.fit.resample import make_track
+from kitchensync.sync.recording.clip_rates import ClipRates, clip_rates
 from kitchensync.sync.recording.headset import gyroscope
 
 NEAR_S = 90.0
@@ -100,9 +101,11 @@ def _propose(clip: CardClip, known: list[tuple[Path, dict[str, Any]]], *, chosen
         return proposal
     if clip.serial:
         proposal.evidence.append(f"serial number {clip.serial}")
+    rates = _rates(clip)
+    proposal.evidence += [f"warning: {line}" for line in (*rates.noted, rates.problem) if line]
     timely = [one for one in same if _in_time(clip, one) or chosen]
     for one in sorted(timely, key=lambda one: abs(one.away_s or 0.0)):
-        verdict = _by_motion(clip, one)
+        verdict = _by_motion(clip, rates, one)
         if verdict in ALIGNED or (verdict is None and len(timely) == 1):
             _accept(proposal, one, verdict)
             return proposal
@@ -111,7 +114,7 @@ def _propose(clip: CardClip, known: list[tuple[Path, dict[str, Any]]], *, chosen
         proposal.problem = f"the clock says {names}, the motion does not fit"
         return proposal
     for one in same:  # a camera whose clock was never set
-        if _by_motion(clip, one) == "aligned":
+        if _by_motion(clip, rates, one) == "aligned":
             _accept(proposal, one, "aligned")
             return proposal
     proposal.problem = "no recording of this camera was made at that time"
@@ -165,17 +168,26 @@ def _in_time(clip: CardClip, one: CandidateRecording) -> bool:
     return overlap_s + NEAR_S > 0 and (overlap_s >= LEAST_OVERLAP * shorter_s or abs(away_s) < NEAR_S)
 
 
-def _by_motion(clip: CardClip, one: CandidateRecording) -> str | None:
-    """Compare the gyroscopes: aligned, check, not_aligned; None where the recording has no headset's to compare.
+def _rates(clip: CardClip) -> ClipRates:
+    """Read the gyroscope of a clip without the spans in which it repeats one value."""
+    try:
+        return clip_rates(clip.clip)
+    except SensorError as error:
+        return ClipRates([], [], problem=" ".join(str(error).split()))
+
+
+def _by_motion(clip: CardClip, rates: ClipRates, one: CandidateRecording) -> str | None:
+    """Compare the gyroscopes: aligned, check, not_aligned; None where clip or recording have none to compare.
 
     Of several headsets the camera rides with one: the best answer counts.
     """
+    if rates.track is None:
+        return None
     verdicts = []
     for headset in _headsets(one.path):
         try:
-            track = clip.clip.gyroscope()
-            found = align_pair(headset, make_track(clip.name, track.t_s, track.xyz))
-        except (SensorError, SyncError):
+            found = align_pair(headset, make_track(clip.name, rates.track.t_s, rates.track.xyz))
+        except SyncError:
             continue
         verdicts.append(str(found.verdict.status))
     return min(verdicts, key=BEST_FIRST.index, default=None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from filmed_motion import UTC0_S, recording, serial, write_gyroscope
 from films import film
+from strange_films import film_maker
 
 from kitchensync.cli import main
 from kitchensync.sensors.errors import DownloadFailed
@@ -129,6 +131,42 @@ def test_of_two_headsets_the_one_that_the_camera_rides_with_decides(evening: Pat
     takes, _ = scan_card(evening / "cards" / "one" / "100GOPRO")
     placed = [one.clip.name for one in propose(takes, [path]) if one.recording]
     assert placed == ["GH010001.MP4"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "motion", "said"),
+    [
+        (8, "motion: ", "warning: the camera's gyroscope repeats one value from 0:08 to 0:16: left out"),
+        (
+            0,
+            "motion: nothing to compare with",
+            "warning: GH010001.MP4: the gyroscope repeats one value from 0:00 to 0:16",
+        ),
+    ],
+)
+def test_a_gyroscope_that_stands_still_is_named_and_its_film_imported(
+    shared_data: Callable[[str], Path], tmp_path: Path, first: int, motion: str, said: str
+) -> None:
+    maker = film_maker(shared_data)
+    recording(tmp_path / "data", "e-1", CAMERA_A, 0.0, motion=51)
+    [path] = shoot(tmp_path / "card", CAMERA_A, 1, 2.0, motion=51)
+    words = ["gopro", "import", str(tmp_path / "card"), "--match", str(tmp_path / "data")]
+    sound = CliRunner().invoke(main, words, input="n\n")
+    assert "motion: " in sound.stdout
+    assert "warning: " not in sound.stdout
+
+    whole = maker.tables.read(path)
+    maker.tables.write(maker.still_gyro(whole, first, len(whole["gpmd"].samples)), path)
+    shown = CliRunner().invoke(main, words, input="n\n")
+    assert f"    {said}\n" in shown.stdout
+    done = CliRunner().invoke(main, [*words, "--yes", "--json"])
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    [proposal] = answer["proposals"]
+    assert said in proposal["evidence"]
+    assert proposal["evidence"][-1].startswith(motion)
+    assert [one["files"] for one in answer["imported"]] == [["GH010001.MP4"]]
 
 
 def test_copies_are_compared_and_never_written_over(tmp_path: Path) -> None:
