@@ -1,4 +1,4 @@
-"""One file of motion: the film of a GoPro, another film with telemetry, or a table of rotation rates."""
+"""One file of motion: a GoPro's film or its bare telemetry, another film with telemetry, or a table of rates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.bare_telemetry import BareTelemetry
+from kitchensync.sensors.gopro.files.boxes import looks_like_mp4
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.media import open_media
@@ -23,6 +25,7 @@ PER_RADIAN = {"deg_per_s": 180.0 / np.pi, "rad_per_s": 1.0}
 COLUMNS = ("t_s", "x", "y", "z")
 NO_CLUES = "nothing in {} says where its telemetry lies on its pictures"
 """Other makers' telemetry counts from its own first sample."""
+NO_FILM = "{} is telemetry without its film: its time counts from the first payload"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ def read_motion(path: Path, unit: Unit = "auto") -> Motion:
     if path.suffix.lower() == ".csv":
         return _read_table(path, unit)
     try:
+        if not looks_like_mp4(path) and (bare := _bare(path)) is not None:
+            return bare
         media = open_media(path)
         rates = clip_rates(Clip([media])) if media.payloads else None
     except SensorError as error:
@@ -60,6 +65,20 @@ def read_motion(path: Path, unit: Unit = "auto") -> Motion:
     return Motion(
         path, track, report=rates.report, clues=rates.clues, doubts=rates.doubts, warnings=rates.noted
     )
+
+
+def _bare(path: Path) -> Motion | None:
+    """Read the telemetry of a GoPro that was taken out of its film; None for what is none."""
+    telemetry = BareTelemetry(path)
+    try:
+        if not telemetry.payloads:
+            return None
+    except SensorError as error:
+        pass_on_trouble(error)
+        return None
+    rates = telemetry.gyroscope()
+    track = make_track(path.name, rates.t_s, rates.xyz)
+    return Motion(path, track, report=_report(track), doubts=(NO_FILM.format(path.name),))
 
 
 def _read_table(path: Path, unit: Unit) -> Motion:

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from phone_films import write_phone_film
 
 from kitchensync.cli import main
+from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.virtual_kitchen.world.clocks import camera_clock
 from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
@@ -123,6 +124,35 @@ def test_a_real_film_belongs_to_no_virtual_one(
     answer = _answer("--reference", films["reference"], "--film", shared_data("gopro/max-heromode.mp4"))
     assert answer["status"] == "not_aligned"
     assert answer["reasons"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "film", "why"),
+    [
+        ("max-heromode.mp4", "hero11-chapter.raw", "common motion"),
+        ("hero11-chapter.raw", "max-heromode.mp4", "common motion"),
+        ("hero11-chapter.raw", "hero7-rec1.raw", "hero7-rec1.raw holds"),
+        ("hero7-rec1.raw", "hero7-rec2.raw", "hero7-rec1.raw holds"),
+    ],
+)
+def test_real_cameras_that_do_not_belong_together_say_why(
+    shared_data: Callable[[str], Path], reference: str, film: str, why: str
+) -> None:
+    paths = [shared_data(f"gopro/{name}") for name in (reference, film)]
+    answer = _answer("--reference", paths[0], "--film", paths[1])
+    assert answer["status"] == "not_aligned"
+    assert any(why in reason for reason in answer["reasons"])
+
+
+def test_telemetry_without_its_film_is_compared_and_never_certified(
+    films: dict[str, Path], tmp_path: Path
+) -> None:
+    payloads = open_media(films["film"]).payloads
+    (tmp_path / "film.raw").write_bytes(b"".join(payload.data for payload in payloads))
+    answer = _answer("--reference", films["reference"], "--film", tmp_path / "film.raw")
+    assert answer["status"] == "check"
+    assert any("telemetry without its film" in reason for reason in answer["reasons"])
+    assert _off_ms(answer, _reference_media_s) < 1.0
 
 
 def test_a_real_film_read_by_another_reader_is_on_the_same_time(

@@ -13,6 +13,7 @@ import numpy as np
 
 from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
 from kitchensync.sensors.gopro.files import gpmf
+from kitchensync.sensors.gopro.files.bare_telemetry import MOST_BYTES
 from kitchensync.sensors.gopro.files.boxes import looks_like_mp4, wall_clock
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clip_clues import clip_clues
@@ -22,8 +23,6 @@ from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.sample_tables import read_chapter
 from kitchensync.sensors.gopro.files.telemetry import Payload
 
-MAX_BARE_BYTES = 256 * 1024 * 1024
-"A bare GPMF file is read whole; an hour of telemetry is about 25 MB."
 SHOWN_FIELDS = 6
 DECIMALS = 6
 
@@ -43,7 +42,7 @@ def inspect(path: Path) -> dict[str, Any]:
 
 
 def _inspect_bare(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > MAX_BARE_BYTES:
+    if path.stat().st_size > MOST_BYTES:
         raise UnreadableMedia(path, "too large for bare telemetry, and not an MP4")
     damage: list[str] = []
     blocks = gpmf.split_payloads(path.read_bytes(), damage)

@@ -1,0 +1,36 @@
+"""GPMF payloads without their film, as tools take them out: one after the other, with no media time of their own."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
+from kitchensync.sensors.gopro.files import gpmf
+from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry
+
+MOST_BYTES = 256 * 1024 * 1024
+"""A bare file is read whole; an hour of telemetry is about 25 MB."""
+USUAL_S = 1.001
+"""What a payload lasts at NTSC rates; where samples have stamps these count instead."""
+
+
+class BareTelemetry(Telemetry):
+    """The payloads of a bare file. Raises UnreadableMedia for what is none."""
+
+    def __init__(self, path: Path) -> None:
+        """Nothing is read before it is asked for."""
+        self.path = path
+
+    @cached_property
+    def payloads(self) -> list[Payload]:
+        """All payloads in order, each at its usual time."""
+        try:
+            if self.path.stat().st_size > MOST_BYTES:
+                raise UnreadableMedia(self.path, "too large for bare telemetry, and not an MP4")
+            blocks = gpmf.split_payloads(self.path.read_bytes())
+        except BadGpmf as error:
+            raise UnreadableMedia(self.path, str(error)) from error
+        except OSError as error:
+            raise UnreadableMedia(self.path, (error.strerror or str(error)).lower()) from error
+        return [Payload(number * USUAL_S, USUAL_S, bytes(block)) for number, block in enumerate(blocks)]
