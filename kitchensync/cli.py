@@ -64,7 +64,7 @@ COMMANDS: Table = {
         "sync.commands.film:side_by_side",
         "Write a video of all cameras side by side, to check an alignment by eye.",
     ),
-    "align": ("sync.commands.sync:align", "Align two gyroscopes given as arrays."),
+    "align": ("sync.commands.sync:align", "Align two files by their motion, without a recording."),
     "report": ("sync.commands.sync:report", "Write report.html, a one-page summary of a recording."),
     "graph": (
         "recipe_app.commands.graph.group:graph",
@@ -134,6 +134,7 @@ def main(context: click.Context) -> None:
         "station": _station,
         "mounts": _check_mounts,
         "align": _align,
+        "show_aligned": _show_aligned,
         "check_place": _check_place,
         "shows_people": _shows_people,
     }
@@ -159,6 +160,13 @@ def _align(recording: Path) -> dict[str, Any]:
     from kitchensync.sync.synchronize import synchronize
 
     return {"sync": synchronize(recording), "report": str(write_report(recording))}
+
+
+def _show_aligned(answer: dict[str, Any]) -> None:
+    """Print what `_align` found as `sync` does."""
+    from kitchensync.sync.commands.sync import show_recording
+
+    show_recording(answer)
 
 
 def _check_place(out: Path) -> None:

@@ -32,6 +32,8 @@ def rough_capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTi
 
 def _by_shutter(recording: Recording, camera: str, clip: Clip) -> FilmTimes | None:
     """Place a clip of a camera by when its shutter was asked to open and seen to have done so."""
+    if camera not in recording.gopro_files:  # an adopted film: nobody saw it begin
+        return None
     openings = clip_openings(read_media(recording.path, camera), recording.gopro_files[camera])
     opened = next((one.opened for one in openings if clip.path in one.files), None)
     if not all(one.opened for one in openings) or opened is None or "before_host_ns" not in opened:

@@ -19,8 +19,8 @@ class BadArrays(SyncError):
 class TooShort(SyncError):
     """A track that holds too little to be aligned."""
 
-    def __init__(self, what: str, seconds: float, needed_s: float) -> None:
-        self.what, self.seconds, self.needed_s = what, seconds, needed_s
+    def __init__(self, what: str, seconds: float, needed_s: float, *, is_of_master: bool = False) -> None:
+        self.what, self.seconds, self.needed_s, self.is_of_master = what, seconds, needed_s, is_of_master
         super().__init__(f"{what} lasts {seconds:.2f} s, at least {needed_s:g} s are needed")
 
 

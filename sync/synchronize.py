@@ -73,10 +73,9 @@ def _synchronized(recording: Recording, master: str | None, folder: Path) -> dic
     pairs: list[Alignment] = []
     if not _is_alone(session):
         pairs = [_bridged(session, headset) for headset in session.headsets if headset is not session.main]
-        own = {id(reference.clip) for reference in session.references}
-        pairs += [
-            pair for clip in session.clips if id(clip) not in own for pair in _align_clip(session, clip)
-        ]
+        own = {reference.clip.camera for reference in session.references}
+        others = [clip for clip in session.clips if clip.camera not in own]
+        pairs += [pair for clip in others for pair in _align_clip(session, clip)]
         pairs += _missing_cameras(session)
     status = next((s for s in ORDER if any(pair.status == s for pair in pairs)), NOTHING)
     answer: dict[str, Any] = {"recording": recording.id, "status": status, "path": str(recording.path)}
@@ -107,8 +106,10 @@ def _left_out(session: Session, *, is_lost: bool) -> list[str]:
     told = [file.problem for file in session.cameras if file.problem and not file.has_frames]
     if session.main is None:
         others = [clip for clip in session.clips if clip.readable and clip is not session.own_clip]
-        names = [file.path.name for clip in others for file in clip.files if file.source not in session.maps]
-        told += [f"{name} is a clip of its own: the index holds the first clip alone" for name in names]
+        names = [
+            file.source for clip in others for file in clip.files if not session.is_on_tables(file.source)
+        ]
+        told += [f"{name} is a clip of its own: the index does not hold it" for name in names]
         return told
     if is_lost:
         told.append("no film can be read: the index holds the headset alone")
@@ -143,7 +144,7 @@ def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
             body,
             source=file.source,
             master=compared.master.motion if compared else _no_master(session),
-            warnings=(*body.warnings, *clip.warnings),
+            warnings=(*body.warnings, *clip.warnings, *_of_reference(compared)),
             other_headsets=compared.others if compared is not None else (),
             clues=clip.clues,
         )
@@ -155,6 +156,13 @@ def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
         _write(session, answer, plots)
         answers.append(answer)
     return answers
+
+
+def _of_reference(compared: Compared | None) -> list[str]:
+    """What is said of the clip that a film was put on."""
+    if compared is None or not isinstance(compared.master, Reference):
+        return []
+    return [f"{compared.master.name}: {text}" for text in compared.master.clip.warnings]
 
 
 def _no_master(session: Session) -> str:
@@ -184,7 +192,7 @@ def _with_picture_latency(session: Session, file: CameraFile, answer: Alignment)
     master = session.rides_with[file.source]
     seen = {GYRO_TO_FRAME: [file]}
     if isinstance(master, Reference):
-        seen[REFERENCE_PICTURES.part] = list(master.clip.files)
+        seen[REFERENCE_PICTURES.part] = list(master.clip.readable)
     for part, files in seen.items():
         for one in files:
             if (measured := stored_latency(session.recording.path, one.path)) is not None:
@@ -295,9 +303,6 @@ def _late_words(file: CameraFile) -> dict[str, float]:
 
 
 def _place(session: Session, file: CameraFile, clock_map: ClockMap, master: Master) -> None:
-    """Put a file on the clock of the tables; the media time of a later clip of the reference camera is none."""
-    if isinstance(master, Reference) and master is not session.references[0]:
-        return
     session.maps[file.source] = clock_map
     session.rides_with[file.source] = master
 
@@ -305,7 +310,7 @@ def _place(session: Session, file: CameraFile, clock_map: ClockMap, master: Mast
 def _inputs(session: Session, clip: CameraClip, master: Master | None) -> list[Input]:
     """What the answer rests on: the headset's gyroscope or the reference's films, and all files of the clip."""
     known = session.recording.manifest.get("files") or {}
-    reference = master.clip.files if isinstance(master, Reference) else ()
+    reference = master.clip.readable if isinstance(master, Reference) else ()
     inputs = [
         Input(file.relative, (known.get(file.relative) or {}).get("sha256"))
         for file in (*reference, *clip.files)

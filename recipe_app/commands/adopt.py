@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputFolder
 from kitchensync.storage.shell.progress import byte_bar
-from kitchensync.storage.timeline.alignment import NOT_ALIGNED, Alignment
+from kitchensync.storage.timeline.alignment import NOT_ALIGNED
 
 
 @click.command()
@@ -61,19 +62,13 @@ def adopt(
     del said["manifest"]
     if aligns:
         said |= context.obj["align"](Path(made["path"]))
-    failed = any(pair["status"] == NOT_ALIGNED for pair in said.get("sync", {}).get("pairs", []))
-    return Answer(said, partial(_show, data), failed=failed)
+    is_wrong = said.get("sync", {}).get("status") == NOT_ALIGNED
+    return Answer(said, partial(_show, data, context.obj["show_aligned"]), failed=is_wrong)
 
 
-def _show(data: Path, said: dict[str, Any]) -> None:
+def _show(data: Path, show_aligned: Callable[[Any], None], said: dict[str, Any]) -> None:
     videos = f"{said['path']}: {len(said['files'])} videos"
     click.echo(f"{videos}; log on it with `kitchensync app --data {data}`")
-    if "sync" not in said:
-        return
-    click.echo(f"{said['sync']['status'].replace('_', ' ')}; {said['report']}")
-    for pair in said["sync"]["pairs"]:
-        aligned = Alignment.from_object(pair)
-        bound = f" within {aligned.bound95_ms:.2f} ms (95 %)" if aligned.bound95_ms is not None else ""
-        click.echo(f"  {pair['status']}: {pair['source']} on {pair['master']}{bound}")
-        for text in (*aligned.reasons, *aligned.warnings):
-            click.echo(f"    - {text}")
+    if "sync" in said:
+        show_aligned(said["sync"])
+        click.echo(said["report"])

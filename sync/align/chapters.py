@@ -50,9 +50,8 @@ def of_chapter(
 
 
 def _outside(verdict: Verdict, away_s: float) -> Verdict:
-    words = (
-        f"the headset was not recording then: placed by the drift, {away_s:.1f} s away from what was compared"
-    )
+    away = f"placed by the drift, {away_s:.1f} s away from what was compared"
+    words = f"nothing to compare it with was recorded then: {away}"
     return replace(verdict, warnings=(*verdict.warnings, words))
 
 

@@ -70,7 +70,7 @@ class Prepared:
         grids = box_resample(headset, hz), box_resample(camera, hz, rate=rate)
         for what, grid in zip(("headset gyroscope", "camera gyroscope"), grids, strict=True):
             if len(grid.good) < LEAST_S * hz:
-                raise TooShort(what, len(grid.good) / hz, LEAST_S)
+                raise TooShort(what, len(grid.good) / hz, LEAST_S, is_of_master=grid is grids[0])
         seconds = _shorter(*grids)
         grid_h, grid_g = grids
         return cls(grid_h, prepared(grid_h, seconds)), cls(grid_g, prepared(grid_g, seconds))

@@ -17,7 +17,7 @@ from kitchensync.sync.fit.resample import DECIMATED_HZ, GyroTrack, decimate
 
 GYROSCOPE = "gyroscope"
 HEAD_POSE = "head_pose"
-MEDIA_TIME = "media_time"
+CAMERA = "camera"
 BLOCK_SAMPLES = 1 << 16
 
 
@@ -56,7 +56,7 @@ def camera_as_reference(track: GyroTrack) -> HeadsetGyro:
     """Take a camera's gyroscope in the headset's place: ticks are 100 ns of its media time, true as they stand."""
     count, rate_hz = len(track.t_s), 1.0 / float(np.median(np.diff(track.t_s)))
     repair = StampRepair((), count, count, 0, rate_hz, 0.0, 0.0, 0.0, 0.0)
-    return HeadsetGyro(0, track, repair, MEDIA_TIME)
+    return HeadsetGyro(0, track, repair, source=CAMERA)
 
 
 def in_blocks(

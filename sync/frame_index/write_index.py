@@ -157,7 +157,7 @@ def _taken(session: Session, clip: CameraClip, file: CameraFile) -> Int64 | None
     if clip is session.own_clip:
         return np.rint((file.start_s + taken_s) * MEDIA_TICKS_PER_S).astype(np.int64)
     clock_map = session.maps.get(file.source)
-    if clock_map is None:
+    if clock_map is None or not session.is_on_tables(file.source):
         return None
     ticks, master = clock_map.to_ticks(taken_s), session.rides_with[file.source]
     return ticks if session.main is None else _to_main(session, master.name, ticks)

@@ -21,8 +21,8 @@ from kitchensync.sync.given_files.motion_file import PER_RADIAN, Motion, Unit, r
 from kitchensync.sync.result.result import FILM_PICTURES, REFERENCE_PICTURES, pair_aligned, refused
 
 MEDIA_CLOCK = "media_s"
-LATEST_START_S = 86_400.0
-"A later first sample is a time of day or a date: no media time counts from there."
+LATEST_START_S = 3600.0
+"A film's time counts from its first picture: a later first sample is a time of day or a date."
 
 
 def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -> dict[str, Any]:
@@ -33,10 +33,10 @@ def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -
     """
     inputs = [file_input(reference_path), file_input(film_path)]
     reference, film = read_motion(reference_path, unit), read_motion(film_path, unit)
-    if film.track.t_s[0] > LATEST_START_S:
-        raise BadArrays(
-            film.path.name, f"begins at {film.track.t_s[0]:.0f} s: no media time; give it as --reference"
-        )
+    first_s, last_s = film.track.t_s[[0, -1]]
+    if first_s > LATEST_START_S or last_s <= 0:
+        span = f"its times go from {first_s:g} to {last_s:g} s and do not count from 0"
+        raise BadArrays(film.path.name, f"{span}: give it as --reference")
     if reference.unit == film.unit == "auto":
         raise BadArrays(
             f"{reference.path.name}, {film.path.name}",
@@ -48,18 +48,18 @@ def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -
         film = _in_radians(gyro, film) if film.unit == "auto" else film
         found = align_pair(gyro, film.track, unit="auto" if reference.unit == "auto" else "rad_per_s")
     except TooShort as error:
-        name = (reference if error.what.startswith("headset") else film).path.name
+        name = (reference if error.is_of_master else film).path.name
         answer = refused(
             f"{name} holds {error.seconds:.2f} s, {error.needed_s:g} s are needed", inputs=inputs
         )
     else:
-        answer = _answer(_from(begin_s, found), reference, film, inputs)
+        answer = _answer(_with_steps(_from(begin_s, found), reference, film), reference, film, inputs)
     answer = replace(
         answer,
         source=film.path.name,
         master=reference.path.name,
         master_clock=REFERENCE_CLOCK,
-        source_clock=CAMERA_CLOCK if film.clues else MEDIA_CLOCK,
+        source_clock=CAMERA_CLOCK if "stamp" in film.report else MEDIA_CLOCK,
         epoch_ticks=None,
         warnings=(*answer.warnings, *reference.warnings, *film.warnings),
         clues=film.clues,
@@ -69,7 +69,7 @@ def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -
 
 
 def _answer(found: PairAlignment, reference: Motion, film: Motion, inputs: list[Input]) -> Alignment:
-    pictures = {REFERENCE_PICTURES: reference.has_pictures, FILM_PICTURES: film.has_pictures}
+    films = {REFERENCE_PICTURES: reference, FILM_PICTURES: film}
     return pair_aligned(
         with_doubts(found, (*reference.doubts, *film.doubts)),
         epoch_ticks=0,
@@ -77,8 +77,17 @@ def _answer(found: PairAlignment, reference: Motion, film: Motion, inputs: list[
         headset=reference.report,
         camera=film.report,
         inputs=inputs,
-        systematic=tuple(part for part, is_there in pictures.items() if is_there),
+        systematic=tuple(part for part, motion in films.items() if not motion.is_table),
     )
+
+
+def _with_steps(found: PairAlignment, *motions: Motion) -> PairAlignment:
+    """Let the bound hold what rounded stamps of a table may hide, and name the unit that was stated for it."""
+    step_ms = 1e3 * sum(motion.stamp_step_s for motion in motions)
+    first, middle, last = (part + step_ms for part in found.model_ms)
+    unit = motions[0].unit
+    stated = replace(found.unit, name=unit) if motions[0].is_table and unit != "auto" else found.unit
+    return replace(found, model_ms=(first, middle, last), unit=stated)
 
 
 def _from(begin_s: float, found: PairAlignment) -> PairAlignment:

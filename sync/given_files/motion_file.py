@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kitchensync.sensors.array_types import Floats
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.bare_telemetry import BareTelemetry
 from kitchensync.sensors.gopro.files.boxes import looks_like_mp4
@@ -25,6 +26,13 @@ PER_RADIAN = {"deg_per_s": 180.0 / np.pi, "rad_per_s": 1.0}
 COLUMNS = ("t_s", "x", "y", "z")
 NO_CLUES = "nothing in {} says where its telemetry lies on its pictures"
 """Other makers' telemetry counts from its own first sample."""
+REPEATED = "{}: {} rows have the time of the row before: its times are rounded"
+REPEATED_MOST, KEPT_LEAST = 0.01, 0.5
+"Shares of rows with the time of the row before, and of rows that are kept."
+SLOWEST_STEP_S, LONGEST_GAP_S = 0.5, 600.0
+MOST_RATE = 1e5
+"No sensor turns as fast, in degrees or radians a second."
+FINEST_DIGITS, ROUNDING_S = 5, 2e-6
 NO_FILM = "{} is telemetry without its film: its time counts from the first payload"
 
 
@@ -35,11 +43,13 @@ class Motion:
     path: Path
     track: GyroTrack
     unit: Unit = "rad_per_s"
-    has_pictures: bool = True
+    is_table: bool = False
     report: dict[str, Any] = field(default_factory=dict)
     clues: tuple[Clue, ...] = ()
     doubts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    stamp_step_s: float = 0.0
+    "How far a table's stamps may be rounded."
 
 
 def read_motion(path: Path, unit: Unit = "auto") -> Motion:
@@ -86,18 +96,54 @@ def _read_table(path: Path, unit: Unit) -> Motion:
         with path.open(encoding="utf-8-sig", newline="") as file:
             names = [name.strip() for name in file.readline().split(",")]
             if missing := [name for name in COLUMNS if name not in names]:
+                wanted = ",".join(COLUMNS)
                 raise BadArrays(
-                    path.name, f"its header has no column {', '.join(missing)}; it must be t_s,x,y,z"
+                    path.name, f"its header has no column {', '.join(missing)}; it must be {wanted}"
                 )
             columns = [names.index(name) for name in COLUMNS]
             with warnings.catch_warnings(category=UserWarning, action="ignore"):  # of a table without rows
                 rows = np.loadtxt(file, delimiter=",", usecols=columns, ndmin=2)
-    except (OSError, ValueError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise BadArrays(path.name, f"is not a table of numbers ({error})") from error
-    track = make_track(path.name, rows[:, 0], rows[:, 1:] / PER_RADIAN.get(unit, 1.0))
-    lost = len(rows) - len(track.t_s)
-    told = (f"{path.name}: {lost} rows are out of order or no numbers and are left out",) if lost else ()
-    return Motion(path, track, unit, has_pictures=False, report=_report(track), warnings=told)
+    rates = rows[:, 1:] / PER_RADIAN.get(unit, 1.0)
+    rates[np.abs(rates) > MOST_RATE] = np.nan
+    track = make_track(path.name, rows[:, 0], rates)
+    repeated = int((np.diff(rows[:, 0]) == 0).sum())
+    _check_times(path, track, len(rows) - repeated)
+    lost = len(rows) - len(track.t_s) - repeated
+    told = (f"{path.name}: {lost} rows are out of order or no numbers and are left out",) if lost > 0 else ()
+    doubts = (REPEATED.format(path.name, repeated),) if repeated > REPEATED_MOST * len(rows) else ()
+    return Motion(
+        path,
+        track,
+        unit,
+        is_table=True,
+        report=_report(track),
+        doubts=doubts,
+        warnings=told,
+        stamp_step_s=stamp_step(track.t_s),
+    )
+
+
+def _check_times(path: Path, track: GyroTrack, rows: int) -> None:
+    """Refuse times that are no seconds or in no order. Raises BadArrays."""
+    steps_s = np.diff(track.t_s)
+    if len(track.t_s) < rows * KEPT_LEAST:
+        raise BadArrays(path.name, f"only {len(track.t_s)} of {rows} rows are numbers with rising times")
+    if float(np.median(steps_s)) > SLOWEST_STEP_S:
+        raise BadArrays(path.name, f"its rows lie {np.median(steps_s):g} s apart: t_s must be in seconds")
+    if float(steps_s.max()) > LONGEST_GAP_S:
+        row = int(np.argmax(steps_s))
+        raise BadArrays(path.name, f"its times jump by {steps_s.max():.0f} s after {track.t_s[row]:g} s")
+
+
+def stamp_step(t_s: Floats) -> float:
+    """Return the coarsest power of ten, seconds, of which all stamps are multiples: so far each may be rounded."""
+    since_s = t_s - np.floor(t_s[0])
+    for digits in range(FINEST_DIGITS):
+        if np.abs(since_s - np.round(since_s, digits)).max() < ROUNDING_S:
+            return float(10.0**-digits)
+    return float(10.0**-FINEST_DIGITS)
 
 
 def _read_other_film(path: Path) -> Motion:

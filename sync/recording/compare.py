@@ -207,7 +207,10 @@ def _own_doubts(master: Master) -> tuple[str, ...]:
     """A reference is a film too: where its rates lie on its own pictures may be doubtful."""
     if not isinstance(master, Reference):
         return ()
-    return tuple(f"{master.name}: {doubt}" for doubt in master.clip.doubts)
+    loose = [
+        f"how much is missing before {f.path.name} is not known" for f in master.clip.readable if f.is_loose
+    ]
+    return tuple(f"{master.name}: {doubt}" for doubt in (*master.clip.doubts, *loose))
 
 
 def _by_motion(master: Master, clip: CameraClip, prior: Prior | None) -> tuple[PairAlignment | None, str]:

@@ -78,8 +78,8 @@ class Reference:
 
     @property
     def name(self) -> str:
-        """The source of its first file."""
-        return self.clip.files[0].source
+        """The source of its first file that can be read: there its time is 0."""
+        return self.clip.readable[0].source
 
     @property
     def motion(self) -> str:
@@ -124,11 +124,18 @@ class Session:
 
     @property
     def own_clip(self) -> CameraClip | None:
-        """The clip on whose media time the index counts, where there is no headset."""
+        """The clip on whose media time the index counts, where there is no headset: with most others on it."""
         if self.headsets:
             return None
-        readable = [clip for clip in self.clips if clip.readable]
-        return self.references[0].clip if self.references else next(iter(readable), None)
+        placed = list(self.rides_with.values())
+        if self.references:
+            return max(self.references, key=placed.count).clip  # of equals the first
+        return next((clip for clip in self.clips if clip.readable), None)
+
+    def is_on_tables(self, source: str) -> bool:
+        """Return whether a file lies on the clock of the tables: a later clip of the reference has another one."""
+        master = self.rides_with.get(source)
+        return master is not None and (isinstance(master, Headset) or master.clip is self.own_clip)
 
     def name_of(self, clip: CameraClip) -> str:
         """Name of a clip's pictures in the tables: the device's, but for the later cameras of adopted films."""

@@ -22,6 +22,7 @@ from kitchensync.sync.errors import CannotFilm
 from kitchensync.sync.report.page import write_report
 from kitchensync.sync.side_by_side.side_by_side import film_side_by_side
 from kitchensync.sync.synchronize import synchronize
+from kitchensync.virtual_kitchen.gopro.files.chapters import ChapterRule
 from kitchensync.virtual_kitchen.gopro.files.encoders import AAC_SAMPLES, AUDIO_HZ, AudioEncoder
 from kitchensync.virtual_kitchen.world.clocks import camera_clock
 from kitchensync.virtual_kitchen.world.motion import simulated_motion
@@ -190,3 +191,54 @@ def test_without_motion_the_sound_places_a_camera_and_certifies_nothing(
     assert "GH010001.MP4: no telemetry" in pair["reasons"]
     assert any("by sound alone" in reason for reason in pair["reasons"])
     assert pair["samples"][0][1] == pytest.approx(1.5, abs=0.03)
+
+
+def _three_chapters(folder: Path, seed: int, start_s: float) -> None:
+    """Write a clip of three chapters of ten seconds."""
+    for film in folder.glob("*.MP4"):
+        film.unlink()
+    rule = ChapterRule(frames=300)
+    plan = FilmPlan(900, 320, 180, b"avc1", seed=seed, start_world_s=start_s, rule=rule)
+    synthesize(folder, plan, simulated_motion(MOTION))
+
+
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "damaged"])
+def test_a_reference_whose_first_chapter_is_lost_counts_from_the_second(
+    cameras: Path, is_deleted: bool
+) -> None:
+    _three_chapters(cameras / "gopro-a", SEEDS["gopro-a"], 3.0)
+    (cameras / "gopro-b" / "GH010002.MP4").unlink()
+    first, second = sorted((cameras / "gopro-a").glob("*.MP4"))[:2]
+    assert second.name == "GH020001.MP4"
+    if is_deleted:
+        first.unlink()
+    else:
+        first.write_bytes(bytes(first.stat().st_size))
+    [pair] = synchronize(cameras)["pairs"]
+    assert (pair["status"], pair["master"]) == ("aligned", "gopro-a/GH020001.MP4")
+    film_s, second_s = np.array(pair["samples"]).T
+    world_s = _world_s("gopro-a", 1, second_s + 300 * FRAME_S)
+    assert np.abs(world_s - _world_s("gopro-b", 1, film_s)).max() < 1e-3
+    said = any("chapter 1 of recording 0001 is not here" in text for text in pair["warnings"])
+    assert said is is_deleted
+
+
+def test_the_index_is_on_the_clip_that_others_lie_on(cameras: Path) -> None:
+    (cameras / "gopro-b" / "GH010001.MP4").unlink()
+    answer = synchronize(cameras)
+    assert (answer["status"], answer["index"]["clock_of"]) == ("aligned", "gopro-a")
+    assert any("gopro-a/GH010001.MP4 is a clip of its own" in reason for reason in answer["reasons"])
+    table = pq.read_table(cameras / "sync" / "index.parquet").to_pydict()
+    shown, hit = np.array(table["master_i"]), np.array(table["gopro-b_i"]) >= 0
+    true_s = _world_s("gopro-b", 2, np.array(table["gopro-b_i"])[hit] * FRAME_S)
+    away_s = true_s - _world_s("gopro-a", 2, shown[hit] * FRAME_S)
+    assert np.abs(away_s * 1e6 - np.array(table["gopro-b_dt_us"])[hit]).max() < 50
+
+
+def test_a_clip_of_the_reference_camera_is_compared_with_none(cameras: Path) -> None:
+    film = cameras / "gopro-a" / "GH010002.MP4"
+    film.write_bytes(film.read_bytes().replace(b"gpmd", b"none"))
+    (cameras / "gopro-b" / "GH010002.MP4").unlink()
+    answer = synchronize(cameras)
+    assert [pair["source"] for pair in answer["pairs"]] == ["gopro-b/GH010001.MP4"]
+    assert answer["status"] == "aligned"
