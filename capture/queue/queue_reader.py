@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import redis
 
-from kitchensync.capture.queue.stream_entries import META, make_stream
+from kitchensync.capture.queue.stream_entries import META, make_group, make_stream
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.chunks.chunk_writer import Packet, Sealed
 from kitchensync.storage.names import DRAINERS, files_key, stream_key
@@ -45,13 +45,24 @@ class QueueReader:
         self._fresh_commands: dict[tuple[int, int | None], bytes] = {}
         self._last_ids: dict[bytes, bytes] = {}
         self._is_made = False
+        self._missing_ns: dict[bytes, int] = {}
+        """Streams that are not there, and since when we know."""
         self.vanished_ns = 0
-        """When a stream was not there any more, 0 for never."""
+        """When a stream was found missing last, 0 for never."""
 
-    def _make_groups(self) -> None:
-        for key in self._stream_of:
+    def _make_missing(self, patience_ns: int) -> bool:
+        """Make what has been missing for so long; return whether nothing is missing now.
+
+        Each stream waits by itself: the producer of one that vanished later has not had its time yet.
+        """
+        now_ns = host_ns()
+        missing = [key for key in self._stream_of if not make_group(self._client, key)]
+        self._missing_ns = {key: self._missing_ns.get(key, now_ns) for key in missing}
+        overdue = [key for key in missing if now_ns - self._missing_ns[key] >= patience_ns]
+        for key in overdue:
             if make_stream(self._client, key) and key in self._last_ids:
                 self._go_on_counting(key)
+        return overdue == missing
 
     def _go_on_counting(self, key: bytes) -> None:
         """Let the producer go on where the vanished stream was, unless it has given it again meanwhile."""
@@ -66,7 +77,9 @@ class QueueReader:
         taken: dict[str, list[Packet]] = {}
         for key, stream in self._stream_of.items():
             after = b"0"
-            while entries := self._entries(self._command({key: after}, 64, None)).get(stream):
+            while entries := self._entries(
+                self._command({key: after}, 64, None), is_patient=self._is_made
+            ).get(stream):
                 taken.setdefault(stream, []).extend(self._packets(stream, entries))
                 after = entries[-1][0]
         return self._readable(taken)
@@ -117,14 +130,13 @@ class QueueReader:
             if not str(error).startswith(GONE):
                 raise
             if self._is_made:  # somebody deleted it, or a killed server forgot even this
-                self._is_made, self.vanished_ns = False, host_ns()
-            if is_patient and host_ns() - self.vanished_ns < GIVEN_AGAIN_NS:
-                return {}
+                self.vanished_ns = host_ns()
             try:
-                self._make_groups()
+                is_there = self._make_missing(GIVEN_AGAIN_NS if is_patient and self._is_made else 0)
             except redis.exceptions.OutOfMemoryError:
                 return {}  # what we hold can be sealed meanwhile
-            return self._entries(command, is_patient=is_patient)
+            return self._entries(command, is_patient=is_patient) if is_there else {}
+        self._missing_ns = {}
         self._is_made |= is_patient  # then all of them were asked for
         pairs = list(reply.items() if isinstance(reply, dict) else reply or [])
         self._last_ids |= {key: entries[-1][0] for key, entries in pairs if entries}

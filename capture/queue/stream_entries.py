@@ -54,6 +54,18 @@ def make_stream(client: redis.Redis, key: str | bytes) -> bool:
     return True
 
 
+def make_group(client: redis.Redis, key: str | bytes) -> bool:
+    """Make the group of a stream's drainers where it is missing; False when there is no such stream."""
+    try:
+        client.xgroup_create(key, DRAINERS, id="0")
+    except redis.ResponseError as error:
+        if "requires the key to exist" in str(error):
+            return False
+        if "BUSYGROUP" not in str(error):
+            raise
+    return True
+
+
 class StreamEntries:
     """The key of one stream, what was sent last, and the newest packets.
 

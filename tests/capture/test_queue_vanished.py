@@ -20,6 +20,7 @@ from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.rehearsal.stage import recorder, simulator
+from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.names import DRAINERS, stream_key
 
 STREAM = "hololens/gyroscope"
@@ -115,17 +116,39 @@ def test_a_stream_that_vanished_is_left_to_its_producer_at_first(client, monkeyp
     assert seqs_of(reader) == [0, 1, 2]
 
 
+def test_a_stream_that_vanishes_while_another_is_waited_for_is_left_to_its_producer_as_well(
+    client, monkeypatch
+):
+    now_ns = [host_ns()]
+    monkeypatch.setattr(queue_reader, "host_ns", lambda: now_ns[0])
+    quiet, busy = (QueueWriter(client, "u", name, 7) for name in ("quiet", "s"))
+    reader = QueueReader(client, "u", ["quiet", "s"], "drainer-0")
+    put(quiet, 0)
+    put(busy, 0)
+    assert seqs_of(reader) == [0]
+    client.delete(stream_key("u", "quiet"))
+    assert seqs_of(reader) == []
+    put(busy, 1, 2)
+    client.delete(stream_key("u", "s"))
+    now_ns[0] += queue_reader.GIVEN_AGAIN_NS
+    assert seqs_of(reader) == []
+    assert client.exists(stream_key("u", "quiet"))
+    assert not client.exists(stream_key("u", "s"))
+    put(busy, 3)
+    assert seqs_of(reader) == [0, 1, 2, 3]
+
+
 def test_a_stream_that_vanishes_as_soon_as_it_is_made_is_made_once_more(client, monkeypatch):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
-    make, made = reader._make_groups, []
+    make, made = reader._make_missing, []
 
-    def make_in_vain_at_first() -> None:
-        make()
-        made.append(1)
+    def make_in_vain_at_first(patience_ns: int) -> bool:
+        made.append(make(patience_ns))
         if len(made) == 1:
             flush(client)
+        return made[-1]
 
-    monkeypatch.setattr(reader, "_make_groups", make_in_vain_at_first)
+    monkeypatch.setattr(reader, "_make_missing", make_in_vain_at_first)
     assert reader.unfinished() == {}
     assert len(made) == 2
 
