@@ -27,7 +27,9 @@ KEEP_BYTES = 48 << 20
 """How much of the newest packets is kept for a server that forgets: `everysec` may lag two seconds."""
 
 QUIET_S = 0.5
-"""A stream that vanished is made anew by its drainer after a second: who has put nothing for so long looks first."""
+"""A stream that vanished is made anew by its drainer after a second: who has put nothing for so long looks first.
+
+Of a stream that stays quiet a pipe looks once in that time."""
 
 Piece = bytes | bytearray | memoryview
 
@@ -94,6 +96,8 @@ class StreamEntries:
         self._recent: deque[tuple[float, int, list[QueuedPacket]]] = deque()
         self._recent_bytes = 0
         self._next_seq = self._told_seq = 0
+        self._seen_s = 0.0
+        """When the stream was there for certain."""
         self.sure_of = -1
         """The connection since which we know what the server has; -1: we do not."""
 
@@ -120,11 +124,12 @@ class StreamEntries:
                 small += b"\r\n"
 
     def is_quiet(self) -> bool:
-        """Return whether nothing was put for a while, so that the stream may have vanished unseen."""
-        return bool(self._recent) and time.monotonic() - self._recent[-1][0] > QUIET_S
+        """Return whether nothing was put or asked for a while, so that the stream may have vanished unseen."""
+        return bool(self._recent) and time.monotonic() - self._seen_s > QUIET_S
 
     def forgotten(self) -> list[QueuedPacket]:
         """Return what a server has forgotten and is to be given; tell once of what cannot be given."""
+        self._seen_s = time.monotonic()
         last = self._last_id()
         if last is None:
             make_stream(self._client, self._key)
@@ -145,7 +150,7 @@ class StreamEntries:
         """Keep packets that the server has taken, for some seconds; their bodies must stay as they are."""
         if not packets:
             return
-        now_s = time.monotonic()
+        self._seen_s = now_s = time.monotonic()
         size = sum([len(packet.body) for packet in packets])
         self._next_seq = max(self._next_seq, packets[-1].seq + 1)
         self._recent.append((now_s, size, packets))

@@ -6,10 +6,12 @@ import shutil
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from waiting import until
 
+from kitchensync.capture.queue import stream_entries
 from kitchensync.capture.queue.pipe import Batch, QueuePipe
 from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
@@ -209,6 +211,26 @@ def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_pa
     assert client.hgetall("ks:{u:s}:files")
     writer.close()
     reader.close()
+
+
+def test_a_stream_that_is_quiet_is_looked_at_once_in_a_while(client, monkeypatch):
+    now_s = [1.0]
+    monkeypatch.setattr(stream_entries, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    pipe = QueuePipe(client)
+    writers = [QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("quiet", "other")]
+    pipe.put([Batch(writer, packets(*range(10))) for writer in writers], NEVER)
+    for seq in (10, 20):
+        client.config_resetstat()
+        now_s[0] += 2 * stream_entries.QUIET_S
+        pipe.put([Batch(writers[1], packets(seq))], NEVER)
+        for later in range(seq + 1, seq + 10):
+            pipe.put([Batch(writers[1], packets(later))], NEVER)
+        assert client.info("commandstats")["cmdstat_xinfo|stream"]["calls"] == len(writers)
+    client.delete(stream_key("u", "quiet"))
+    now_s[0] += 2 * stream_entries.QUIET_S
+    pipe.put([Batch(writers[1], packets(30))], NEVER)
+    assert client.xlen(stream_key("u", "quiet")) == 10
+    pipe.close()
 
 
 def test_a_stream_that_is_quiet_when_the_server_forgets_is_given_again_with_the_others(client):
