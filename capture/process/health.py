@@ -74,6 +74,8 @@ class HealthBoard:
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.bind(endpoint)
         self.states: dict[str, Health] = {}
+        self.vanished_ns = 0
+        """When a stream vanished last from the queue server, 0 for never: who saw it may have been restarted."""
 
     def update(self, wait_ms: int) -> None:
         """Take in what has come, waiting up to `wait_ms` for the first message."""
@@ -84,6 +86,7 @@ class HealthBoard:
                 message = parse_object(b"".join(parts))
                 if _is_state(message):
                     self.states[message["process"]] = message
+                    self.vanished_ns = max(self.vanished_ns, message.get("vanished_ns", 0))
 
     def close(self) -> None:
         """Close the endpoint."""

@@ -29,7 +29,7 @@ KEEP_BYTES = 48 << 20
 QUIET_S = 0.5
 """A stream that vanished is made anew by its drainer after a second: who has put nothing for so long looks first.
 
-Of a stream that stays quiet a pipe looks once in that time."""
+A pipe looks once in that time at a stream that stays quiet."""
 
 Piece = bytes | bytearray | memoryview
 

@@ -132,12 +132,8 @@ class Supervisor:
             return [f"the queue server has not answered for {silent_s:.0f} s; packets wait for it"]
         now_ns = host_ns()
         mute = mute_processes(self.board.states, now_ns)
-        faults = queue_faults(self._queue_watch.evicts, self._vanished_ns(), now_ns)
+        faults = queue_faults(self._queue_watch.evicts, self.board.vanished_ns, now_ns)
         return [*faults, *mute.values(), *quiet_streams(self.streams(), now_ns, mute)]
-
-    def _vanished_ns(self) -> int:
-        """Return when a stream vanished last from the queue server, 0 for never."""
-        return max((state.get("vanished_ns", 0) for state in self.board.states.values()), default=0)
 
     def run(self, seconds: float | None, start_timeout_s: float, show: Callable[[Supervisor], None]) -> None:
         """Record until the time, a request, or the end of every stream; then end everything in order.
@@ -269,7 +265,7 @@ class Supervisor:
             "streams": self.streams(),
             "queue_silent_s": self._queue_watch.silent_s,
             "queue_evicts": self._queue_watch.evicts,
-            "queue_vanished_ns": self._vanished_ns(),
+            "queue_vanished_ns": self.board.vanished_ns,
         }
 
     def _space_runs_out(self) -> bool:
@@ -299,7 +295,7 @@ class Supervisor:
         self._end_producers(show)
         is_stored = self._end_drainers(show)
         self.outcome.problems += lost_streams(self.streams(), ended_ns)
-        if self._vanished_ns():
+        if self.board.vanished_ns:
             self.outcome.problems.append("streams vanished from the queue server while it recorded")
         if is_stored:
             self.closed()  # before films come, which may take long: what was received is accounted for now

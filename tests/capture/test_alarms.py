@@ -12,6 +12,7 @@ from waiting import until
 
 from kitchensync.capture.camera.watch import CameraHealth, CameraWatch
 from kitchensync.capture.errors import QueueSilent
+from kitchensync.capture.process.health import HealthSender
 from kitchensync.capture.session import alarms
 from kitchensync.capture.session.alarms import (
     LATE_S,
@@ -146,6 +147,22 @@ def test_what_somebody_else_did_to_the_queue_server_is_said():
     evicts, vanished = queue_faults("allkeys-lru", NOW_NS - 3 * SECOND, NOW_NS)
     assert "maxmemory-policy allkeys-lru" in evicts
     assert "vanished from the queue server 3 s ago" in vanished
+
+
+def test_a_stream_that_vanished_is_said_though_who_saw_it_was_restarted(server, plan):
+    (Path(plan.path) / LOGS).mkdir()
+    supervisor = Supervisor(plan, server, [])
+    supervisor.children.producers, supervisor.children.drainers = [], []
+    drainer = HealthSender(plan.health, "drainer 0")
+    drainer.send(vanished_ns=NOW_NS)
+    drainer.send(vanished_ns=0, problem="it was restarted")
+    until(lambda: supervisor._hear() or supervisor._trouble.words(), "the last message")
+    drainer.close()
+    assert any("streams vanished" in problem for problem in supervisor.problems())
+    assert supervisor._state()["queue_vanished_ns"] == NOW_NS
+    supervisor._end(lambda _: None)
+    assert any("streams vanished" in problem for problem in supervisor.outcome.problems)
+    supervisor.close()
 
 
 @pytest.mark.slow
