@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,8 +62,13 @@ def open_chunk(recording: Path, stream: str, disk: Disk = LOCAL) -> OpenChunk:
     """Find where a stream goes on: after the last chunk that is sealed; drop what a crash left half written."""
     folder = prepare_folder(recording, stream, disk)
     sealed = chunk_paths(folder)
+    number = (chunk_number(sealed[-1]) or 0) if sealed else 0
+    return OpenChunk(stream, folder, number + 1, sealed_until(sealed))
+
+
+def sealed_until(sealed: Sequence[Path]) -> int:
+    """Return the number after the last packet in a stream's sealed files. Raises BadChunk."""
     if not sealed:
-        return OpenChunk(stream, folder, 1, 0)
+        return 0
     with Chunk(sealed[-1]) as chunk:
-        next_seq = int(chunk.attributes["last_seq"]) + 1
-    return OpenChunk(stream, folder, (chunk_number(sealed[-1]) or 0) + 1, next_seq)
+        return int(chunk.attributes["last_seq"]) + 1

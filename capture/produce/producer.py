@@ -12,10 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kitchensync.capture.drain.open_chunk import sealed_until
 from kitchensync.capture.errors import StreamsFailed
 from kitchensync.capture.plan import Plan, clock_stream, ledger_stream
 from kitchensync.capture.process.health import HealthSender
 from kitchensync.capture.process.heartbeat import was_held
+from kitchensync.capture.process.log import warn
 from kitchensync.capture.process.pause import Pause, PauseThread
 from kitchensync.capture.process.worker_process import run_process
 from kitchensync.capture.produce.device import Device
@@ -30,6 +32,8 @@ from kitchensync.capture.queue.pipe import QueuePipe
 from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.sensors.host_clock import host_ns
+from kitchensync.storage.chunks.chunk_reader import chunk_paths
+from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.ledger import (
     BY_DEVICE,
     LOST,
@@ -39,6 +43,7 @@ from kitchensync.storage.ledger import (
     HeldNote,
     QueueLossNote,
 )
+from kitchensync.storage.names import stream_folder
 
 HEALTH_PERIOD_S = 0.25
 
@@ -80,11 +85,21 @@ class Producer:
         client = connect(self._plan.queue_url)
 
         def on_loss(first_seq: int, last_seq: int) -> None:
-            self.ledger.note(QueueLossNote(first_seq=first_seq, last_seq=last_seq), stream)
+            first_seq = max(first_seq, self._sealed_until(stream))
+            if first_seq <= last_seq:
+                self.ledger.note(QueueLossNote(first_seq=first_seq, last_seq=last_seq), stream)
 
         writer = QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
         self._writers.append(writer)
         return writer
+
+    def _sealed_until(self, stream: str) -> int:
+        """Return before which number nothing can be lost any more, 0 where the disk does not say."""
+        try:
+            return sealed_until(chunk_paths(stream_folder(Path(self._plan.path), stream)))
+        except (BadChunk, OSError) as error:
+            warn("sealed packets are not known", stream=stream, error=str(error))
+            return 0
 
     def end(self) -> None:
         """Ask the end: what has been received goes into the queue first."""

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from drained import drain
 
 from kitchensync.capture.errors import StreamsFailed
 from kitchensync.capture.process.heartbeat import HELD
@@ -15,6 +16,9 @@ from kitchensync.capture.produce.device import Device
 from kitchensync.capture.produce.producer import Producer
 from kitchensync.capture.produce.stream_end import StreamState
 from kitchensync.capture.produce.stream_watch import RateWatch
+from kitchensync.capture.queue import stream_entries
+from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.storage.names import chunk_name, stream_folder
 
 pytestmark = pytest.mark.slow
 
@@ -93,3 +97,49 @@ def test_what_the_queue_held_up_is_backpressure(plan):
     made._note_holds(SECOND)
     made._health.close()
     assert told == [{"cause": "backpressure", "start_host_ns": 5, "end_host_ns": 9}]
+
+
+STREAM = "hololens/gyroscope"
+
+
+@pytest.mark.parametrize(("damaged", "begin"), [(False, 50), (True, 0)])
+def test_of_a_queue_that_vanished_nothing_is_noted_as_lost_that_is_sealed(
+    plan, client, monkeypatch, damaged, begin
+):
+    monkeypatch.setattr(stream_entries, "KEEP_BYTES", 10)
+    made = producer(plan)
+    told = []
+    made.ledger.note = lambda note, stream: told.append((note.kind, stream, note.first_seq, note.last_seq))
+    writer = made.writer(STREAM)
+
+    def put(*seqs: int) -> None:
+        for seq in seqs:
+            assert writer.put([QueuedPacket(seq, seq, seq, 1, b"x", 0)], lambda: False) == 1
+
+    put(*range(50))
+    drain(plan)
+    if damaged:
+        (stream_folder(Path(plan.path), STREAM) / chunk_name(1)).write_bytes(b"")
+    put(*range(50, 100))
+    client.flushall()
+    put(100)
+    ((kind, stream, first, last),) = told
+    assert (kind, stream, first) == ("queue_loss", STREAM, begin)
+    assert last < 100
+    writer.close()
+    made._health.close()
+
+
+def test_a_queue_that_vanished_when_all_was_sealed_has_lost_nothing(plan, client, monkeypatch):
+    monkeypatch.setattr(stream_entries, "KEEP_BYTES", 10)
+    made = producer(plan)
+    told = []
+    made.ledger.note = lambda note, stream: told.append(note)
+    writer = made.writer(STREAM)
+    assert writer.put([QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(50)], lambda: False) == 50
+    drain(plan)
+    client.flushall()
+    assert writer.put([QueuedPacket(50, 50, 50, 1, b"x", 0)], lambda: False) == 1
+    assert told == []
+    writer.close()
+    made._health.close()
