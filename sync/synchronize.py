@@ -74,7 +74,7 @@ def _synchronized(recording: Recording, master: str | None, folder: Path) -> dic
     if not _is_alone(session):
         pairs = [_bridged(session, headset) for headset in session.headsets if headset is not session.main]
         own = {reference.clip.camera for reference in session.references}
-        others = [clip for clip in session.clips if clip.camera not in own]
+        others = [clip for clip in session.clips if clip.camera not in own and _is_expected(clip)]
         pairs += [pair for clip in others for pair in _align_clip(session, clip)]
         pairs += _missing_cameras(session)
     status = next((s for s in ORDER if any(pair.status == s for pair in pairs)), NOTHING)
@@ -95,6 +95,11 @@ def _is_alone(session: Session) -> bool:
     return sum(kind in ("hololens", "gopro") for kind in kinds) < 2 and len(moving) < 2
 
 
+def _is_expected(clip: CameraClip) -> bool:
+    """Return whether a clip ought to be aligned: any of a recorded camera, of adopted ones those with motion."""
+    return clip.camera == clip.device or clip.gyro is not None
+
+
 def _was_compared(session: Session) -> bool:
     """Return whether there was another device's data to compare; a lost film takes nothing from the headset."""
     readable = {clip.camera for clip in session.clips if clip.readable}
@@ -106,10 +111,13 @@ def _left_out(session: Session, *, is_lost: bool) -> list[str]:
     told = [file.problem for file in session.cameras if file.problem and not file.has_frames]
     if session.main is None:
         others = [clip for clip in session.clips if clip.readable and clip is not session.own_clip]
-        names = [
-            file.source for clip in others for file in clip.files if not session.is_on_tables(file.source)
+        told += [
+            f"{file.source} is a clip of its own: the index does not hold it"
+            + (f" ({clip.problem})" if clip.problem else "")
+            for clip in others
+            for file in clip.files
+            if not session.is_on_tables(file.source)
         ]
-        told += [f"{name} is a clip of its own: the index does not hold it" for name in names]
         return told
     if is_lost:
         told.append("no film can be read: the index holds the headset alone")

@@ -165,6 +165,17 @@ def test_films_are_put_on_the_time_of_the_first(tmp_path: Path, filmed: dict[str
     assert "begins at second 2.000" in told.output
 
 
+def test_a_film_without_motion_beside_them_is_named_and_fails_nothing(
+    tmp_path: Path, filmed: dict[str, Path], videos: list[Path]
+) -> None:
+    done = run("three", videos[0], filmed["a"], filmed["b"], "--sync", "--data", tmp_path / "data")
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)["sync"]
+    assert [pair["source"] for pair in answer["pairs"]] == ["video/GH010001-2.MP4"]
+    assert any("video/K_che_1.MP4 is a clip of its own" in reason for reason in answer["reasons"])
+    assert any("no telemetry" in reason for reason in answer["reasons"])
+
+
 def test_a_film_of_another_head_is_adopted_and_named(tmp_path: Path, filmed: dict[str, Path]) -> None:
     done = run("pair", filmed["a"], filmed["other"], "--sync", "--data", tmp_path)
     answer = json.loads(done.stdout)
