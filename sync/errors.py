@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+
+def one_line(error: Exception, path: Path) -> str:
+    """Say an error of a file without the place of its folder, so that answers are the same everywhere."""
+    return " ".join(str(error).split()).replace(str(path), path.name)
+
 
 class SyncError(Exception):
     """Base of all synchronization errors: catch this one at the edge."""

@@ -38,7 +38,7 @@ def adopted_clips(recording: Recording) -> list[CameraClip]:
 
 def _has_motion(path: Path) -> bool:
     try:
-        return bool(open_media(path).payloads)
+        return any(track.format == "gpmd" for track in open_media(path).tracks.values())
     except SensorError as error:
         pass_on_trouble(error)
         return False

@@ -16,6 +16,7 @@ from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 from kitchensync.sensors.still_sensor import still_spans
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.verify.suitable_uses import spans_in_words
+from kitchensync.sync.errors import one_line
 from kitchensync.sync.recording.picture_shift import place_on_pictures
 
 MOST_SPANS = 3
@@ -101,7 +102,7 @@ def _rates(
         track = clip.gyroscope() if whole else _one_behind_the_other(clip, starts_s)
     except SensorError as error:
         pass_on_trouble(error)
-        return None, " ".join(str(error).split()).replace(str(clip.path), name), []
+        return None, one_line(error, clip.path), []
     still = still_spans(track.t_s, track.xyz)
     moves = ~np.any([(track.t_s >= first) & (track.t_s <= last) for first, last in still], axis=0)
     if still and moves.sum() < 2:

@@ -28,6 +28,7 @@ from kitchensync.sync.align.prior import (
     start_from_camera_clock,
     start_from_shutter,
 )
+from kitchensync.sync.errors import one_line
 from kitchensync.sync.fit.resample import GyroTrack, make_track
 from kitchensync.sync.recording.clip_rates import clip_rates
 
@@ -125,7 +126,7 @@ def read_clip(
                 problems[path] = f"{path.name}: no pictures"
         except SensorError as error:
             pass_on_trouble(error)
-            problems[path] = _one_line(error, path)
+            problems[path] = one_line(error, path)
     try:
         clip = Clip(list(opened.values())) if opened else None
     except SensorError as error:  # of several recordings, or one's header is damaged
@@ -252,8 +253,3 @@ def _lost_before_s(first: GoProMedia) -> float | None:
 def _timed_opening(opened: dict[str, Any] | None) -> dict[str, Any] | None:
     """An opening that was seen to be obeyed; another one says too little."""
     return opened if opened and {"before_host_ns", "observed_host_ns"} <= set(opened) else None
-
-
-def _one_line(error: Exception, path: Path) -> str:
-    """Say it without the place of the folder, so that answers are the same everywhere."""
-    return " ".join(str(error).split()).replace(str(path), path.name)

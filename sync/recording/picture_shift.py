@@ -17,7 +17,7 @@ from kitchensync.sensors.gopro.files.clip_clues import clip_clues, picture_surpl
 from kitchensync.sensors.gopro.files.clue import Clue, disagreements
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 from kitchensync.storage.errors import pass_on_trouble
-from kitchensync.sync.errors import BadArrays
+from kitchensync.sync.errors import BadArrays, one_line
 from kitchensync.sync.fit.resample import GyroTrack, make_track
 from kitchensync.sync.latency.image_latency import gopro_to_image, measure_latency, wide_search
 from kitchensync.sync.latency.image_rotation import LENSES, Tracks, image_turns, track
@@ -72,7 +72,7 @@ def place_on_pictures(clip: Clip, track: ImuTrack) -> Placed:
         shift = picture_shift(clip, track, picture_surplus(clip))
     except (SensorError, BadArrays) as error:
         pass_on_trouble(error)
-        shift = PictureShift(None, " ".join(str(error).split()).replace(str(clip.path), clip.path.name))
+        shift = PictureShift(None, one_line(error, clip.path))
     if shift.pictures is None:
         clues.append(Clue(PICTURES, f"the pictures do not settle it: {shift.says}", False))
         return Placed(track, tuple(clues), is_settled=False)

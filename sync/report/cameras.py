@@ -16,6 +16,7 @@ from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.sync.errors import one_line
 from kitchensync.sync.report.alignment import ShownAlignment
 from kitchensync.sync.report.streams import TicksToHost
 
@@ -86,7 +87,7 @@ def _describe(recording: Recording, device: str, path: Path) -> ShownFile:
     try:
         return _facts(file, open_media(path))
     except (SensorError, OSError, ValueError, IndexError) as error:
-        return replace(file, problem=" ".join(str(error).split()).replace(str(path), path.name))
+        return replace(file, problem=one_line(error, path))
 
 
 def _facts(file: ShownFile, media: GoProMedia) -> ShownFile:

@@ -15,6 +15,13 @@ USUAL_S = 1.001
 """What a payload lasts at NTSC rates; where samples have stamps these count instead."""
 
 
+def bare_blocks(path: Path, damage: list[str] | None = None) -> list[memoryview]:
+    """Cut a bare file into payloads; `damage` as of `split_payloads`. Raises UnreadableMedia, BadGpmf, OSError."""
+    if path.stat().st_size > MOST_BYTES:
+        raise UnreadableMedia(path, "too large for bare telemetry, and not an MP4")
+    return gpmf.split_payloads(path.read_bytes(), damage)
+
+
 class BareTelemetry(Telemetry):
     """The payloads of a bare file. Raises UnreadableMedia for what is none."""
 
@@ -26,9 +33,7 @@ class BareTelemetry(Telemetry):
     def payloads(self) -> list[Payload]:
         """All payloads in order, each at its usual time."""
         try:
-            if self.path.stat().st_size > MOST_BYTES:
-                raise UnreadableMedia(self.path, "too large for bare telemetry, and not an MP4")
-            blocks = gpmf.split_payloads(self.path.read_bytes())
+            blocks = bare_blocks(self.path)
         except BadGpmf as error:
             raise UnreadableMedia(self.path, str(error)) from error
         except OSError as error:

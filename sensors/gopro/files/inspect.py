@@ -13,7 +13,7 @@ import numpy as np
 
 from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
 from kitchensync.sensors.gopro.files import gpmf
-from kitchensync.sensors.gopro.files.bare_telemetry import MOST_BYTES
+from kitchensync.sensors.gopro.files.bare_telemetry import bare_blocks
 from kitchensync.sensors.gopro.files.boxes import looks_like_mp4, wall_clock
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clip_clues import clip_clues
@@ -42,11 +42,8 @@ def inspect(path: Path) -> dict[str, Any]:
 
 
 def _inspect_bare(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > MOST_BYTES:
-        raise UnreadableMedia(path, "too large for bare telemetry, and not an MP4")
     damage: list[str] = []
-    blocks = gpmf.split_payloads(path.read_bytes(), damage)
-    described = _describe_readable([bytes(block) for block in blocks], damage)
+    described = _describe_readable([bytes(block) for block in bare_blocks(path, damage)], damage)
     return described | ({"damage": damage} if damage else {})
 
 
