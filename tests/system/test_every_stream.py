@@ -105,7 +105,7 @@ def test_a_server_that_the_project_did_not_write_is_recorded_without_a_differenc
 
 def test_two_headsets_in_one_recording(kitchen, runtime, tmp_path, loopback_host):
     first = kitchen("--rings", seconds=4)
-    second_host = loopback_host.rsplit(".", 1)[0] + ".251"
+    second_host = loopback_host.rsplit(".", 1)[0] + ".1"  # the other never ends in 1
     out = tmp_path / "second"
     second = [COMMAND, "simulate", "--seed", "2", "--seconds", "4", "--rings", "--hololens-host", second_host]
     second += ["--gopro-host", second_host, "--gopro-port", "0", "--out", str(out)]
