@@ -47,6 +47,12 @@ class Lab(BaseModel):
         description="Hours in which a participant can take a withdrawal on the tablet back; then it is carried out.",
     )
 
+    slate: bool = Field(
+        default=False,
+        description="The tablet plays two seconds of chirps when devices begin and end to record, by which "
+        "`gopro import` finds the films of a recording where neither clock nor motion tells.",
+    )
+
     site: str = Field(
         default="",
         max_length=80,

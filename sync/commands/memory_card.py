@@ -31,8 +31,9 @@ from kitchensync.storage.shell.named_url import NAMED_URL
 def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bool, as_json: bool) -> None:
     """Import the files of a camera's card (FOLDER) into the recordings they belong to.
 
-    A clip is matched by the camera's serial number, by its clock, then by its motion against the headset's. What is
-    proposed is shown first; copies are read back and compared; the card is left as it is.
+    A clip is matched by the camera's serial number, by its clock, by its motion against the headset's, then by the
+    slate that a tablet played (`slate = true` in lab.toml). What is proposed is shown first; copies are read back and
+    compared; the card is left as it is.
 
     \b
     Example:

@@ -1,8 +1,8 @@
-"""Which recording a clip on a card belongs to: by the camera's serial number, by the clock, then by the motion."""
+"""Which recording a clip on a card belongs to: by serial number, clock, motion, then by an acoustic slate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ from kitchensync.storage.reading.inertial import inertial_clock
 from kitchensync.storage.recording import open_recording
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HeadsetGyro
+from kitchensync.sync.align.slate import HeardSlate, find_slate
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.fit.resample import make_track
 from kitchensync.sync.recording.clip_rates import ClipRates, clip_rates
+from kitchensync.sync.recording.compare import take_sound
 from kitchensync.sync.recording.headset import gyroscope
 
 NEAR_S = 90.0
@@ -104,20 +106,24 @@ def _propose(clip: CardClip, known: list[tuple[Path, dict[str, Any]]], *, chosen
     rates = _rates(clip)
     proposal.evidence += [f"warning: {line}" for line in (*rates.noted, rates.problem) if line]
     timely = [one for one in same if _in_time(clip, one) or chosen]
-    for one in sorted(timely, key=lambda one: abs(one.away_s or 0.0)):
+    possible: dict[str, tuple[CandidateRecording, str | None]] = {}  # the motion does not speak against them
+    for one in sorted(timely or same, key=lambda one: abs(one.away_s or 0.0)):
         verdict = _by_motion(clip, rates, one)
-        if verdict in ALIGNED or (verdict is None and len(timely) == 1):
+        believed = verdict == "check" or (verdict is None and len(timely) == 1)
+        if verdict == "aligned" or (timely and believed):
             _accept(proposal, one, verdict)
             return proposal
-    if timely:
+        if verdict != "not_aligned":
+            possible[one.id] = one, verdict
+    if (heard := _by_slate(clip, possible)) is not None:
+        proposal.evidence.append(f"slate: heard at {heard.at_s:.1f} s")
+        _accept(proposal, *possible[heard.recording])
+    elif timely:
         names = ", ".join(one.id for one in timely)
-        proposal.problem = f"the clock says {names}, the motion does not fit"
-        return proposal
-    for one in same:  # a camera whose clock was never set
-        if _by_motion(clip, rates, one) == "aligned":
-            _accept(proposal, one, "aligned")
-            return proposal
-    proposal.problem = "no recording of this camera was made at that time"
+        why = "nothing tells which" if possible else "the motion does not fit"
+        proposal.problem = f"the clock says {names}, {why}"
+    else:
+        proposal.problem = "no recording of this camera was made at that time"
     return proposal
 
 
@@ -191,6 +197,15 @@ def _by_motion(clip: CardClip, rates: ClipRates, one: CandidateRecording) -> str
             continue
         verdicts.append(str(found.verdict.status))
     return min(verdicts, key=BEST_FIRST.index, default=None)
+
+
+def _by_slate(clip: CardClip, recordings: Collection[str]) -> HeardSlate | None:
+    """Listen for the acoustic slate of a recording, which the tablet played at its start and end."""
+    if not recordings:
+        return None
+    starts_s = map(float, clip.clip.starts_s)
+    sound = take_sound(list(zip(clip.paths, starts_s, strict=True)))
+    return find_slate(sound, recordings) if sound is not None else None
 
 
 def _headsets(path: Path) -> Iterator[HeadsetGyro]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import wave
 from typing import Any
 
+import numpy as np
 import pytest
 from browser import Tablet, on_screen, ops
 from rigs import Rig
 from screens import serious
+
+from kitchensync.sync.align.slate import find_slate
+from kitchensync.sync.align.sound import Sound
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -55,6 +61,37 @@ def test_devices_that_do_not_stop_are_named_and_asked_again(kitchen: Any, rig: R
         ["nobody answers"],
         [],
     ]
+
+
+def test_a_slate_is_played_when_devices_begin_and_end_to_record(kitchen: Any, rig: Rig, browser: Any) -> None:
+    (kitchen.data / "lab.toml").write_text("slate = true\n")
+    with on_screen(kitchen, browser) as tablet:
+        tablet.page.evaluate(
+            "() => { window.heard = []; const play = Audio.prototype.play;"
+            " HTMLMediaElement.prototype.play = function () {"
+            " this.addEventListener('ended', () => heard.push([this.src, this.currentTime]));"
+            " return play.call(this); }; }"
+        )
+        recording = tablet.begin("Tea and toast")
+        tablet.checklist()
+        tablet.screen("follow")
+        while not tablet.page.evaluate("heard.length"):
+            tablet.page.wait_for_timeout(50)
+        tablet.end_early()
+        tablet.screen("review")
+        heard = tablet.page.evaluate("heard")
+        address = f"/api/v1/slate/{recording}"
+        assert [source.endswith(address) for source, _ in heard] == [True, True]
+        body = tablet.page.request.get(heard[0][0]).body()
+    with wave.open(io.BytesIO(body)) as sound:
+        played = np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
+    samples = np.random.default_rng(1).normal(0, 3000, 6 * 48_000).astype(np.float32)
+    samples[48_000 : 48_000 + len(played)] += played
+    [(_, started)] = [call for call in rig.calls if call[0] == "start"]
+    told = find_slate(Sound(0.0, samples[::4], 12_000.0), ["tea_1", started, "tea_2"])
+    assert told is not None
+    assert (told.recording, round(told.at_s, 2)) == (started, 1.0)
+    assert [at_s for _, at_s in heard] == [pytest.approx(1.92)] * 2
 
 
 def ended_offline(kitchen: Any, tablet: Tablet) -> tuple[str, Any]:

@@ -6,6 +6,7 @@ import { LOOKS, look, setLook } from "/static/core/cooking.js";
 import { DISTANCES, distance, setDistance } from "/static/core/distance.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
+import { playSlate } from "/static/core/slate.js";
 import { afterTouches } from "/static/core/touch.js";
 import { t } from "/static/core/words.js";
 import { living } from "/static/views/error_form.js";
@@ -63,6 +64,11 @@ export function open(recording) {
     localStorage.setItem(SECOND, second.trim());
     if (!overridden() && recording.state.phase !== "follow") await recording.act(touch, { kind: "checked", body: { version: checklist.version, confirmed_by: second.trim(), override: "" } });
     if (app.me?.capture && !folderOf(recording)) return arm();
+    return cook();
+  }
+
+  function cook() {
+    playSlate(recording);
     return goTo(recording, "follow");
   }
 
@@ -83,7 +89,7 @@ export function open(recording) {
     try {
       await outbox.drain();
       const { reasons } = await ask(`/api/v1/capture/${recording.id}`, { body: { action: "start" }, timeout: 90_000 });
-      if (!reasons.length) return goTo(recording, "follow");
+      if (!reasons.length) return cook();
       refused(reasons);
     } catch (error) {
       refused([error.message]);

@@ -4,6 +4,7 @@ import { app, go, signedIn } from "/static/main.js";
 import * as outbox from "/static/core/outbox.js";
 import { button, h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
+import { playSlate } from "/static/core/slate.js";
 import { t } from "/static/core/words.js";
 import { forOperator } from "/static/views/alarm.js";
 import { lastResorts } from "/static/views/dump.js";
@@ -30,6 +31,7 @@ async function signOut() {
 }
 
 export async function stopDevices(recording) { // what the tablet started, it stops; an operator's recording goes on
+  await playSlate(recording);
   if (recording.state.capture?.action !== "start") return;
   await outbox.drain();
   tellNotStopped(recording, await askToStop(recording));

@@ -23,6 +23,7 @@ from kitchensync.recipe_app.cooking import (
 from kitchensync.recipe_app.cooking.capture_link import FRESH_NS
 from kitchensync.recipe_app.cooking.choosing import frozen, help_for
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.slate_sound import slate_sound
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.exchange.dumps import keep_voice
 from kitchensync.recipe_app.exchange.intake import Sender
@@ -231,6 +232,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         "devices": _names_of_tablets(tools, device["kitchen"]),
         "pause": tools.folders.pause,
         "grace_hours": tools.folders.lab.grace_hours,
+        "slate": tools.folders.lab.slate,
         "categories": [category.number for category in CATEGORIES],
         "checklist": {
             "version": checklist.CHECKLIST_VERSION,
@@ -328,6 +330,13 @@ def _steer(
     return steering.steer(tools, recording, body.action, actor=actor, reason=reason)
 
 
+def slate(tools: Tools, visitor: Asking, device: Device, recording: str) -> Response:
+    """Give the acoustic slate of what the devices record; kept by the browser, for an end without network."""
+    tools.intake.require_own(recording, Sender(device, visitor.actor))
+    kept = {"cache-control": "private, max-age=86400"}
+    return Response(slate_sound(tools.records.ops(recording)), media_type="audio/wav", headers=kept)
+
+
 def voice(tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256) -> Response:
     """Give the sound of a voice note back to who cooks."""
     tools.intake.require_own(recording, Sender(device, visitor.actor))
@@ -374,6 +383,7 @@ ROUTES = [
     Route("/api/v1/ops", post_ops, Access.DEVICE, "POST"),
     Route("/api/v1/health/{recording}", health, Access.DEVICE),
     Route("/api/v1/capture/{recording}", steer, Access.DEVICE, "POST"),
+    Route("/api/v1/slate/{recording}", slate, Access.DEVICE),
     Route("/api/v1/voice/{recording}/{sha256}", voice, Access.DEVICE),
     Route("/api/v1/voice/{recording}/{sha256}", put_voice, Access.DEVICE, "PUT", body=SOUND),
 ]
