@@ -88,21 +88,19 @@ def timeline(state: State) -> dict[str, Any]:
     A run that was not done ends where it stopped; one whose begin or end is not known is as long as a moment.
     """
     first = began(state)
-    errors: dict[int, list[float]] = {}
+    errors: dict[int, list[tuple[float, str]]] = {}
     for error in state["errors"].values():
         if error["at"] and not error["removed"] and error["node"] is not None:
-            errors.setdefault(error["node"], []).append(max(0.0, (error["at"] - first) / 1e9))
+            since = max(0.0, (error["at"] - first) / 1e9), error["error_id"]
+            errors.setdefault(error["node"], []).append(since)
     rows = []
-    for place, node in enumerate(state["recording"]["order"] if first else []):
+    for node in state["recording"]["order"] if first else []:
         runs = [_ends(run) for run in state["steps"].get(str(node), {"runs": []})["runs"]]
         lasted = [((start - first) / 1e9, (end - first) / 1e9) for start, end in runs]
         text = state["recording"]["steps"][str(node)]["text"]
-        rows.append(
-            {"node": node, "place": place, "text": text, "runs": lasted, "errors": errors.get(node, [])}
-        )
-    known = [end for row in rows for _, end in row["runs"]] + [at for row in rows for at in row["errors"]]
-    whole_s = max(known, default=0.0)
-    return {"whole_s": whole_s, "rows": rows, "ticks": [whole_s * part / 4 for part in range(5)]}
+        rows.append({"node": node, "text": text, "runs": lasted, "errors": errors.get(node, [])})
+    known = [end for row in rows for _, end in row["runs"]] + [at for row in rows for at, _ in row["errors"]]
+    return {"whole_s": max(known, default=0.0), "rows": rows}
 
 
 def _ends(run: dict[str, Any]) -> tuple[int, int]:

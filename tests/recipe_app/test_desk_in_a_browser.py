@@ -222,15 +222,20 @@ def test_a_recording_is_judged_corrected_exported_and_freed(kitchen: Any, desk: 
     page.get_by_text("8 left out").wait_for()
     fit_to_be_shown(page)
     desk.follow("tea and toast")
+    page.get_by_role("tab", name="Devices").click()
     page.get_by_text("Held by Tablet").wait_for()
     desk.tap("Take it from the tablet")
     page.get_by_text("Held by Tablet").wait_for(state="detached")
     fit_to_be_shown(page)
+    page.get_by_role("tab", name="Errors").click()
+    page.locator("details.error summary", has_text="2 versions").click()
     page.locator(".versions li", has_text="a minute too long").get_by_role("button").click()
     page.locator(".versions").wait_for(state="detached")
-    page.locator("form[data-kind=add_error]").get_by_label("What is different").fill("too much butter")
-    page.locator("form[data-kind=add_error]").get_by_role("button", name="Save").click()
-    page.locator("input[value='too much butter']").wait_for()
+    page.get_by_text("+ Add an error").click()
+    page.locator("#new").get_by_label("What is different").fill("too much butter")
+    page.locator("#new").get_by_role("button", name="Save").click()
+    page.locator(".error .what", has_text="too much butter").wait_for()
+    page.get_by_text("More", exact=True).click()
     with page.expect_download() as download:
         desk.follow("Download everything as a file")
     content = json.loads(Path(download.value.path()).read_text())
@@ -274,10 +279,13 @@ def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, de
     fields = {"node": node, "categories": [1, 5], "description": "too much"}
     kitchen.post(kitchen.operation(recording, "error", {"error_id": error_id, "fields": fields}))
     desk.go(f"/recordings/{recording}")
+    page.get_by_role("tab", name="Errors 1").click()
+    editor = page.locator(f"#error-{error_id}")
+    editor.locator("summary").click()
     at = kitchen.tools.records.state(recording)["errors"][error_id]["at"]
-    page.locator("input[value='too much']").fill("two spoons")
-    page.get_by_role("button", name="Save").first.click()
-    page.locator("input[value='two spoons']").wait_for()
+    editor.get_by_label("What is different").fill("two spoons")
+    editor.get_by_role("button", name="Save").click()
+    editor.locator(".what", has_text="two spoons").wait_for()
     found = kitchen.tools.records.state(recording)["errors"][error_id]
     assert (found["description"], found["categories"]) == ("two spoons", [1, 5])  # not one of several only
     assert (found["at"], found["node"], found["intent"], found["corrected_by"]) == (at, node, "", None)
@@ -288,8 +296,8 @@ def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, de
     form.get_by_label("On purpose?").select_option("by accident")
     form.get_by_label("Noticed").select_option("later")
     form.get_by_label("Corrected by step").select_option(index=4)
-    page.get_by_role("button", name="Save").first.click()
-    page.locator("input[name=categories][value='3']").first.and_(page.locator("[checked]")).wait_for()
+    editor.get_by_role("button", name="Save").click()
+    editor.locator("summary .badge", has_text="Timing").wait_for()
     order = kitchen.tools.records.state(recording)["recording"]["order"]
     found = kitchen.tools.records.state(recording)["errors"][error_id]
     assert (found["categories"], found["node"], found["intent"]) == ([1, 3, 5], order[2], "by_accident")
@@ -302,14 +310,15 @@ def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, de
         route.fetch()  # it is taken in, but the page never hears of it
         route.abort()
 
-    new = page.locator("form[data-kind=add_error]")
+    new = page.locator("#new")
+    new.locator("summary").click()
     new.get_by_label("What is different").fill("no salt")
     page.route("**/corrections", lose)
     new.get_by_role("button", name="Save").click()
     page.get_by_role("alert").get_by_text("No answer from the server").wait_for()
     page.unroute("**/corrections")
     new.get_by_role("button", name="Save").click()
-    page.locator("input[value='no salt']").wait_for()
+    page.locator(".error .what", has_text="no salt").wait_for()
     said = [error["description"] for error in kitchen.tools.records.state(recording)["errors"].values()]
     assert said == ["two spoons", "no salt"]
 
@@ -339,6 +348,7 @@ def test_a_voice_note_is_heard_on_the_page_of_its_recording(kitchen: Any, desk: 
     page, refused = desk.page, []
     page.on("console", lambda said: refused.append(said.text) if said.type == "error" else None)
     desk.go(f"/recordings/{recording}")
+    page.get_by_role("tab", name="Notes 2").click()
     page.get_by_text("Voice note 2, 7 s Its sound is not here").wait_for()
     heard = page.locator("audio").evaluate(
         """(audio) => new Promise((resolve, reject) => {

@@ -274,9 +274,11 @@ def test_review_and_desk_show_the_recipe_the_plan_and_what_was_done_side_by_side
     assert serious(page) == []
     desk = at_the_desk(browser, kitchen.url, kitchen.desk("researcher").headers["x-kitchensync-login"]).page
     desk.goto(f"{kitchen.url}/desk/recordings/{shown.recording}")
+    desk.locator("#logged .timeline").wait_for()
+    desk.get_by_role("tab", name="Steps").click()
     without_prefix(desk)
-    assert desk.locator("#timeline g").count() == 11
-    assert desk.locator("#timeline .run").count() == len(shown.order)
+    assert desk.locator("#logged .line").count() == 11
+    assert desk.locator("#logged .run").count() == len(shown.order)
     cells = desk.locator('#sides [data-node="1"] td').all_inner_texts()
     assert cells[1:4] == ["Fill the kettle with 300 ml of water", shown.words[1], shown.words[1]]
     assert (cells[4], "–" in cells[5]) == ("done", True)

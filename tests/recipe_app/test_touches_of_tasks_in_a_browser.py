@@ -167,7 +167,7 @@ class AdminAtWork:
         self.touches += 2
 
 
-def test_the_ten_commonest_tasks_of_an_admin(kitchen: Any, browser: Any) -> None:
+def test_the_commonest_tasks_of_an_admin(kitchen: Any, browser: Any) -> None:
     kitchen.recipes = RECIPES
     recording = str(kitchen.choose(strategy="induced")["recording"])
     fields = {"node": 5, "categories": [3], "description": "too long"}
@@ -228,12 +228,21 @@ def test_the_ten_commonest_tasks_of_an_admin(kitchen: Any, browser: Any) -> None
         page.locator(".script .words").first.wait_for()
     with admin.task("change the kind of an error"):
         tap("Tea and toast", "link")
-        page.locator("li.planned form").first.get_by_label("Timing").click()
-        page.locator("li.planned form").first.get_by_label("Technique").click()
-        page.locator("li.planned form").first.get_by_role("button", name="Save").click()
-        page.locator("li.planned .badge", has_text="Technique").wait_for()
+        error = page.locator("details.error").first
+        error.locator("summary").click()
+        error.get_by_label("Timing").click()
+        error.get_by_label("Technique").click()
+        error.get_by_role("button", name="Save").click()
+        error.locator("summary .badge", has_text="Technique").wait_for()
+    with admin.task("remove an error, and put it back"):
+        tap("Tea and toast", "link")
+        error.locator("summary").click()
+        error.get_by_role("button", name="Remove").click()
+        tap("Undo")
+        page.get_by_role("tab", name="Errors 1").wait_for()
     with admin.task("free a recording from its tablet"):
         tap("Tea and toast", "link")
+        tap("Devices", "tab")
         tap("Take it from the tablet")
         page.get_by_text("Held by").wait_for(state="detached")
     told(admin.found, admin.seconds)

@@ -60,6 +60,16 @@ export function pictureAt(taken, at_ns) {
   return Math.floor(first + (last - first) * (at_ns - from) / (to - from));
 }
 
+// The moment of the capture clock at which a picture was taken; null where its piece of the film has no place in time.
+export function momentOf(taken, picture) {
+  const piece = taken.find((knots) => knots[0][0] <= picture && picture <= knots.at(-1)[0]);
+  if (!piece) return null;
+  const after = Math.max(1, piece.findIndex(([number]) => number >= picture));
+  if (after >= piece.length) return piece[0][1];
+  const [[first, from], [last, to]] = [piece[after - 1], piece[after]];
+  return Math.round(from + (to - from) * (picture - first) / (last - first));
+}
+
 const NEAR_NS = 5e7; // a picture stands so long
 const APART = 2; // pictures that the films may be apart while they play
 

@@ -21,33 +21,6 @@ function fieldsOf(form) {
   return fields;
 }
 
-const asked = new WeakMap();
-
-// Ids for what a form says: sent again, because no answer came, it is the same correction and no second error.
-function idsOf(form, said) {
-  if (asked.get(form)?.said !== said) asked.set(form, { said, op_id: newId(), error_id: newId() });
-  return asked.get(form);
-}
-
-const isChanged = (control) => (control.type === "checkbox" ? control.checked !== control.defaultChecked
-  : control.tagName === "SELECT" ? !control.selectedOptions[0].defaultSelected : control.value !== control.defaultValue);
-
-const VALUES = { // of what is no text
-  node: ({ value }) => (value ? Number(value) : undefined),
-  corrected_by: ({ value }) => Number(value),
-  at: ({ value, dataset }) => (value ? Math.round(Number(dataset.from) + Number(value) * 1e9) : undefined),
-  categories: ({ form }) => [...form.elements.categories].filter((box) => box.checked).map((box) => Number(box.value)),
-};
-
-function correction(form) { // only what was changed: an error's other categories, another's wording stay
-  const { error, kind, seen } = form.dataset;
-  const controls = [...form.elements].filter((control) => control.name);
-  const asked = controls.filter((control) => isChanged(control) || (!error && ["node", "categories"].includes(control.name)));
-  const fields = Object.fromEntries(asked.map((control) => [control.name, (VALUES[control.name] ?? (({ value }) => value))(control)]));
-  const { op_id, error_id } = idsOf(form, JSON.stringify(fields));
-  return { op_id, kind, body: { error_id: error ?? error_id, fields }, seen: Number(seen) };
-}
-
 async function plain(file, refusal) { // its bytes as they are, a mark at their beginning too, or none of them
   const bytes = await file.arrayBuffer();
   try {
@@ -67,7 +40,7 @@ async function folderOf(chosen, refusal) { // the files of the form's folders, b
 async function send(form) {
   const { send: url, then, show } = form.dataset;
   if (form.id === "dump") return takeDumps(form, at("held").files);
-  let body = form.dataset.kind ? correction(form) : fieldsOf(form);
+  let body = fieldsOf(form);
   if (form.id === "collection") body = await folderOf(at("folder").files, form.dataset.refusal);
   if (form.id === "upload") {
     const [file] = at("file").files;

@@ -1,13 +1,14 @@
 // Stage 4: what was planned and what happened, side by side; nothing here changes what was logged, it adds to it.
 
+import { FilmPlayer } from "/static/core/film_player.js";
 import { newId } from "/static/core/ids.js";
 import { button, h, redraw, show } from "/static/core/page.js";
+import { timeline } from "/static/core/timeline.js";
 import { afterTouches } from "/static/core/touch.js";
 import { duration, number, t } from "/static/core/words.js";
 import { errorForm, kept, living, numbered } from "/static/views/error_form.js";
 import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
 import { myData } from "/static/views/my_data.js";
-import { OwnFilm } from "/static/views/own_film.js";
 import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
 import { recordVoice, voicePlayer } from "/static/views/voice.js";
@@ -17,7 +18,7 @@ const OUTCOMES = ["as_planned", "differently", "not_done"];
 export function open(recording) {
   const draw = afterTouches(paint);
   const body = h("div", { class: "parts" });
-  const film = new OwnFilm(recording, draw);
+  const film = new FilmPlayer(`/api/v1/recordings/${recording.id}`, draw);
   const main = h("main", { class: "plain wide" }, film.element, body);
   const message = h("p", { role: "status" });
   let written = ""; // of a note that is not kept yet: drawing again does not take it away
@@ -81,7 +82,7 @@ export function open(recording) {
 
   function paint() {
     redraw(body, tour("review"),
-      h("section", {}, h("h2", {}, t("review.timeline")), timeline(recording, film), rest()),
+      h("section", {}, h("h2", {}, t("review.timeline")), logged(recording, film), rest()),
       planned().length > 0 && h("section", {}, h("h2", {}, t("review.planned")), h("p", { class: "hint" }, t("review.planned.hint")), h("ul", {}, planned().map(plannedRow))),
       h("section", {}, h("h2", {}, t("review.made")),
         made().length ? h("ul", {}, made().map(madeRow)) : h("p", { class: "empty of-fine" }, t("review.nothing")),
@@ -140,26 +141,22 @@ function when(recording, run, node, film) { // touched, it leads to the step in 
   return film.shows(at) ? button(`▸ ${said}`, () => film.go(at), { class: "link", "aria-label": t("film.see_step", { step: numbered(recording, node) }), "data-key": `film-step-${node}` }) : said;
 }
 
-function timeline(recording, film) {
+function logged(recording, film) {
   const all = span(recording);
   if (!all) return h("p", { class: "empty of-line" }, t("review.empty"));
-  const length = Math.max(all[1] - all[0], 1);
-  const part = (at) => (100 * (at - all[0])) / length;
-  const put = (element, from, to) => {
-    element.style.setProperty("inset-inline-start", `${part(from)}%`);
-    if (to !== undefined) element.style.setProperty("inline-size", `${Math.max(part(to) - part(from), 0.7)}%`);
-    return element;
-  };
   const nodes = recording.shown.order.filter((node) => recording.state.steps[node].runs.length || recording.state.steps[node].state === "skipped");
   const errors = living(recording).filter((error) => error.at);
-  return h("div", { class: film.film ? "timeline filmed" : "timeline", role: "table", "aria-label": t("review.timeline") }, nodes.map((node) => {
-    const step = recording.state.steps[node];
-    return h("div", { class: "line", role: "row" },
-      h("span", { class: "text", role: "rowheader" }, `${number(recording.shown.order.indexOf(node) + 1)}. `, h("bdi", {}, recording.text(node))),
-      h("span", { class: "track", role: "cell", "aria-label": step.runs.map((run) => `${clock(recording, run.start ?? run.end)} – ${run.end ? clock(recording, run.end) : t("step.stopped")}`).join(", ") || t("review.skipped") },
-        step.runs.map((run) => put(h("i", { class: "run" }), run.start ?? run.end, run.end ?? run.stopped ?? all[1])),
-        step.runs.flatMap((run) => run.holds ?? []).map((hold) => put(h("i", { class: "hold", title: t("step.held") }), hold.start, hold.end ?? all[1])),
-        errors.filter((error) => error.node === node).map((error) => put(h("i", { class: "mark", title: error.categories.map(categoryName).join(", ") }), error.at))),
-      h("span", { class: "when", role: "cell" }, step.runs.length ? when(recording, step.runs[0], node, film) : t("review.skipped")));
-  }));
+  const line = (node) => {
+    const { runs } = recording.state.steps[node];
+    return {
+      place: recording.shown.order.indexOf(node) + 1,
+      text: recording.text(node),
+      said: runs.map((run) => `${clock(recording, run.start ?? run.end)} – ${run.end ? clock(recording, run.end) : t("step.stopped")}`).join(", ") || t("review.skipped"),
+      runs: runs.map((run) => [run.start ?? run.end, run.end ?? run.stopped ?? all[1]]),
+      holds: runs.flatMap((run) => run.holds ?? []).map((hold) => [hold.start, hold.end ?? all[1]]),
+      marks: errors.filter((error) => error.node === node).map(({ at, categories }) => ({ at, title: categories.map(categoryName).join(", ") })),
+      when: runs.length ? when(recording, runs[0], node, film) : t("review.skipped"),
+    };
+  };
+  return timeline(nodes.map(line), all, { filmed: Boolean(film.film) });
 }

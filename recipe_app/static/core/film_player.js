@@ -1,6 +1,6 @@
-// The film of what somebody cooked, in their review: made when they ask for it, touched or played by keys.
+// The film of a recording, in the review of who cooked and at the desk: made when it is asked for, touched or played by keys.
 
-import { pictureAt } from "/static/core/film.js";
+import { momentOf, pictureAt } from "/static/core/film.js";
 import { opened } from "/static/core/load_film.js";
 import { button, h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
@@ -8,21 +8,31 @@ import { duration, t } from "/static/core/words.js";
 
 const FAR_S = 10;
 
-export class OwnFilm {
-  // `changed` is called when moments can be shown, or cannot any more.
-  constructor(recording, changed) {
-    this.base = `/api/v1/recordings/${recording.id}`;
-    this.changed = changed;
-    this.film = null;
+export class FilmPlayer {
+  // `changed` is called when moments can be shown, `moved` when another picture is; `ready`: a film that is made opens by itself.
+  constructor(base, changed, { moved = () => null, ready = false, absent = () => null } = {}) {
+    Object.assign(this, { base, changed, moved, film: null });
     this.status = h("p", { role: "status" });
     this.element = h("section", { class: "own-film", hidden: true, onkeydown: (event) => this.#key(event) });
-    ask(`${this.base}/film`).then(({ state }) => state !== "absent" && this.#offer(), () => null); // no network, no film
+    ask(`${base}/film`).then(({ state }) => {
+      if (state === "absent") return;
+      this.#offer();
+      if (ready && state === "ready") this.#want();
+    }).catch(absent); // no network, no film
   }
 
   #offer() {
-    const want = button(t("film.show"), () => { want.disabled = true; this.#open().catch((problem) => { want.disabled = false; this.status.textContent = problem.message; }); }, { class: "quiet", "data-key": "film" });
-    this.element.replaceChildren(h("h2", {}, t("film.title")), h("p", { class: "actions start" }, want), this.status);
+    this.want = button(t("film.show"), () => this.#want(), { class: "quiet", "data-key": "film" });
+    this.element.replaceChildren(h("h2", {}, t("film.title")), h("p", { class: "actions start" }, this.want), this.status);
     this.element.hidden = false;
+  }
+
+  #want() {
+    this.want.disabled = true;
+    this.#open().catch((problem) => {
+      this.want.disabled = false;
+      this.status.textContent = problem.message;
+    });
   }
 
   async #open() {
@@ -52,14 +62,17 @@ export class OwnFilm {
     this.slider.setAttribute("aria-valuetext", duration(shown / fps));
     this.clock.textContent = `${duration(shown / fps)} / ${duration(frames / fps)}`;
     this.status.textContent = this.facts.hidden.some(([first, last]) => first <= shown && shown <= last) ? t("film.hidden") : "";
+    this.moved();
   }
+
+  now() { return this.film && momentOf(this.facts.taken_ns, this.film.shown); } // ns of the capture clock; null where nobody knows
 
   shows(at_ns) { return this.film !== null && at_ns !== null && at_ns !== undefined && pictureAt(this.facts.taken_ns, at_ns) !== null; }
 
   go(at_ns) { // a moment of the capture clock
     this.film.video.pause();
     this.film.go(pictureAt(this.facts.taken_ns, at_ns));
-    this.element.scrollIntoView({ block: "start" });
+    this.element.scrollIntoView({ block: "nearest" });
     this.element.querySelector(".films").focus({ preventScroll: true });
   }
 

@@ -1,0 +1,33 @@
+// What was logged of each step along one line of time, in the review on the tablet and at the desk.
+
+import { h } from "/static/core/page.js";
+import { number, t } from "/static/core/words.js";
+
+// Puts the marker of the moment that is shown on every line of a timeline; none where `at` is null.
+export function moveHead(element, at, [from, to]) {
+  const part = at === null ? -1 : (100 * (at - from)) / Math.max(to - from, 1);
+  for (const head of element.querySelectorAll(".head")) {
+    head.hidden = part < 0 || part > 100;
+    head.style.setProperty("inset-inline-start", `${part}%`);
+  }
+}
+
+// `lines`: {place, text, said, runs, holds, marks, when}; runs and holds [from, to], marks {at, title, more}, all in the unit of `span`.
+export function timeline(lines, [from, to], { filmed = false } = {}) {
+  const length = Math.max(to - from, 1);
+  const part = (at) => (100 * (at - from)) / length;
+  const put = (element, begin, end) => {
+    element.style.setProperty("inset-inline-start", `${part(begin)}%`);
+    if (end !== undefined) element.style.setProperty("inline-size", `${Math.max(part(end) - part(begin), 0.7)}%`);
+    return element;
+  };
+  return h("div", { class: filmed ? "timeline filmed" : "timeline", role: "table", "aria-label": t("review.timeline") }, lines.map(({ place, text, said, runs, holds, marks, when }) =>
+    h("div", { class: "line", role: "row" },
+      h("span", { class: "text", role: "rowheader", title: text }, `${number(place)}. `, h("bdi", {}, text)),
+      h("span", { class: "track", role: "cell", "aria-label": said },
+        runs.map(([begin, end]) => put(h("i", { class: "run" }), begin, end)),
+        holds.map(([begin, end]) => put(h("i", { class: "hold", title: t("step.held") }), begin, end)),
+        marks.map(({ at, title, more }) => put(h("i", { class: "mark", title, ...more }), at)),
+        h("i", { class: "head", hidden: true })),
+      h("span", { class: "when", role: "cell" }, when))));
+}
