@@ -45,6 +45,7 @@ from kitchensync.recipe_app.web.judging import (
     api_narration,
     api_opinions,
     api_questions,
+    work_page,
 )
 from kitchensync.recipe_app.web.tablet import api_sign_in as api_sign_in
 from kitchensync.recipe_app.web.tablet import api_tablet
@@ -61,6 +62,7 @@ ROUTES = [
     *api_films.ROUTES,
     *api_live.ROUTES,
     *api_marks.ROUTES,
+    *work_page.ROUTES,
     *api_narration.ROUTES,
     *api_errors_review.ROUTES,
     *api_questions.ROUTES,

@@ -74,7 +74,8 @@ def test_every_route_lets_in_whom_it_names_and_nobody_else(kitchen: Any) -> None
             assert let_in == (who in EXPECTED[route.access].split()), (route.path, who, answer.status_code)
             assert answer.status_code < 500, (route.path, who, answer.text)
             if let_in and route.page and route.access != "public" and "0" * 64 not in path:
-                assert answer.status_code == 200, (route.path, who, answer.text)
+                leads_on = route.path == "/desk/review/next"
+                assert answer.status_code == (303 if leads_on else 200), (route.path, who, answer.text)
 
 
 def test_only_what_must_be_is_public() -> None:

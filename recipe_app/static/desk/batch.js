@@ -5,8 +5,8 @@ import { ask } from "/static/core/server.js";
 const PAGES = { consents: "/desk/consents", export: "/api/v1/desk/exports/recordings", recipes: "/api/v1/desk/exports/recipes" };
 const ASK_AGAIN_MS = 1000;
 
-// Make the form of a list work; `say` tells what went wrong.
-export function batch(form, say) {
+// The rows of a list that are ticked, each alone or all at once; returns what gives their ids.
+export function tickable(form) {
   const boxes = [...document.querySelectorAll('input[name="chosen"]')];
   const all = form.querySelector('[name="all"]');
   const count = form.querySelector("output");
@@ -17,6 +17,13 @@ export function batch(form, say) {
   };
   all.addEventListener("change", () => { for (const box of boxes) box.checked = all.checked; tell(); });
   for (const box of boxes) box.addEventListener("change", tell);
+  tell();
+  return chosen;
+}
+
+// Make the form of a list work; `say` tells what went wrong.
+export function batch(form, say) {
+  const chosen = tickable(form);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     say("");
@@ -26,7 +33,7 @@ export function batch(form, say) {
     return ask("/api/v1/desk/batch", { body: { verb, recordings: chosen() } }).then(show).catch((error) => say(error.message));
   });
   const progress = document.getElementById("batch-progress");
-  if (!progress) return tell();
+  if (!progress) return;
   const follow = () => ask("/api/v1/desk/batch").then(show).catch((error) => say(error.message));
   progress.querySelector("button").addEventListener("click", () => ask("/api/v1/desk/batch/give-up", { body: {} }).then(show).catch((error) => say(error.message)));
   let later = 0;
@@ -52,5 +59,4 @@ export function batch(form, say) {
     return row;
   }
   follow();
-  return tell();
 }

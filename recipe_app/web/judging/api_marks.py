@@ -11,7 +11,6 @@ from pydantic import Field
 
 from kitchensync.dataset.annotation.accept import accept
 from kitchensync.dataset.errors import BadOperation, NotNow
-from kitchensync.dataset.narration.narrations import drawn
 from kitchensync.dataset.operations.operation_kinds import OpId, Strict
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.recipe_app.people.roles import Access
@@ -28,12 +27,11 @@ from kitchensync.recipe_app.review.marks import (
     require_finished,
     touched_marks,
 )
-from kitchensync.recipe_app.review.rounds import round_of
 from kitchensync.recipe_app.review.rulings import RULED, merged, pairs_of_people, pull_s
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
+from kitchensync.recipe_app.web.door.access import Route
+from kitchensync.recipe_app.web.judging.api_films import Nobody
 from kitchensync.recipe_app.web.judging.review_routes import (
     Asked,
     RecordingWork,
@@ -69,29 +67,6 @@ def ruling_page(request: Request, work: Begun) -> Response:
 def _film_page(request: Request, work: RecordingWork, what: str, *, errors: bool) -> Response:
     said = {"visitor": work.visitor, "recording": work.subject, "work": what, "errors": errors}
     return render(request, "desk/steps.html", **said)
-
-
-def to_review(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """The recordings whose steps can be marked, newest first; nothing of errors is told."""
-    table = tables.recording
-    rows = tools.records.rows(table, table.c.folder.is_not(None), order=table.c.created_utc_ns.desc())
-    rounds = {
-        row["id"]: round_of(tools.records.ops(row["id"]), STEPS)
-        for row in rows
-        if row["phase"] in LOOKED_BACK
-    }
-    mine = {
-        name: one.people[visitor.actor].is_submitted
-        for name, one in rounds.items()
-        if visitor.actor in one.people
-    }
-    found = [
-        row
-        for row in rows
-        if row["id"] in mine or (row["id"] in rounds and not rounds[row["id"]].is_assigned)
-    ]
-    told = drawn({row["id"]: row["recipe"] for row in rows if row["phase"] in LOOKED_BACK}, seed=0)
-    return render(request, "desk/review.html", visitor=visitor, recordings=found, mine=mine, drawn=told)
 
 
 def round_page(request: Request, work: Begun) -> Response:
@@ -257,7 +232,6 @@ def _accept(work: RecordingWork, annotation: int) -> dict[str, Any]:
 
 PAGE, RECORDING = "/desk/recordings/{recording}", "/api/v1/desk/recordings/{recording}"
 ROUTES = [
-    Route("/desk/review", to_review, Access.ANNOTATE, page=True),
     Route(f"{PAGE}/steps", steps_page, Access.ANNOTATE, page=True),
     Route(f"{PAGE}/round", round_page, Access.STUDY, page=True),
     Route(f"{PAGE}/ruling", ruling_page, Access.STUDY, page=True),

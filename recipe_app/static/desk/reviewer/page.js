@@ -38,16 +38,17 @@ function open({ video, front, facts, film }, said) {
   const now = h("p", { class: "now", id: "now", "aria-live": "polite" });
   if (rules) facts.touches = spansOf(given, choices);
   const sent = (path, words, then) => () => send(path, words, then).catch(failed);
-  const showAccept = () => { accept.hidden = !("accepts" in root.dataset); };
+  const showAccept = () => { accept.hidden = !("accepts" in root.dataset); next.hidden = false; };
   const again = () => ask(work).then(({ complete }) => complete && location.reload()); // what the other said is shown now
   const then = answers ? again : rules ? undefined : showAccept;
   const finish = h("button", { type: "button", class: "primary", id: "submit", hidden: said.complete || said.asked === false, onclick: sent("submit", rules ? "steps.accepted" : "steps.submitted", then) }, t(rules ? "round.accept" : "steps.submit"));
   const accept = h("button", { type: "button", class: "quiet", id: "accept", hidden: true, onclick: sent("accept", "steps.accepted") }, t("steps.accept"));
+  const next = h("a", { class: "quiet", id: "next", href: `/desk/review/next?after=${root.dataset.recording}`, hidden: true }, t("work.next"));
   const steps = h("select", { id: "step", "aria-label": t(answers ? "judge.question" : "steps.step") }, facts.steps.map(({ node, label }) => h("option", { value: String(node) }, label)));
   const sharp = h("button", { type: "button", class: "quiet", id: "sharp", onclick: () => sharpen(base, video, (done) => { sharp.textContent = done; }).then(() => sharp.remove()).catch(failed) }, t("steps.sharp"));
   const place = h("div", { hidden: !answers });
   const keys = h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, [t("steps.keys.all"), rules && t("round.keys"), answers && t("evidence.keys")].filter(Boolean).join(" · ")));
-  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status, now, canvas, h("p", { class: "actions start" }, steps, finish, accept, sharp), place, keys);
+  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status, now, canvas, h("p", { class: "actions start" }, steps, finish, accept, next, sharp), place, keys);
 
   const label = new Map(facts.steps.map((step) => [step.node, step.label]));
   const marks = new Marks(work, given, draw);

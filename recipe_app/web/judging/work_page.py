@@ -1,0 +1,133 @@
+"""The queue of what people mark and judge: who was asked, how far they are, and asking them for many at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from pydantic import Field
+
+from kitchensync.dataset.narration.narrations import drawn
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.review.judged_answers import ERRORS
+from kitchensync.recipe_app.review.marks import ACCEPTED, STEPS
+from kitchensync.recipe_app.review.rounds import Round, round_of
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.desk.pages import render
+from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.i18n import words_of
+from kitchensync.recipe_app.web.judging.api_films import LOOKED_BACK
+from kitchensync.recipe_app.web.judging.review_routes import Asked, ask_people, who_may, work_on
+from kitchensync.storage.errors import StorageError
+from kitchensync.task_graphs.errors import RecipeError
+
+WHAT = {"steps": (STEPS, Access.ANNOTATE), "errors": (ERRORS.review, Access.STUDY)}
+"""What many recordings can be given to people for, and who may do it."""
+SHOWN = ("to_do", "mine", "unasked", "open", "ruling", "done", "all")
+Shown = Literal["to_do", "mine", "unasked", "open", "ruling", "done", "all"]
+
+
+class AskedForMany(Asked):
+    """Who is to do what with which recordings."""
+
+    what: Literal["steps", "errors"] = "steps"
+    recordings: Annotated[list[Annotated[str, Field(max_length=40)]], Field(min_length=1, max_length=400)]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One recording of the queue."""
+
+    row: dict[str, Any]
+    steps: Round
+    errors: Round
+    is_accepted: bool
+
+    @property
+    def state(self) -> str:
+        """Return how far the marking of its steps is: `unasked`, `open`, `ruling` or `done`."""
+        if self.is_accepted:
+            return "done"
+        if self.steps.is_complete:
+            return "ruling"
+        return "open" if self.steps.people else "unasked"
+
+    def is_for(self, actor: str) -> bool:
+        """Return whether somebody may mark its steps: asked to, at it, or nobody was asked."""
+        return actor in self.steps.people or not self.steps.is_assigned
+
+    def is_left(self, actor: str) -> bool:
+        """Return whether somebody still has its steps to mark."""
+        begun = actor in self.steps.people
+        return (
+            self.is_for(actor) and not self.steps.is_submitted(actor) and (begun or self.state == "unasked")
+        )
+
+
+def _queue(tools: Collaborators) -> list[Work]:
+    """Return the recordings that were cooked to their end, the newest first."""
+    table = tables.recording
+    rows = tools.records.rows(table, table.c.folder.is_not(None), order=table.c.created_utc_ns.desc())
+    found = []
+    for row in rows:
+        if row["phase"] in LOOKED_BACK:
+            ops = tools.records.ops(row["id"])
+            accepted = any(op["kind"] == ACCEPTED for op in ops)
+            found.append(Work(row, round_of(ops, STEPS), round_of(ops, ERRORS.review), accepted))
+    return found
+
+
+def _is_shown(work: Work, show: str, actor: str) -> bool:
+    """Return whether a recording is in a view of the queue."""
+    if show in ("all", "to_do"):
+        return show == "all" or work.state != "done"
+    return work.is_left(actor) if show == "mine" else work.state == show
+
+
+def work_page(request: Request, tools: Tools, visitor: Asking, show: Shown | None = None) -> Response:
+    """The queue of what is to be marked and judged; annotators see what is for them, and nothing of errors."""
+    studies = visitor.may(Access.STUDY)
+    queue = [work for work in _queue(tools) if studies or work.is_for(visitor.actor)]
+    shown = show or ("to_do" if studies else "all")
+    fields = {
+        "visitor": visitor,
+        "studies": studies,
+        "queue": [work for work in queue if _is_shown(work, shown, visitor.actor)],
+        "counts": {name: sum(_is_shown(work, name, visitor.actor) for work in queue) for name in SHOWN},
+        "show": shown,
+        "names": {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)},
+        "may": {what: who_may(tools, access) for what, (_, access) in WHAT.items()},
+        "drawn": drawn({work.row["id"]: work.row["recipe"] for work in queue}, seed=0),
+    }
+    return render(request, "desk/work.html", **fields)
+
+
+def next_to_mark(tools: Tools, visitor: Asking, after: str = "") -> Response:
+    """Lead to the recording that somebody has to mark after one of the queue; to the queue where none is left."""
+    queue = [work for work in _queue(tools) if work.is_left(visitor.actor) or work.row["id"] == after]
+    ids = [work.row["id"] for work in queue]
+    at = ids.index(after) + 1 if after in ids else 0
+    left = [one for one in ids[at:] + ids[:at] if one != after]
+    return RedirectResponse(f"/desk/recordings/{left[0]}/steps" if left else "/desk/review", 303)
+
+
+def assign_many(request: Request, tools: Tools, visitor: Asking, body: AskedForMany) -> dict[str, Any]:
+    """Ask people about many recordings; what is refused is named with its reason, and the others are asked for."""
+    review, access = WHAT[body.what]
+    refused = []
+    for recording in dict.fromkeys(body.recordings):
+        try:
+            ask_people(work_on(tools, visitor, recording, review), body, access)
+        except (RecipeError, StorageError) as error:
+            refused.append({"recording": recording, "why": words_of(request).refusal(error)})
+    return {"asked": len({*body.recordings}) - len(refused), "refused": refused}
+
+
+ROUTES = [
+    Route("/desk/review", work_page, Access.ANNOTATE, page=True),
+    Route("/desk/review/next", next_to_mark, Access.ANNOTATE, page=True),
+    Route("/api/v1/desk/assign", assign_many, Access.STUDY, "POST"),
+]

@@ -1,0 +1,131 @@
+"""The queue of work at the desk: many recordings are given to people at once, and one leads to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browser import Desk, at_the_desk
+from screens import fit_to_be_shown
+
+from kitchensync.recipe_app.review.marks import STEPS
+from kitchensync.recipe_app.review.rounds import round_of
+from kitchensync.recipe_app.store import tables
+from kitchensync.storage.manifest import edit_manifest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+MANY = 20
+
+
+@pytest.fixture
+def cooked(kitchen: Any) -> list[str]:
+    """Twenty recordings in review that may be annotated, and one that may not; the newest last."""
+    made = []
+    for number in range(MANY + 1):
+        kitchen.utc_ns += 10**9
+        recording, folder = str(kitchen.choose()["recording"]), f"take_{number}"
+        kitchen.record(folder, "stopped")
+        with edit_manifest(kitchen.data / folder) as manifest:
+            manifest |= {"files": {}, "streams": {}, "devices": {}}
+            manifest |= {"consent": "c/1", "consent_scopes": ["annotate"] if number else []}
+        kitchen.tools.records.give_folder(recording, folder, actor="")
+        kitchen.post(kitchen.operation(recording, "end", {}))
+        kitchen.tools.intake.file()
+        made.append(recording)
+    return made
+
+
+@pytest.fixture
+def desk(kitchen: Any, browser: Any) -> Iterator[Desk]:
+    """The desk of a researcher."""
+    login = kitchen.desk("researcher").headers["x-kitchensync-login"]
+    made = at_the_desk(browser, kitchen.url, login)
+    yield made
+    assert made.problems == []
+    made.page.context.close()
+
+
+def test_twenty_recordings_are_given_to_two_people_in_six_touches(
+    kitchen: Any, desk: Desk, cooked: list[str]
+) -> None:
+    annotators = {
+        name: kitchen.tools.accounts.add_person(name, ["annotator"], actor="") for name in ("Anise", "Dill")
+    }
+    page, touches = desk.page, []
+    page.context.expose_function("touched", lambda: touches.append(1))
+    page.context.add_init_script("addEventListener('pointerdown', () => window.touched(), true)")
+    desk.go("/review")
+    page.locator("#queue tbody tr").nth(MANY).wait_for()
+    fit_to_be_shown(page)
+    page.get_by_label("All of this page").click()
+    page.get_by_label("Anise").click()
+    page.get_by_label("Dill").click()
+    page.get_by_role("button", name="Ask them").click()
+    page.locator("#refused li").wait_for()  # who cooked it did not agree; the others are asked for
+    assert len(touches) == 4
+    assert page.locator("#refused li").count() == 1
+    page.reload()
+    assert page.locator("#queue tr[data-state=open]").count() == MANY
+    for recording in cooked[1:]:
+        people = round_of(kitchen.tools.records.ops(recording), STEPS).people
+        assert set(people) == set(annotators.values())
+    assert round_of(kitchen.tools.records.ops(cooked[0]), STEPS).people == {}
+    page.get_by_role("link", name="Not begun 1").click()
+    page.locator("#queue tbody tr").first.wait_for()
+    assert page.locator("#queue tbody tr").count() == 1
+    fit_to_be_shown(page)
+
+
+def test_errors_are_given_to_those_who_may_know_them(kitchen: Any, desk: Desk, cooked: list[str]) -> None:
+    kitchen.tools.accounts.add_person("Anise", ["annotator"], actor="")
+    page = desk.page
+    desk.go("/review?show=all")
+    page.locator("[name=chosen]").first.check()
+    page.get_by_label("What", exact=True).select_option("errors")
+    page.get_by_label("Anise").wait_for(state="hidden")
+    page.locator("fieldset:visible input[name=people]").first.check()
+    with page.expect_event("load"):
+        page.get_by_role("button", name="Ask them").click()
+    [asked] = [op for op in kitchen.tools.records.ops(cooked[-1]) if op["kind"] == "assign_review"]
+    assert asked["body"]["what"] == "errors"
+
+
+def test_one_who_marks_is_led_from_recording_to_recording(kitchen: Any, cooked: list[str]) -> None:
+    """An annotator sees what is for them, and nothing of errors; the next one is the one below it in the queue."""
+    first, second, third = reversed(cooked[-3:])
+    client = kitchen.desk("annotator")
+    me = next(row["id"] for row in kitchen.tools.records.rows(tables.person) if "annotator" in row["roles"])
+    researcher = kitchen.desk("researcher")
+    others = cooked[:-3]
+    asked = researcher.post(
+        "/api/v1/desk/assign", json={"what": "steps", "recordings": [first, second, third], "people": [me]}
+    )
+    assert asked.json() == {"asked": 3, "refused": []}
+    stranger = kitchen.tools.accounts.add_person("Dill", ["annotator"], actor="")
+    researcher.post("/api/v1/desk/assign", json={"recordings": others[1:], "people": [stranger]})
+
+    page = client.get("/desk/review").text
+    assert [recording in page for recording in (first, second, third)] == [True] * 3
+    assert not any(recording in page for recording in others[1:])
+    assert "/errors" not in page
+    refused = client.post("/api/v1/desk/assign", json={"recordings": [first], "people": [me]})
+    assert refused.status_code in (401, 403)
+
+    def after(recording: str) -> str:
+        answer = client.get(f"/desk/review/next?after={recording}", follow_redirects=False)
+        return str(answer.headers["location"])
+
+    def submit(recording: str) -> None:
+        kitchen.tools.records.note(STEPS.submitted, recording, {}, actor=me)
+
+    assert after(first) == f"/desk/recordings/{second}/steps"
+    submit(first)
+    assert after(first) == f"/desk/recordings/{second}/steps"
+    submit(second)
+    assert after(second) == f"/desk/recordings/{third}/steps"
+    submit(third)
+    left = after(third)
+    assert left == f"/desk/recordings/{others[0]}/steps"  # nobody was asked for it: it is for everybody
+    submit(others[0])
+    assert after(others[0]) == "/desk/review"
