@@ -121,6 +121,13 @@ def test_what_is_wrong_is_on_the_page_and_without_news_nothing_is_known(
     page.locator("#light.unknown").wait_for()
     page.context.set_offline(False)
     page.locator("#light.recording").wait_for()
+    page.get_by_role("button", name="Abort").click()
+    asked = page.get_by_role("dialog", name="Abort Tea and toast?")
+    asked.get_by_label("Why").fill("the pan burnt")
+    fit_to_be_shown(page)
+    page.keyboard.press("Escape")
+    asked.wait_for(state="detached")
+    assert kitchen.manifest("take")["state"] == "recording"
     recorder.end()  # it is gone, and its recording was not ended
     page.locator("#light.problem").wait_for()
 

@@ -115,6 +115,25 @@ def test_several_rigs_are_followed_and_steered_from_one_page(
     assert recorders["take"].asked == []
     fit_to_be_shown(page)
 
+    other.get_by_role("button", name="Stop recording").click()
+    asked = page.get_by_role("dialog", name="Stop recording other?")
+    assert asked.get_by_role("button", name="No, go on").evaluate("(it) => it === document.activeElement")
+    fit_to_be_shown(page)
+    page.keyboard.press("Escape")
+    asked.wait_for(state="detached")
+    other.get_by_role("button", name="Abort").click()
+    asked = page.get_by_role("dialog", name="Abort other?")
+    asked.get_by_role("button", name="Abort").click()
+    assert asked.is_visible(), "without a reason nothing is aborted"
+    assert len(recorders["other"].asked) == 3
+    asked.get_by_label("Why").fill("the pan burnt")
+    fit_to_be_shown(page)
+    recorders["other"].changes = {"ledger_closed": True}
+    asked.get_by_role("button", name="Abort").click()
+    other.get_by_text("It is aborted and says so.").wait_for()
+    assert recorders["other"].asked[3:] == [("abort", "")]
+    assert kitchen.manifest("other")["abandoned"]["reason"] == "the pan burnt"
+
     page.context.set_offline(True)
     page.locator("#light.unknown").wait_for()
     assert page.locator("#rigs .dot.recording").count() == 0

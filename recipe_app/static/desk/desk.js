@@ -5,6 +5,7 @@ import { drawn, qrOfLink } from "/static/core/qr.js";
 import { ask } from "/static/core/server.js";
 import { batch } from "/static/desk/batch.js";
 import { takeDumps } from "/static/desk/dumps.js";
+import { question } from "/static/desk/question.js";
 import { begun, say } from "/static/desk/say.js";
 import { previewed, previewOf } from "/static/desk/write_recipe.js";
 
@@ -73,8 +74,13 @@ async function send(form) {
 const patience = (url) => (/\/(capture|study)$/.test(url) ? 90_000 : 8000); // devices take their time
 
 async function post(button) {
-  const { post: url, then, show, body, wait } = button.dataset;
+  const { post: url, then, show, body, wait, ask: title, means, reason } = button.dataset;
   const said = body ? JSON.parse(body) : {};
+  if (title) { // `data-reason` names the field of the body that takes the reason
+    const why = await question({ title, means, yes: button.textContent, reason: Boolean(reason) });
+    if (why === null) return null;
+    if (reason) said[reason] = why;
+  }
   if ("keep" in button.dataset) said.op_id = newId();
   say(wait ?? "");
   const answer = await ask(url, { method: "POST", body: said, timeout: patience(url) });

@@ -4,6 +4,7 @@ import { newId } from "/static/core/ids.js";
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { loadWords, t } from "/static/core/words.js";
+import { question } from "/static/desk/question.js";
 import { rateLine } from "/static/desk/rate_line.js";
 
 const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500, STOP_MS = 90_000;
@@ -12,10 +13,15 @@ const tiles = new Map(); // kept while they are filled anew: somebody may be wri
 const steerable = Boolean(at("rigs").dataset.steerable);
 let heard = performance.now();
 
-function act(tile, action, press) {
+async function act(tile, action, press) {
+  let text = action === "mark" ? tile.text.value : "";
+  if (action === "stop" || action === "abort") {
+    text = await question({ title: t(`ask.${action}`, { name: tile.title }), means: t(`ask.${action}.means`), yes: press.textContent, reason: action === "abort" });
+    if (text === null) return;
+  }
   press.disabled = true;
   tile.said.textContent = "";
-  ask(`/api/v1/desk/room/${tile.name}`, { body: { op_id: newId(), action, text: tile.text.value }, timeout: STOP_MS })
+  ask(`/api/v1/desk/room/${tile.name}`, { body: { op_id: newId(), action, text }, timeout: STOP_MS })
     .then(({ reasons }) => {
       tile.said.textContent = (reasons ?? []).join("; ") || t(`room.${action}.done`);
       if (action === "mark") tile.text.value = "";
@@ -25,7 +31,7 @@ function act(tile, action, press) {
 }
 
 function made(name) {
-  const tile = { name, part: h("section", { class: "tile", "data-subject": name }), body: h("div"), said: h("p", { role: "status" }) };
+  const tile = { name, title: name, part: h("section", { class: "tile", "data-subject": name }), body: h("div"), said: h("p", { role: "status" }) };
   tile.text = h("input", { maxlength: 300, "aria-label": `${t("live.remark")}: ${name}`, placeholder: t("live.remark") });
   const press = (action, kind = "quiet") => {
     const made = h("button", { type: "button", class: kind, "data-action": action }, t(`room.${action}`));
