@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from kitchensync.dataset.errors import NotNow
@@ -9,9 +11,22 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.desk_batches import Row
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.kept_session_card import FINAL, FIRST, acknowledge, kept_cards, stage_of
+from kitchensync.storage.kept_session_card import FIRST, acknowledge, kept_cards, stage_of
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.names import MANIFEST
 
 MADE, MAKING, NONE = "made", "making", "none"
+
+
+def manifest_at(recording: Path) -> Manifest:
+    """Read the manifest of a recording, unless it is the one that was read last. Raises OSError, StorageError."""
+    found = (recording / MANIFEST).stat()
+    return _read(recording, found.st_mtime_ns, found.st_ino)
+
+
+@lru_cache(maxsize=512)
+def _read(recording: Path, _mtime_ns: int, _inode: int) -> Manifest:
+    return read_manifest(recording)
 
 
 def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
@@ -53,8 +68,8 @@ def latest(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:
     newest = tables.recording.c.created_utc_ns.desc()
     row = next(iter(tools.records.rows(tables.recording, *found, order=newest, limit=1)), None)
     try:
-        manifest = tools.folders.manifest(row["folder"]) if row else {}
-    except StorageError:
+        manifest = manifest_at(tools.folders.data / row["folder"]) if row else {}
+    except (OSError, StorageError):
         return None  # the room and the list say what is wrong with it
     set_aside = manifest.get("abandoned") or manifest.get("withdrawn") or manifest.get("adopted")
     return row if manifest.get("state") == "complete" and not set_aside else None
@@ -64,25 +79,3 @@ def unread_card(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:
     """Return a kitchen's newest recording where nobody has read a card of it."""
     row = latest(tools, kitchen)
     return row if row and "card" not in tools.folders.manifest(row["folder"]) else None
-
-
-def cards_to_read(tools: Collaborators) -> list[dict[str, Any]]:
-    """Report for each kitchen's newest recording how its card is, as long as there is something new to read."""
-    said = []
-    for kitchen in tools.records.rows(tables.kitchen):
-        row = latest(tools, kitchen["id"])
-        if row is None:
-            continue
-        found = card_of(tools, row["folder"])
-        card, read = found["card"], found["read"]
-        if read is None or (card and card["stage"] == FINAL and read["stage"] == FIRST):
-            said.append(
-                {
-                    "id": row["id"],
-                    "folder": row["folder"],
-                    "kitchen": kitchen["name"],
-                    "state": found["state"],
-                }
-                | {key: card and card[key] for key in ("stage", "status")}
-            )
-    return said

@@ -63,7 +63,7 @@ def _start(
     row = tools.records.row(tables.recording, recording)
     if row and (unread := unread_card(tools, row["kitchen"])) is not None:
         raise NotNow(
-            "the card of {name}, the last recording of this kitchen, has not been read; the desk's Room shows it",
+            "the card of {name}, the last recording of this kitchen, has not been read; Today at the desk shows it",
             name=unread["folder"],
         )
     person = tools.records.row(tables.person, row["person"]) if row else None

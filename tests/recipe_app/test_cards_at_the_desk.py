@@ -100,7 +100,7 @@ def test_the_room_shows_the_card_and_the_operator_reads_it_in_a_browser(kitchen:
     page = at_the_desk(browser, kitchen.url, login).page
     page.goto(f"{kitchen.url}/desk/room")
     page.locator('[data-card="take"]').get_by_text("first card").wait_for(timeout=WAIT_S * 1000)
-    page.get_by_role("link", name="Card of take").click()
+    page.get_by_role("link", name="Read the card").click()
     page.locator("#lines tbody tr", has_text="hololens/pv").wait_for()
     fit_to_be_shown(page)
     page.get_by_role("button", name="I have read it").click()

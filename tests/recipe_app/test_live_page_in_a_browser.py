@@ -87,7 +87,7 @@ def test_what_is_wrong_is_on_the_page_and_without_news_nothing_is_known(
     page.locator("#light.recording").wait_for()
     tile = page.locator('[data-subject="hololens/pv"]')
     tile.get_by_text("29.9 of 30 packets/s").wait_for()
-    page.get_by_text("gopro: battery 80 %").wait_for()
+    page.locator('[data-subject="gopro"]').get_by_text("battery 80 %").wait_for()
     page.get_by_text("90 GB free").wait_for()
     assert page.locator(".tile.alarm, .tile.warning, #wrong li").count() == 0
     fit_to_be_shown(page)

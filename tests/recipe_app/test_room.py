@@ -1,4 +1,4 @@
-"""The session room at the desk: what the recorders tell is on the page, and what is pressed there is done by them."""
+"""Today at the desk: what the recorders tell is on the page, and what is pressed there is done by them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_several_rigs_are_followed_and_steered_from_one_page(
     login = kitchen.desk("operator").headers["x-kitchensync-login"]
     page = at_the_desk(browser, url, login).page
     page.goto(f"{url}/desk")
-    page.get_by_role("link", name="Room").click()
+    page.get_by_role("link", name="Today").click()
     take, other = (page.locator(f'[data-subject="{name}"]') for name in ("take", "other"))
     take.locator(".dot.recording").wait_for()
     other.locator(".dot.recording").wait_for()
@@ -121,6 +121,7 @@ def test_several_rigs_are_followed_and_steered_from_one_page(
     fit_to_be_shown(page)
     page.keyboard.press("Escape")
     asked.wait_for(state="detached")
+    other.get_by_text("More", exact=True).click()
     other.get_by_role("button", name="Abort").click()
     asked = page.get_by_role("dialog", name="Abort other?")
     asked.get_by_role("button", name="Abort").click()
@@ -149,9 +150,9 @@ def test_devices_are_looked_over_from_the_page_but_not_while_something_is_record
     assert kitchen.place
     page = at_the_desk(browser, url, desk.headers["x-kitchensync-login"]).page
     page.goto(f"{url}/desk/room")
-    page.get_by_role("button", name="Look over the devices").click()
+    page.get_by_role("button", name="Check the devices").click()
     page.get_by_text("Mend what is marked").wait_for()
-    first = page.locator("#preflight-found li").first
+    first = page.locator("#preflight .findings li").first
     assert first.get_attribute("data-what") == "rig file"
     assert "nothing to record" in first.inner_text()
     assert page.locator('[data-what="this computer: disk space"]').count() == 0

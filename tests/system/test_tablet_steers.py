@@ -55,8 +55,8 @@ class Person:
     def look_over(self, url: str) -> None:
         """Have the devices looked over at the desk: headset and camera are there."""
         self.desk.goto(f"{url}desk/room")
-        self.desk.get_by_role("button", name="Look over the devices").click()
-        self.desk.locator('[data-what="gopro: camera"].good').wait_for()
+        self.desk.get_by_role("button", name="Check the devices").click()
+        self.desk.locator('[data-what="gopro: camera"].good').wait_for(state="attached")
         assert self.desk.locator('[data-what="hololens: server version"].good').count() == 1
         assert self.desk.locator('[data-what^="this computer: "]').count() > 5
 
@@ -293,7 +293,9 @@ def test_both_devices_die_and_the_operator_ends_it_and_begins_again(kitchen, run
         rig = tmp_path / "rig.toml"
         rig.write_text(rig.read_text().replace(place.camera, fresh.camera))
         desk.goto(f"{url}desk/room")
-        desk.get_by_role("link", name=f"Card of {folder.name}").click(timeout=60_000)
+        desk.locator(f'[data-card="{folder.name}"]').get_by_role("link", name="Read the card").click(
+            timeout=60_000
+        )
         desk.get_by_role("button", name="I have read it").click(timeout=90_000)
         desk.get_by_text("Read by admin").wait_for()
         desk.goto(f"{url}desk")

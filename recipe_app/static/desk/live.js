@@ -4,33 +4,15 @@ import { newId } from "/static/core/ids.js";
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { loadWords, number, t } from "/static/core/words.js";
+import { ofCamera, ofDisk, picturesAt, rounded } from "/static/desk/device_words.js";
 import { rateLine } from "/static/desk/rate_line.js";
 
-const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500, PICTURE_LOOKS = 3;
+const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500;
 const at = (id) => document.getElementById(id);
 const { live } = at("tiles").dataset;
-let heard = performance.now(), shown = "", paused = false, looks = 0;
+let heard = performance.now(), shown = "";
 
-const rounded = (value) => Math.round(value * 10) / 10;
-
-const pictures = new Map(); // kept while the tiles are drawn anew; a stream without any has none
-
-async function renew(name) {
-  const answer = await fetch(`${live.replace(/live$/, "pictures")}/${name}`, { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) });
-  if (answer.status !== 200 || paused) return pictures.delete(name);
-  const drawn = await createImageBitmap(await answer.blob());
-  if (paused) return pictures.delete(name);
-  const image = pictures.get(name)?.image ?? h("canvas", { role: "img", "aria-label": name });
-  [image.width, image.height] = [drawn.width, drawn.height];
-  image.getContext("2d").drawImage(drawn, 0, 0);
-  const age = Number(answer.headers.get("x-kitchensync-age-ms")) / 1000;
-  return pictures.set(name, { image, age: t("live.picture", { seconds: Math.round(age) }) });
-}
-
-function picture(name) {
-  const { image, age } = pictures.get(name) ?? {};
-  return image && !paused ? [image, h("p", {}, age)] : [];
-}
+const pictures = picturesAt(live.replace(/live$/, "pictures"));
 
 function tile([name, facts], wrong) {
   const { rate_hz: rate, nominal_hz: nominal, silent_s: seconds, waiting: packets } = facts;
@@ -38,15 +20,12 @@ function tile([name, facts], wrong) {
   const { connections, losses: lost, flagged } = facts;
   if (connections > 1 || lost || flagged) words.push(t("live.breaks", { breaks: Math.max(connections - 1, 0), lost, flagged }));
   return h("section", { class: `tile ${wrong?.severity ?? ""}`, "data-subject": name },
-    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state ?? ""), ...picture(name), rateLine(facts.rates_hz, nominal ?? 0), ...words.map((text) => h("p", {}, text)));
+    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state ?? ""), ...pictures.of(name), rateLine(facts.rates_hz, nominal ?? 0), ...words.map((text) => h("p", {}, text)));
 }
 
 function camera([name, facts], wrong) {
-  const words = [];
-  if (facts.battery_percent !== null) words.push(t("live.battery", { name, percent: facts.battery_percent }));
-  if (facts.minutes_left !== null) words.push(t("live.card", { name, minutes: Math.round(facts.minutes_left) }));
   return h("section", { class: `tile ${wrong?.severity ?? ""}`, "data-subject": name },
-    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state), ...words.map((text) => h("p", {}, text)));
+    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state), ...ofCamera(facts).map((text) => h("p", {}, text)));
 }
 
 function light(health) {
@@ -54,17 +33,10 @@ function light(health) {
   if (at("health").textContent !== t(`health.${health}`)) at("health").textContent = t(`health.${health}`);
 }
 
-function room(disk) {
-  if (!disk?.free_bytes) return "";
-  const gigabytes = rounded(disk.free_bytes / 1e9), minutes = disk.minutes_left;
-  return minutes === null ? t("live.disk_hours", { gigabytes }) : t("live.disk", { gigabytes, minutes: Math.round(minutes) });
-}
-
 function show(said) {
   light(said.health);
-  paused = said.paused;
-  if (paused) pictures.clear();
-  else if (looks++ % PICTURE_LOOKS === 0) for (const name of Object.keys(said.streams ?? {})) renew(name).catch(() => pictures.delete(name));
+  const { paused } = said;
+  pictures.look(Object.keys(said.streams ?? {}), paused);
   at("pause").hidden = !paused;
   for (const press of document.querySelectorAll("[data-action]")) press.hidden = (press.dataset.action === "pause") === paused;
   const lines = said.findings.map(({ operator, do: advice }) => `${operator}; ${advice}`);
@@ -77,7 +49,7 @@ function show(said) {
   at("tiles").replaceChildren(
     ...Object.entries(said.streams ?? {}).map((one) => tile(one, wrong[one[0]])),
     ...Object.entries(said.cameras ?? {}).map((one) => camera(one, wrong[one[0]])));
-  at("room").textContent = room(said.disk) || (said.findings.length ? "" : t("live.fine"));
+  at("room").textContent = ofDisk(said.disk) || (said.findings.length ? "" : t("live.fine"));
 }
 
 async function follow() {

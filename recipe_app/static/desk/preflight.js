@@ -1,4 +1,4 @@
-// Computer and devices looked over before a session: worst first, each with what to do.
+// Computer and devices of a kitchen looked over before a session: what is to be done first, what is well folded away.
 
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
@@ -7,27 +7,34 @@ import { loadWords, t } from "/static/core/words.js";
 const LONGEST_MS = 90_000, ORDER = ["bad", "look", "good"];
 const WORDS = { bad: "preflight.bad", look: "preflight.look", good: "preflight.good" };
 const IN_ALL = { bad: "preflight.all.bad", look: "preflight.all.look", good: "preflight.all.good" };
-const at = (id) => document.getElementById(id);
 
 const row = ({ what, status, seen, advice }) => h("li", { class: status, "data-what": what },
   h("span", { class: "badge" }, t(WORDS[status])), " ", h("strong", { dir: "ltr" }, what), h("span", { lang: "en", dir: "ltr" }, ` ${seen}`),
   ...(advice ? [h("p", { class: "hint", lang: "en", dir: "ltr" }, advice)] : []));
 
+function shown(findings) {
+  const sorted = [...findings].sort((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status));
+  const [well, others] = [true, false].map((good) => sorted.filter(({ status }) => (status === "good") === good).map(row));
+  return [h("ul", { class: "findings" }, ...others),
+    ...(well.length ? [h("details", {}, h("summary", {}, t("preflight.well", { count: well.length })), h("ul", { class: "findings" }, ...well))] : [])];
+}
+
 await loadWords();
-at("preflight").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const press = event.submitter;
-  press.disabled = true;
-  at("preflight-found").replaceChildren();
-  at("preflight-said").textContent = t("preflight.doing");
-  try {
-    const found = await ask("/api/v1/desk/preflight", { body: { kitchen: at("preflight").elements.kitchen.value }, timeout: LONGEST_MS });
-    const worst = [...found.findings].sort((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status));
-    at("preflight-found").replaceChildren(...worst.map(row));
-    at("preflight-said").textContent = t(IN_ALL[found.status]);
-  } catch (error) {
-    at("preflight-said").textContent = error.message;
-  } finally {
-    press.disabled = false;
-  }
-});
+for (const place of document.querySelectorAll("#preflight [data-kitchen]")) {
+  const press = place.querySelector("button"), said = place.querySelector("[role=status]"), found = place.querySelector(".found");
+  press.addEventListener("click", async () => {
+    press.disabled = true;
+    found.replaceChildren();
+    said.textContent = t("preflight.doing");
+    try {
+      const { status, findings } = await ask("/api/v1/desk/preflight", { body: { kitchen: place.dataset.kitchen }, timeout: LONGEST_MS });
+      found.replaceChildren(...shown(findings));
+      said.textContent = t(IN_ALL[status]);
+    } catch (error) {
+      said.textContent = error.message;
+    } finally {
+      press.disabled = false;
+      press.textContent = t("preflight.again");
+    }
+  });
+}

@@ -1,13 +1,15 @@
-// The session room: a tile a recording, asked once a second. Without news for three seconds nothing is known of any.
+// Today: a tile for each running recording and a line for each that ended, asked once a second. Without news for three seconds nothing is known of any.
 
 import { newId } from "/static/core/ids.js";
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
-import { loadWords, t } from "/static/core/words.js";
+import { loadWords, pageLanguage, t } from "/static/core/words.js";
+import { ofCamera, ofDisk, picturesAt } from "/static/desk/device_words.js";
 import { question } from "/static/desk/question.js";
-import { rateLine } from "/static/desk/rate_line.js";
 
 const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500, STOP_MS = 90_000;
+const MARKS = { PASS: "normal", WARN: "conflict", FAIL: "bad" };
+const SAID = { making: "card.making", none: "card.none", alone: "health.standalone", withdrawn: "phase.withdrawn", open: "room.not_ended" };
 const at = (id) => document.getElementById(id);
 const tiles = new Map(); // kept while they are filled anew: somebody may be writing a remark
 const steerable = Boolean(at("rigs").dataset.steerable);
@@ -30,47 +32,76 @@ async function act(tile, action, press) {
     .finally(() => { press.disabled = false; });
 }
 
-function made(name) {
-  const tile = { name, title: name, part: h("section", { class: "tile", "data-subject": name }), body: h("div"), said: h("p", { role: "status" }) };
-  tile.text = h("input", { maxlength: 300, "aria-label": `${t("live.remark")}: ${name}`, placeholder: t("live.remark") });
+function made({ recording: name, id, title }) {
+  const link = id ? h("a", { href: `/desk/recordings/${id}/live` }, title) : title;
+  const tile = { name, title, part: h("section", { class: "tile", "data-subject": name }), body: h("div"), said: h("p", { role: "status" }) };
+  tile.pictures = picturesAt(`/api/v1/desk/recordings/${id}/pictures`);
+  tile.text = h("input", { maxlength: 300, "aria-label": `${t("live.remark")}: ${title}`, placeholder: t("live.remark") });
+  tile.buttons = {};
   const press = (action, kind = "quiet") => {
-    const made = h("button", { type: "button", class: kind, "data-action": action }, t(`room.${action}`));
-    made.addEventListener("click", () => act(tile, action, made));
-    return made;
+    const button = h("button", { type: "button", class: kind, "data-action": action }, t(`room.${action}`));
+    button.addEventListener("click", () => act(tile, action, button));
+    tile.buttons[action] = button;
+    return button;
   };
-  tile.buttons = Object.fromEntries([["stop", press("stop", "primary")], ...["mark", "pause", "resume", "swap", "swapped", "abort", "leave_films"].map((one) => [one, press(one)])]);
-  tile.controls = h("p", { class: "inline" }, tile.text, ...Object.values(tile.buttons));
-  tile.part.append(tile.body, ...(steerable ? [tile.controls, tile.said] : []));
+  tile.running = h("div", {}, h("p", { class: "inline" }, press("stop", "primary"), press("pause"), press("resume"), press("swapped")), h("p", { class: "inline" }, tile.text, press("mark")));
+  tile.rare = h("details", {}, h("summary", {}, t("room.more")), h("p", { class: "inline" }, press("swap"), press("leave_films"), press("abort")));
+  tile.part.append(h("h2", {}, link), tile.body, ...(steerable ? [tile.running, tile.rare, tile.said] : []));
   return tile;
+}
+
+function progress({ phase, steps, steps_done: done, seconds }) {
+  const step = phase === "follow" ? t("room.step", { step: Math.min(done + 1, steps), steps }) : phase && t(`phase.${phase}`);
+  return [step, typeof seconds === "number" && t("room.minutes", { minutes: Math.floor(seconds / 60) })].filter(Boolean).map((word) => ` · ${word}`);
 }
 
 function fill(tile, one) {
   const worst = one.findings.some(({ severity }) => severity === "alarm") ? "alarm" : one.findings.length ? "warning" : "";
   tile.part.className = `tile ${worst}`;
-  const ended = one.health === "stopping", films = Object.entries(one.cameras);
+  const ended = one.health === "stopping", films = Object.entries(one.cameras), disk = ofDisk(one.disk);
   const words = one.findings.map(({ operator, do: advice, rule }) => h("p", { class: "word", lang: "en", dir: "ltr", "data-rule": rule }, `${operator}; ${advice}`));
+  tile.pictures.look(ended ? [] : one.pictures, one.paused);
+  const who = [one.person, one.kitchen].filter(Boolean).join(" · ");
   tile.body.replaceChildren(
-    h("h2", {}, one.id ? h("a", { href: `/desk/recordings/${one.id}${ended ? "" : "/live"}` }, tile.name) : tile.name),
-    h("p", { class: "state" }, h("span", { class: `dot ${ended ? "stopped" : one.health}` }), ` ${one.ledger_closed ? t("room.closed") : t(`health.${ended ? "stopped" : one.health}`)}`),
-    ...(one.paused ? [h("p", { class: "banner" }, t("live.paused"))] : []),
-    h("p", {}, t("room.streams", { coming: one.streaming, streams: one.streams })), rateLine(one.rates_hz, 0), ...words,
-    ...films.map(([name, { state, battery_percent: percent }]) => h("p", {}, percent === null ? `${name}: ${state}` : `${t("live.battery", { name, percent })} · ${state}`)));
-  for (const [action, button] of Object.entries(tile.buttons)) {
-    button.hidden = action === "leave_films" ? !ended || !films.length : ended || (action === "pause" && one.paused) || (action === "resume" && !one.paused) || (action === "swap" && one.swapping) || (action === "swapped" && !one.swapping);
-  }
-  tile.text.hidden = ended;
+    ...(who ? [h("p", { class: "word" }, who)] : []),
+    h("p", { class: "state" }, h("span", { class: `dot ${ended ? "stopped" : one.health}` }), ` ${one.ledger_closed ? t("room.closed") : t(`health.${ended ? "stopped" : one.health}`)}`, ...progress(one)),
+    ...(one.paused ? [h("p", { class: "banner" }, t("live.paused"))] : []), ...words,
+    ...(ended ? [] : one.pictures.flatMap((name) => tile.pictures.of(name))),
+    h("p", {}, t("room.streams", { coming: one.streaming, streams: one.streams })),
+    ...films.map(([name, facts]) => h("p", {}, `${name}: ${[facts.state, ...ofCamera(facts)].join(" · ")}`)),
+    ...(disk ? [h("p", {}, disk)] : []));
+  const { pause, resume, swap, swapped, abort, leave_films: leave } = tile.buttons;
+  tile.running.hidden = abort.hidden = ended;
+  [pause.hidden, resume.hidden, swapped.hidden] = [one.paused, !one.paused, !one.swapping];
+  [swap.hidden, leave.hidden, tile.rare.hidden] = [ended || one.swapping, !ended || !films.length, ended && !films.length];
 }
 
-function card({ id, folder, kitchen, stage, status, state }) {
-  const said = status ? `${status} · ${t(stage === "final" ? "card.final" : "card.first")}` : t(state === "making" ? "card.making" : "card.none");
-  return h("li", { class: "banner", "data-card": folder }, h("a", { href: `/desk/recordings/${id}/card` }, t("room.card", { name: folder })), ` ${kitchen}: ${said}`);
+const badge = (status) => h("span", { class: `badge ${MARKS[status] ?? ""}` }, status);
+
+function worth({ state, status, stage, reason, steps, steps_done: done }) {
+  if (state === "aborted") return [h("span", { class: "badge bad" }, steps ? t("room.aborted", { done, count: steps }) : t("room.aborted_at_all")), ` ${reason}`];
+  if (status) return [badge(status), ` ${t(stage === "final" ? "card.final" : "card.first")}`];
+  return [SAID[state] ? t(SAID[state]) : ""];
 }
 
-function show({ recordings, cards }) {
-  const waiting = JSON.stringify(cards);
-  if (at("cards").dataset.shown !== waiting) { // not drawn anew each second: somebody may be about to follow a link
-    at("cards").dataset.shown = waiting;
-    at("cards").replaceChildren(...cards.map(card));
+function line(one) {
+  const { id, title, person, kitchen, state, status, folder, to_read: isNew, today, began_ms: at } = one;
+  const day = today ? {} : { day: "numeric", month: "short" };
+  const time = new Intl.DateTimeFormat(pageLanguage, { ...day, hour: "2-digit", minute: "2-digit", timeZoneName: "short" }).format(at);
+  const to = (kind, more, word) => h("a", { class: kind, href: `/desk/recordings/${id}${more}` }, word);
+  const hasCard = state === "none" || (state === "made" && status);
+  const next = [hasCard && (isNew ? to("primary", "/card", t("room.read_card")) : to("quiet", "/card", t("card.title"))), to("quiet", "", t("room.open"))];
+  return h("tr", isNew ? { "data-card": folder } : {}, h("td", { class: "nowrap" }, time),
+    h("td", {}, title, h("p", { class: "hint" }, [person, kitchen].filter(Boolean).join(" · "))), h("td", {}, ...worth(one)), h("td", {}, h("p", { class: "inline" }, ...(id ? next : []))));
+}
+
+function show({ recordings, ended }) {
+  const known = JSON.stringify(ended);
+  if (at("ended").dataset.shown !== known) { // not drawn anew each second: somebody may be about to follow a link
+    at("ended").dataset.shown = known;
+    at("ended").querySelector("tbody").replaceChildren(...ended.map(line));
+    at("ended").hidden = ended.length === 0;
+    at("none-ended").hidden = ended.length > 0;
   }
   const names = new Set(recordings.map(({ recording }) => recording));
   for (const [name, tile] of tiles) {
@@ -80,7 +111,7 @@ function show({ recordings, cards }) {
   }
   for (const one of recordings) {
     if (!tiles.has(one.recording)) {
-      tiles.set(one.recording, made(one.recording));
+      tiles.set(one.recording, made(one));
       at("rigs").append(tiles.get(one.recording).part);
     }
     fill(tiles.get(one.recording), one);

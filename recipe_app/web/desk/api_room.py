@@ -1,4 +1,4 @@
-"""The session room: every recording that this computer makes on one page, and what can be done with each."""
+"""Today: every recording that this computer makes and what can be done with each, and what has ended."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from fastapi.responses import Response
 from kitchensync.dataset.errors import NotNow
 from kitchensync.recipe_app.cooking import steering
 from kitchensync.recipe_app.cooking.capture_link import Capture
-from kitchensync.recipe_app.cooking.cards import cards_to_read
+from kitchensync.recipe_app.cooking.cards import manifest_at
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.ended_today import ended_today, title_of
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.bodies import Preflight, RoomControl
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.storage.errors import BadEventLog
+from kitchensync.storage.errors import BadEventLog, StorageError
 from kitchensync.storage.privacy import FOR_EVER, pauses_of
 from kitchensync.storage.reading.swaps import LONGEST_NS, swaps_of
 
-SHOWN = ("recording", "health", "news_s", "findings", "cameras", "disk", "ledger_closed")
+SHOWN = ("recording", "health", "findings", "cameras", "disk", "ledger_closed")
 
 
 def room_page(request: Request, tools: Tools, visitor: Asking) -> Response:
@@ -34,14 +35,15 @@ def room_page(request: Request, tools: Tools, visitor: Asking) -> Response:
 def room(tools: Tools) -> dict[str, Any]:
     """Report how every recording is that this computer makes into the app's folder; where nobody knows, `unknown`.
 
-    `cards` are those of ended recordings that nobody has read yet.
+    `ended` is what ended today, and what of it is to be done.
     """
     watch = tools.capture or tools.watch
     found = watch.room() if watch is not None else []
     ours = [
         one for one in found if "path" in one and Path(one["path"]).parent == tools.folders.data.absolute()
     ]
-    return {"recordings": [_shown(tools, one) for one in ours], "cards": cards_to_read(tools)}
+    ended = ended_today(tools, {one["recording"] for one in ours})
+    return {"recordings": [_shown(tools, one) for one in ours], "ended": ended}
 
 
 def preflight(tools: Tools, body: Preflight) -> dict[str, Any]:
@@ -61,23 +63,34 @@ def _capture(tools: Collaborators) -> Capture:
 
 
 def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
-    row = _row(tools, one["recording"])
+    row, path = _row(tools, one["recording"]), Path(one["path"])
     coming = [name for name, facts in one["streams"].items() if facts["state"] == "streaming"]
     return {
         **{key: one[key] for key in SHOWN},
         "streams": len(one["streams"]),
         "streaming": len(coming),
-        "rates_hz": _sum(facts["rates_hz"] for facts in one["streams"].values()),
-        "paused": is_paused(Path(one["path"])),
-        "swapping": _is_swapping(Path(one["path"])),
-        "id": row and row["id"],
-        "recipe": row and row["recipe"],
+        "pictures": [name for name in one["streams"] if name.endswith("/pv")] if row else [],
+        "paused": is_paused(path),
+        "swapping": _is_swapping(path),
+        "seconds": _seconds(tools, path),
+        **(_cooking(tools, row) if row else {"id": None, "title": one["recording"]}),
     }
 
 
-def _sum(rates: Any) -> list[float]:
-    """Packets a second of all streams together, over the last looks."""
-    return [round(sum(at), 1) for at in zip(*rates, strict=False)]
+def _cooking(tools: Collaborators, row: dict[str, Any]) -> dict[str, Any]:
+    person, kitchen = tools.records.row(tables.person, row["person"]), kitchens_of(tools).get(row["kitchen"])
+    said = {key: row[key] for key in ("id", "phase", "steps", "steps_done")}
+    who = {"person": person and person["pseudonym"], "kitchen": kitchen}
+    return {**said, **who, "title": title_of(row["recipe"])}
+
+
+def _seconds(tools: Collaborators, recording: Path) -> int | None:
+    """Return how long ago a recording began."""
+    try:
+        began = (manifest_at(recording).get("started") or {}).get("utc_ns")
+    except (OSError, StorageError):
+        return None
+    return began and max(tools.records.utc_ns() - began, 0) // 10**9
 
 
 def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:

@@ -1,0 +1,120 @@
+"""What ended today, and what comes of it; a page asks each second, so what has not changed is not read again."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kitchensync.recipe_app.cooking.cards import card_of, latest, manifest_at
+from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.store import tables
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.kept_session_card import FINAL, FIRST
+from kitchensync.storage.manifest import Manifest
+
+ALONE, ABORTED, WITHDRAWN, OPEN = "alone", "aborted", "withdrawn", "open"
+"""Cooked without devices; shall not be used; taken back; nobody has ended it and nobody records it."""
+
+
+def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]:
+    """Return what ended today in the time zone of this computer, newest first, and older cards nobody has read.
+
+    `state` is that of the card (made, making, none), or alone, aborted, withdrawn, open. `to_read` is true of the
+    newest recording of a kitchen as long as its card says something new.
+    """
+    kitchens = {row["id"]: row["name"] for row in tools.records.rows(tables.kitchen)}
+    newest = {row["folder"] for row in (latest(tools, kitchen) for kitchen in kitchens) if row}
+    now_s = tools.records.utc_ns() / 1e9
+    day = (
+        datetime.datetime.fromtimestamp(now_s).astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    )
+    since_ns = int(day.timestamp()) * 10**9
+    manifests = {name: found for name, found in _changed(tools.folders.data, since_ns) if name not in running}
+    for name in newest - manifests.keys() - running:
+        manifests[name] = manifest_at(tools.folders.data / name)
+    table = tables.recording
+    ours = table.c.folder.in_(list(manifests)) | (
+        table.c.folder.is_(None) & (table.c.created_utc_ns >= since_ns)
+    )
+    rows = tools.records.rows(table, ours)
+    people = _pseudonyms(tools, {row["person"] for row in rows})
+    of_folder = {row["folder"]: row for row in rows if row["folder"]}
+    found = []
+    for name, manifest in manifests.items():
+        row = of_folder.get(name)
+        said = _who(row, people, kitchens) if row else {"id": None, "title": name}
+        found.append(
+            _times(manifest) | _worth(tools, name, manifest, name in newest) | said | {"folder": name}
+        )
+    for row in rows:
+        if not row["folder"] and row["phase"] in ("review", "done"):
+            at_ms = row["created_utc_ns"] // 10**6
+            said = {"state": ALONE, "to_read": False, "began_ms": at_ms, "ended_ms": at_ms}
+            found.append(said | _who(row, people, kitchens))
+    for one in found:
+        one["today"] = one.pop("ended_ms") * 10**6 >= since_ns
+    shown = [one for one in found if one["today"] or one["to_read"]]
+    return sorted(shown, key=lambda one: one["began_ms"], reverse=True)
+
+
+def _who(row: dict[str, Any], people: dict[str, str], kitchens: dict[str, str]) -> dict[str, Any]:
+    known = {key: row[key] for key in ("id", "steps", "steps_done")}
+    who = {"person": people.get(row["person"]), "kitchen": kitchens.get(row["kitchen"])}
+    return known | who | {"title": title_of(row["recipe"])}
+
+
+def _times(manifest: Manifest) -> dict[str, Any]:
+    began, ended = manifest.get("started") or {}, manifest.get("stopped") or {}
+    who = {"person": manifest.get("pseudonym"), "kitchen": manifest.get("place")}
+    at_ms = {
+        "began_ms": began.get("utc_ns", 0) // 10**6,
+        "ended_ms": (ended or began).get("utc_ns", 0) // 10**6,
+    }
+    return who | at_ms
+
+
+def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: bool) -> dict[str, Any]:
+    """Say what is known of the card; it is looked for only as long as it may become another one."""
+    read = manifest.get("card") or {}
+    said = {"state": "made", "to_read": False, "status": read.get("status"), "stage": read.get("stage")}
+    if manifest.get("withdrawn"):
+        return said | {"state": WITHDRAWN}
+    if manifest.get("abandoned"):
+        return said | {"state": ABORTED, "reason": manifest["abandoned"]["reason"]}
+    if manifest["state"] != "complete":
+        return said | {"state": OPEN}
+    if said["stage"] == FINAL or manifest.get("adopted"):
+        return said
+    found = card_of(tools, folder)
+    card = found["card"] or {}
+    is_new = not read or (card.get("stage") == FINAL and read["stage"] == FIRST)
+    known = {"status": card["status"], "stage": card["stage"]} if card else {}
+    return said | {"state": found["state"], "to_read": is_newest and is_new} | known
+
+
+def title_of(recipe: str) -> str:
+    """Return the name of a recipe as it is read."""
+    words = recipe.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _changed(data: Path, since_ns: int) -> Iterator[tuple[str, Manifest]]:
+    """Yield the recordings whose folder was changed since then, as a manifest that is written anew changes it."""
+    with os.scandir(data) as entries:
+        for entry in entries:
+            if entry.name.startswith(("_", ".")) or entry.stat().st_mtime_ns < since_ns:
+                continue
+            try:
+                yield entry.name, manifest_at(Path(entry.path))
+            except (OSError, StorageError):
+                continue  # no recording, or one of which the list says what is wrong
+
+
+def _pseudonyms(tools: Collaborators, people: set[str]) -> dict[str, str]:
+    return {
+        row["id"]: row["pseudonym"]
+        for row in tools.records.rows(tables.person, tables.person.c.id.in_(people))
+    }

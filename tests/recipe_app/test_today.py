@@ -1,0 +1,113 @@
+"""What ended today: its verdict, what is to be done next, and that nothing unchanged is read again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import at_the_desk
+from screens import fit_to_be_shown
+
+from kitchensync.recipe_app.cooking import cards
+from kitchensync.storage.kept_session_card import keep_cards
+from kitchensync.storage.manifest import edit_manifest
+
+DAY_NS = 86_400 * 10**9
+
+
+def ended(kitchen: Any, name: str, status: str = "", *, days: int = 0, **more: Any) -> str:
+    """A recording that ended today, or days ago, with the card that it has; return its id."""
+    path: Path = kitchen.record(name)
+    recording = str(kitchen.choose(folder=name)["recording"])
+    with edit_manifest(path) as manifest:
+        at = {"utc_ns": kitchen.utc_ns - days * DAY_NS, "host_ns": 1}
+        manifest |= {"state": "complete", "started": at, "stopped": at | {"reason": "requested"}} | more
+    if status:
+        nothing: dict[str, Any] = {key: [] for key in ("repeat", "lines", "thumbnails", "events")}
+        card = nothing | {"stage": "final", "status": status, "session_s": 9, "alignment": None}
+        keep_cards(path, {"final": card})
+    kitchen.utc_ns += 10**6
+    return recording
+
+
+@pytest.fixture
+def today(kitchen: Any) -> list[str]:
+    """Five that ended today, one that was taken back, and two of last week: one read, the newest of all not."""
+    kitchen.utc_ns = time.time_ns()
+    read = {"by": "Clove", "stage": "final"}
+    return [
+        ended(kitchen, "old", "PASS", days=7, card=read | {"status": "PASS"}),
+        ended(kitchen, "good", card=read | {"status": "PASS"}),
+        ended(kitchen, "poor", "WARN"),
+        ended(kitchen, "burnt", abandoned={"reason": "the pan burnt", "host_ns": 1}),
+        ended(kitchen, "mine", withdrawn={"utc_ns": 1}),
+        ended(kitchen, "fails", "FAIL"),
+        ended(kitchen, "unread", "PASS", days=6),
+    ]
+
+
+def test_what_ended_today_is_told_newest_first_and_read_once(
+    kitchen: Any, today: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kitchen.record("running")
+    kitchen.record("gone", "stopped")
+    alone = str(kitchen.choose()["recording"])
+    kitchen.post(kitchen.operation(alone, "claim", {}), kitchen.operation(alone, "end", {}))
+    operator = kitchen.desk("operator")
+    told = operator.get("/api/v1/desk/room").json()["ended"]
+    said = [
+        (one["folder"], one["state"], one["status"], one["to_read"])
+        for one in told
+        if one["state"] != "alone"
+    ]
+    assert said == [
+        ("fails", "made", "FAIL", False),
+        ("mine", "withdrawn", None, False),
+        ("burnt", "aborted", None, False),
+        ("poor", "made", "WARN", False),
+        ("good", "made", "PASS", False),
+        ("unread", "made", "PASS", True),
+    ]
+    assert [one["id"] for one in told if one["state"] == "alone"] == [alone]
+    burnt = next(one for one in told if one["state"] == "aborted")
+    assert (burnt["reason"], burnt["steps_done"], burnt["steps"]) == ("the pan burnt", 0, 11)
+    assert (burnt["title"], burnt["person"], burnt["kitchen"]) == ("Tea and toast", "Basil", "Lab kitchen")
+
+    reads: list[Path] = []
+    monkeypatch.setattr(cards, "read_manifest", reads.append)
+    assert operator.get("/api/v1/desk/room").json()["ended"] == told
+    assert reads == []
+
+
+@pytest.mark.slow
+def test_the_page_says_what_each_is_worth_and_what_to_do_next(
+    kitchen: Any, today: list[str], browser: Any
+) -> None:
+    login = kitchen.desk("operator").headers["x-kitchensync-login"]
+    page = at_the_desk(browser, kitchen.url, login).page
+    page.goto(f"{kitchen.url}/desk/room")
+    rows = page.locator("#ended tbody tr")
+    rows.get_by_text("aborted: 0 of 11 steps").wait_for()
+    assert page.get_by_role("heading", name="Today", exact=True).count() == 1
+    assert rows.get_by_text("the pan burnt").is_visible()
+    assert rows.locator(".badge").all_inner_texts() == [
+        "FAIL",
+        "aborted: 0 of 11 steps",
+        "WARN",
+        "PASS",
+        "PASS",
+    ]
+    fit_to_be_shown(page)
+    read = page.get_by_role("link", name="Read the card")
+    colours = "(it) => [getComputedStyle(it).color, getComputedStyle(it).backgroundColor]"
+    assert len(set(read.evaluate(colours))) == 2
+    read.click()
+    page.wait_for_url(f"**/desk/recordings/{today[-1]}/card")
+    page.get_by_role("button", name="I have read it").click()
+    page.get_by_text("Read by operator").wait_for()
+    page.goto(f"{kitchen.url}/desk/room")
+    rows.get_by_text("aborted").wait_for()
+    assert page.get_by_role("link", name="Read the card").count() == 0
+    assert rows.count() == 5
