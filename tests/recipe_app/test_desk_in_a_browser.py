@@ -43,13 +43,15 @@ def desk(kitchen: Any) -> Iterator[Desk]:
         desk.tap("Save")
         desk.page.get_by_label("Password", exact=True).fill(PASSWORD)
         desk.tap("Sign in at the desk")
-        desk.page.wait_for_url("**/desk")
+        desk.page.wait_for_url("**/desk/room")
         yield desk
         assert desk.problems == []
 
 
 def test_people_kitchens_and_tablets(kitchen: Any, desk: Desk) -> None:
     page = desk.page
+    fit_to_be_shown(page)
+    desk.follow("Setup")
     fit_to_be_shown(page)
     desk.follow("Kitchens and tablets")
     desk.fill("Name", "<b>Kitchen</b> 7")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -111,3 +112,33 @@ def test_the_page_says_what_each_is_worth_and_what_to_do_next(
     rows.get_by_text("aborted").wait_for()
     assert page.get_by_role("link", name="Read the card").count() == 0
     assert rows.count() == 5
+
+
+@pytest.mark.parametrize(
+    ("role", "first", "above", "below"),
+    [
+        (
+            "admin",
+            "/desk/room",
+            ["Today", "Recordings", "Work", "Recipes", "Study", "Setup"],
+            ["People", "Kitchens and tablets", "Log", "This browser"],
+        ),
+        (
+            "operator",
+            "/desk/room",
+            ["Today", "Recordings", "Recipes", "Study", "Setup"],
+            ["People", "Kitchens and tablets", "This browser"],
+        ),
+        ("annotator", "/desk/review", ["Work", "Setup"], ["This browser"]),
+    ],
+)
+def test_everybody_begins_where_their_work_is_and_finds_the_rest(
+    kitchen: Any, role: str, first: str, above: list[str], below: list[str]
+) -> None:
+    client = kitchen.desk(role)
+    start = client.get("/")
+    assert (start.status_code, start.headers["location"]) == (303, first)
+    page = client.get("/doctor").text
+    bars = [re.findall(r"<a [^>]*>([^<]+)</a>", bar) for bar in re.findall(r"(?s)<nav.*?</nav>", page)]
+    assert bars == [above, below]
+    assert client.get(first).text.count('aria-current="page"') == 1

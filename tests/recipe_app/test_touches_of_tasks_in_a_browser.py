@@ -176,7 +176,7 @@ def test_the_commonest_tasks_of_an_admin(kitchen: Any, browser: Any) -> None:
     admin = AdminAtWork(kitchen, browser)
     page, tap = admin.page, admin.tap
     with admin.task("add a participant with a PIN"):
-        tap("People", "link")
+        tap("Setup", "link")
         free = page.locator("#pseudonym").input_value()
         page.locator("#pin").click()
         page.keyboard.type("482917")
@@ -184,10 +184,11 @@ def test_the_commonest_tasks_of_an_admin(kitchen: Any, browser: Any) -> None:
         page.get_by_role("dialog").wait_for(state="hidden")
         page.get_by_role("cell", name=free).wait_for()
     with admin.task("make a QR card for somebody"):
-        tap("People", "link")
+        tap("Setup", "link")
         tap("QR card")
         page.locator("dialog[open] #result-qr svg, dialog[open] #result-qr canvas").first.wait_for()
     with admin.task("add a kitchen and make a pairing code"):
+        tap("Setup", "link")
         tap("Kitchens and tablets", "link")
         admin.type("Name", "Kitchen 9")
         tap("Add a kitchen")

@@ -16,6 +16,7 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.ended_today import ended_today, title_of
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.web.bodies import Preflight, RoomControl
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
@@ -27,9 +28,20 @@ SHOWN = ("recording", "health", "findings", "cameras", "disk", "ledger_closed")
 
 
 def room_page(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """Follow all recordings at once."""
-    fields = {"steerable": tools.capture is not None, "kitchens": kitchens_of(tools)}
+    """Follow all recordings at once; until there is one, what is missing before it."""
+    fields = {"steerable": tools.capture is not None, "kitchens": kitchens_of(tools), "todo": _todo(tools)}
     return render(request, "desk/room.html", visitor=visitor, **fields)
+
+
+def _todo(tools: Collaborators) -> dict[str, Any]:
+    """What is missing before the first recording; nothing once there is one."""
+    if tools.records.rows(tables.recording, tables.recording.c.strategy != "published", limit=1):
+        return {}
+    return {
+        "kitchen": not tools.records.rows(tables.kitchen, limit=1),
+        "person": not any("participant" in roles_of(row) for row in tools.records.rows(tables.person)),
+        "device": not tools.records.rows(tables.device, tables.device.c.active, limit=1),
+    }
 
 
 def room(tools: Tools) -> dict[str, Any]:

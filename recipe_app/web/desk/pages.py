@@ -65,7 +65,7 @@ def _when(words: Words) -> Any:
 def start(visitor: Asking) -> Response:
     """Send everybody where they belong."""
     if visitor.desk:
-        return RedirectResponse("/desk" if visitor.may(Access.OPERATE) else "/desk/review", 303)
+        return RedirectResponse("/desk/room" if visitor.may(Access.OPERATE) else "/desk/review", 303)
     return RedirectResponse("/t/choose" if visitor.device else "/t/welcome", 303)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Query, Request
 from fastapi.responses import Response
@@ -13,7 +13,6 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange import published
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.study.wanted import STRATEGIES
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
@@ -42,7 +41,7 @@ def overview(
     sort: Literal["newest", "oldest", "recipe", "errors"] = "newest",
     page: Annotated[int, Query(ge=1, le=10**6)] = 1,
 ) -> Response:
-    """The recordings, newest first, and what is missing before the first one."""
+    """The recordings, newest first."""
     table = tables.recording
     equal = {"strategy": strategy, "phase": phase, "person": person, "kitchen": kitchen, "recipe": recipe}
     wanted = _conditions(tools, q, equal)
@@ -58,7 +57,6 @@ def overview(
         "recordings": found,
         "judged": {row["id"]: tools.judge.against(row) for row in found},
         "people": {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)},
-        "todo": _todo(tools),
         "kitchens": kitchens_of(tools),
         "recipes": {name: name.replace("_", " ") for name in sorted(names)},
         "collections": published.collections(tools.records),
@@ -86,17 +84,6 @@ def _conditions(tools: Collaborators, words: str, equal: dict[str, str]) -> list
             )
         )
     return found
-
-
-def _todo(tools: Collaborators) -> dict[str, Any]:
-    """What is missing before the first recording; nothing once there is one."""
-    if tools.records.rows(tables.recording, tables.recording.c.strategy != "published", limit=1):
-        return {}
-    return {
-        "kitchen": not tools.records.rows(tables.kitchen, limit=1),
-        "person": not any("participant" in roles_of(row) for row in tools.records.rows(tables.person)),
-        "device": not tools.records.rows(tables.device, tables.device.c.active, limit=1),
-    }
 
 
 ROUTES = [Route("/desk", overview, Access.OPERATE, page=True)]
