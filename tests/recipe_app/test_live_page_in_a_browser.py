@@ -130,6 +130,18 @@ def test_what_is_wrong_is_on_the_page_and_without_news_nothing_is_known(
     assert kitchen.manifest("take")["state"] == "recording"
     recorder.end()  # it is gone, and its recording was not ended
     page.locator("#light.problem").wait_for()
+    assert page.get_by_role("button", name="Stop recording").is_visible()
+    with edit_manifest(kitchen.data / "take") as manifest:
+        manifest["state"] = "complete"
+    page.get_by_text("This recording has ended").wait_for()
+    assert page.get_by_role("button", name="Stop recording").count() == 0
+    page.reload()
+    page.locator("#light.stopped").wait_for()
+    assert page.get_by_role("button", name="Stop recording").count() == 0
+    assert page.get_by_text("Nothing is wrong").count() == 0
+    fit_to_be_shown(page)
+    card = page.get_by_role("link", name="Read the card")
+    assert card.get_attribute("href") == f"/desk/recordings/{recording}/card"
 
 
 def test_nothing_is_remarked_where_nothing_is_recorded(kitchen: Any, url: str) -> None:

@@ -9,7 +9,7 @@ import { rateLine } from "/static/desk/rate_line.js";
 
 const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500;
 const at = (id) => document.getElementById(id);
-const { live } = at("tiles").dataset;
+const { live, over } = at("tiles").dataset;
 let heard = performance.now(), shown = "";
 
 const pictures = picturesAt(live.replace(/live$/, "pictures"));
@@ -35,7 +35,9 @@ function light(health) {
 
 function show(said) {
   light(said.health);
-  const { paused } = said;
+  const { paused } = said, isOver = over.split(" ").includes(said.health);
+  at("ended").hidden = said.health !== "stopped";
+  at("controls").hidden = isOver;
   pictures.look(Object.keys(said.streams ?? {}), paused);
   at("pause").hidden = !paused;
   for (const press of document.querySelectorAll("[data-action]")) press.hidden = (press.dataset.action === "pause") === paused;
@@ -49,7 +51,7 @@ function show(said) {
   at("tiles").replaceChildren(
     ...Object.entries(said.streams ?? {}).map((one) => tile(one, wrong[one[0]])),
     ...Object.entries(said.cameras ?? {}).map((one) => camera(one, wrong[one[0]])));
-  at("room").textContent = ofDisk(said.disk) || (said.findings.length ? "" : t("live.fine"));
+  at("room").textContent = ofDisk(said.disk) || (isOver || said.findings.length ? "" : t("live.fine"));
 }
 
 async function follow() {

@@ -79,7 +79,7 @@ function fill(tile, one) {
 const badge = (status) => h("span", { class: `badge ${MARKS[status] ?? ""}` }, status);
 
 function worth({ state, status, stage, reason, steps, steps_done: done }) {
-  if (state === "aborted") return [h("span", { class: "badge bad" }, steps ? t("room.aborted", { done, count: steps }) : t("room.aborted_at_all")), ` ${reason}`];
+  if (state === "aborted") return [h("span", { class: "badge bad" }, steps ? t("room.aborted", { done, count: steps }) : t("room.aborted_at_all")), " ", h("span", { dir: "auto" }, reason)];
   if (status) return [badge(status), ` ${t(stage === "final" ? "card.final" : "card.first")}`];
   return [SAID[state] ? t(SAID[state]) : ""];
 }

@@ -18,6 +18,7 @@ from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.storage.consent import Purpose, require_consent
 
 STEERED = ("recording", "problem", "starting", "unknown")
+OVER = ("stopped", "standalone")
 
 
 def _folder(tools: Collaborators, recording: str) -> str | None:
@@ -30,7 +31,8 @@ def live_page(request: Request, tools: Tools, visitor: Asking, recording: str) -
     """Follow a recording: a tile a stream, what is wrong, and what can be done."""
     known = tools.intake.recording(recording, kitchen=None)
     fields = {"recording": recording, "title": known["title"], "folder": known["folder"]}
-    fields["steerable"] = tools.capture is not None
+    health = health_of(tools, known["folder"])["health"]
+    fields |= {"steerable": tools.capture is not None, "health": health, "over": OVER}
     return render(request, "desk/live.html", visitor=visitor, **fields)
 
 
