@@ -27,11 +27,9 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
     """
     kitchens = {row["id"]: row["name"] for row in tools.records.rows(tables.kitchen)}
     newest = {row["folder"] for row in (latest(tools, kitchen) for kitchen in kitchens) if row}
-    now_s = tools.records.utc_ns() / 1e9
-    day = (
-        datetime.datetime.fromtimestamp(now_s).astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    )
-    since_ns = int(day.timestamp()) * 10**9
+    now = datetime.datetime.fromtimestamp(tools.records.utc_ns() / 1e9).astimezone()
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    since_ns = int(midnight.timestamp()) * 10**9
     manifests = {name: found for name, found in _changed(tools.folders.data, since_ns) if name not in running}
     for name in newest - manifests.keys() - running:
         manifests[name] = manifest_at(tools.folders.data / name)
@@ -44,18 +42,21 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
     of_folder = {row["folder"]: row for row in rows if row["folder"]}
     found = []
     for name, manifest in manifests.items():
-        row = of_folder.get(name)
-        said = _who(row, people, kitchens) if row else {"id": None, "title": name}
-        found.append(
-            _times(manifest) | _worth(tools, name, manifest, name in newest) | said | {"folder": name}
-        )
+        is_today = _utc_ns(manifest, "stopped") >= since_ns
+        if is_today or name in newest:
+            row = of_folder.get(name)
+            who = _who(row, people, kitchens) if row else _named_in(manifest, name)
+            began = {"folder": name, "today": is_today, "began_ms": _utc_ns(manifest, "started") // 10**6}
+            found.append(began | who | _worth(tools, name, manifest, name in newest))
     for row in rows:
         if not row["folder"] and row["phase"] in ("review", "done"):
-            at_ms = row["created_utc_ns"] // 10**6
-            said = {"state": ALONE, "to_read": False, "began_ms": at_ms, "ended_ms": at_ms}
+            said = {
+                "state": ALONE,
+                "to_read": False,
+                "today": True,
+                "began_ms": row["created_utc_ns"] // 10**6,
+            }
             found.append(said | _who(row, people, kitchens))
-    for one in found:
-        one["today"] = one.pop("ended_ms") * 10**6 >= since_ns
     shown = [one for one in found if one["today"] or one["to_read"]]
     return sorted(shown, key=lambda one: one["began_ms"], reverse=True)
 
@@ -66,14 +67,18 @@ def _who(row: dict[str, Any], people: dict[str, str], kitchens: dict[str, str]) 
     return known | who | {"title": title_of(row["recipe"])}
 
 
-def _times(manifest: Manifest) -> dict[str, Any]:
-    began, ended = manifest.get("started") or {}, manifest.get("stopped") or {}
-    who = {"person": manifest.get("pseudonym"), "kitchen": manifest.get("place")}
-    at_ms = {
-        "began_ms": began.get("utc_ns", 0) // 10**6,
-        "ended_ms": (ended or began).get("utc_ns", 0) // 10**6,
+def _named_in(manifest: Manifest, folder: str) -> dict[str, Any]:
+    """Return who cooked where in what no tablet began."""
+    return {
+        "id": None,
+        "title": folder,
+        "person": manifest.get("pseudonym"),
+        "kitchen": manifest.get("place"),
     }
-    return who | at_ms
+
+
+def _utc_ns(manifest: Manifest, what: str) -> int:
+    return int((manifest.get(what) or manifest.get("started") or {}).get("utc_ns", 0))
 
 
 def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: bool) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def today(kitchen: Any) -> list[str]:
         ended(kitchen, "burnt", abandoned={"reason": "the pan burnt", "host_ns": 1}),
         ended(kitchen, "mine", withdrawn={"utc_ns": 1}),
         ended(kitchen, "fails", "FAIL"),
+        ended(kitchen, "other_day", days=3),
         ended(kitchen, "unread", "PASS", days=6),
     ]
 
@@ -52,8 +53,9 @@ def today(kitchen: Any) -> list[str]:
 def test_what_ended_today_is_told_newest_first_and_read_once(
     kitchen: Any, today: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kitchen.record("running")
-    kitchen.record("gone", "stopped")
+    elsewhere = kitchen.record("by_command")
+    with edit_manifest(elsewhere) as manifest:
+        manifest |= {"started": {"utc_ns": kitchen.utc_ns}, "pseudonym": "Dill", "place": "South"}
     alone = str(kitchen.choose()["recording"])
     kitchen.post(kitchen.operation(alone, "claim", {}), kitchen.operation(alone, "end", {}))
     operator = kitchen.desk("operator")
@@ -64,6 +66,7 @@ def test_what_ended_today_is_told_newest_first_and_read_once(
         if one["state"] != "alone"
     ]
     assert said == [
+        ("by_command", "open", None, False),
         ("fails", "made", "FAIL", False),
         ("mine", "withdrawn", None, False),
         ("burnt", "aborted", None, False),
@@ -72,6 +75,9 @@ def test_what_ended_today_is_told_newest_first_and_read_once(
         ("unread", "made", "PASS", True),
     ]
     assert [one["id"] for one in told if one["state"] == "alone"] == [alone]
+    by_command = next(one for one in told if one["folder"] == "by_command")
+    assert (by_command["id"], by_command["person"], by_command["kitchen"]) == (None, "Dill", "South")
+    assert kitchen.tools.cards.rows() == [], "all have their cards, and those of other days are let alone"
     burnt = next(one for one in told if one["state"] == "aborted")
     assert (burnt["reason"], burnt["steps_done"], burnt["steps"]) == ("the pan burnt", 0, 11)
     assert (burnt["title"], burnt["person"], burnt["kitchen"]) == ("Tea and toast", "Basil", "Lab kitchen")
