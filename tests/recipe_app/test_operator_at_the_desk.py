@@ -129,6 +129,7 @@ def test_an_operator_starts_at_the_desk_and_reads_why_not(
     page.get_by_text(folder).wait_for()
     rig.refuses = ["the recorder does not answer"]
     page.get_by_role("button", name="Stop recording").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop recording").click()
     page.get_by_text("The devices did not stop").wait_for()
     page.get_by_text("the recorder does not answer").wait_for()
     assert [action for action, _ in rig.calls] == ["start", "start", "stop"]

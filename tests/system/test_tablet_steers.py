@@ -270,6 +270,7 @@ def test_both_devices_die_and_the_operator_ends_it_and_begins_again(kitchen, run
         desk.goto(f"{url}desk")
         desk.get_by_role("link", name="Tea and toast").first.click()
         desk.get_by_role("button", name="Stop recording").click()
+        desk.get_by_role("dialog").get_by_role("button", name="Stop recording").click()
         manifest = wait_for_end(folder)
         by, stopped = manifest["ended_by"], manifest["stopped"]
         assert (by["person"], stopped["reason"]) == ("admin", "requested")
@@ -305,6 +306,7 @@ def test_both_devices_die_and_the_operator_ends_it_and_begins_again(kitchen, run
         second = the_other(data, folder)
         assert json.loads((second / "recording.json").read_text())["state"] == "recording"
         desk.get_by_role("button", name="Stop recording").click()
+        desk.get_by_role("dialog").get_by_role("button", name="Stop recording").click()
         again = wait_for_end(second)
         ended(runtime)
     assert (again["ended_by"]["person"], again["ended_by"]["faults"], again["problems"]) == ("admin", [], [])
