@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kitchensync.dataset.films.review_film import facts_of
+from kitchensync.dataset.films.review_film import UNPLACED, facts_of
 from kitchensync.recipe_app.one_worker import OneWorker
 
 HEIGHTS = (360, 720)
@@ -74,34 +75,42 @@ class FilmJobs:
                 del self._jobs[key]
 
     def _make(self, recording: Path, height: int, job: _Job) -> str:
-        """Make one; return why it could not be made."""
-        command = [sys.executable, "-P", "-m", PROGRAM, str(recording), str(height)]
+        """Make one, synchronizing the recording first where nobody did; return why it could not be made."""
+        film = [PROGRAM, str(recording), str(height)]
+        code, why = self._run(film, job)
+        if code == UNPLACED and not self._worker.end.is_set():
+            _, trouble = self._run(["kitchensync", "sync", str(recording), "--json"], None)
+            code, why = self._run(film, job)
+            return trouble or why if code == UNPLACED else why
+        return why
+
+    def _run(self, module: list[str], job: _Job | None) -> tuple[int, str]:
+        """Run a module to its end; return its exit code and why it failed. A `job` hears how far it is."""
         try:
             process = subprocess.Popen(
-                command,
+                [sys.executable, "-P", "-m", *module],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=subprocess.PIPE if job is not None else subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
                 start_new_session=True,
             )
         except OSError as error:
-            return f"no film can be made now: {(error.strerror or str(error)).lower()}"
+            return 1, f"no film can be made now: {(error.strerror or str(error)).lower()}"
         with self._lock:
             self._process = process
         return self._followed(process, job)
 
-    def _followed(self, process: subprocess.Popen[str], job: _Job) -> str:
-        assert process.stdout is not None
+    def _followed(self, process: subprocess.Popen[str], job: _Job | None) -> tuple[int, str]:
         assert process.stderr is not None
-        with process.stdout, process.stderr:
-            for line in process.stdout:
-                done, whole = line.split()
-                job.done, job.whole = int(done), int(whole)
+        with process.stdout or nullcontext(()) as lines, process.stderr:
+            for line in lines:
+                assert job is not None
+                job.done, job.whole = map(int, line.split())
             said = process.stderr.read().strip().splitlines()
         code = process.wait()
         with self._lock:
             self._process = None
         if code == 0:
-            return ""
-        return said[-1][:600] if said else f"the process that made the film ended with {code}"
+            return code, ""
+        return code, said[-1][:600] if said else f"the process that made the film ended with {code}"

@@ -1,7 +1,7 @@
 """Make what the browser needs to review a recording: its small film, and what is known of each picture.
 
 Run as a program by the app, so that encoding a film keeps nobody else waiting: `PATH HEIGHT`. Prints `DONE WHOLE`
-as it goes on, in pictures; a refusal is one line on stderr and exit code 1.
+as it goes on, in pictures; a refusal is one line on stderr and exit code 1, or UNPLACED before it is synchronized.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kitchensync.dataset.films.film_lanes import EACH_S, motion_levels, sound_le
 from kitchensync.dataset.films.front_film import write_front_film
 from kitchensync.dataset.narration.narrations import NARRATED, SUBMITTED
 from kitchensync.dataset.source.entries import entries_of
-from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.dataset.source.own_recording import NotSynchronized, OwnRecording
 from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import file_sha256, matching
@@ -36,6 +36,8 @@ from kitchensync.storage.shell.outputs import write_output, written
 from kitchensync.task_graphs.errors import RecipeError
 
 SCHEMA = "review-film/5"
+UNPLACED = 3
+"""Exit code where nobody has synchronized the recording yet."""
 KINDS = (
     *("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps", NARRATED, SUBMITTED),
     *("judge_error", "submit_errors", "rule_error"),
@@ -177,6 +179,9 @@ def main(recording: str, height: str) -> int:
     except MemoryError:
         print("it takes more memory than there is for a film", file=sys.stderr)
         return 1
+    except NotSynchronized as error:
+        print(words_of(error), file=sys.stderr)
+        return UNPLACED
     except (StorageError, SensorError, RecipeError, OSError) as error:
         print(words_of(error), file=sys.stderr)
         return 1

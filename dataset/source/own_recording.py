@@ -33,6 +33,10 @@ class NotReleasable(RecipeError):
     """A recording that cannot become part of a data set, with the reason."""
 
 
+class NotSynchronized(NotReleasable):
+    """A recording whose film has not been put on the clock yet."""
+
+
 @dataclass(frozen=True)
 class OwnRecording:
     """One recording that may be released; its camera's film is `clip`."""
@@ -145,10 +149,11 @@ class OwnRecording:
         return in_pauses(self.frames.capture_ns, self.frames.bound_ns, self.pauses)
 
     def check_placed(self) -> None:
-        """Raise NotReleasable where nothing tells when the pictures of its film were taken."""
+        """Raise NotReleasable where nothing tells when its film was taken, NotSynchronized where nobody tried."""
         if not self.frames.is_placed:
-            why = self.frames.why or "run `kitchensync sync` first"
-            raise NotReleasable(f"nothing tells when its film was taken: {why}")
+            untried = "run `kitchensync sync` first"
+            error = NotReleasable if self.frames.why else NotSynchronized
+            raise error(f"nothing tells when its film was taken: {self.frames.why or untried}")
 
     def place(self, host_ns: int) -> FilmPlace:
         """Return where a logged moment is in the film; the nearest end of it where the film does not show it."""

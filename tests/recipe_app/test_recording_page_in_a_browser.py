@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -104,6 +105,17 @@ def test_an_error_leads_to_its_picture_and_takes_the_time_of_another(
     page.locator("#new > summary").click()
     while not page.locator("#at-new").input_value():  # the picture that is shown
         page.wait_for_timeout(50)
+
+
+def test_a_fresh_recording_is_synchronized_when_its_film_is_wanted(
+    kitchen: Any, desk: Desk, cooked: tuple[str, list[str], Any]
+) -> None:
+    folder = kitchen.data / "take1"
+    shutil.rmtree(folder / "sync")
+    film(desk)
+    assert [path.name for path in (folder / "sync" / "alignment").glob("*.json")] != []
+    opened(desk, 1)
+    shown(desk, WRONG_S[1])
 
 
 def test_what_is_written_elsewhere_stays_when_one_error_is_saved_removed_or_taken_back(
