@@ -13,6 +13,10 @@ from kitchensync.storage.shell.lazy_group import Table
 COMMANDS: Table = {
     "record": ("capture.commands.record:record", "Record headsets and cameras until told to stop."),
     "stop": ("capture.commands.steer:stop", "Stop a running recording."),
+    "abort": ("capture.commands.steer:abort", "Stop a running recording that shall not be used."),
+    "pause": ("capture.commands.steer:pause", "Begin a privacy pause of a running recording."),
+    "resume": ("capture.commands.steer:resume", "End the privacy pause of a running recording."),
+    "remark": ("capture.commands.steer:remark", "Keep a remark about this moment of a running recording."),
     "mark": (
         "capture.commands.steer:mark",
         "Mark a moment of a running recording, or begin a privacy pause.",

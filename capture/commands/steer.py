@@ -1,4 +1,4 @@
-"""The commands `stop` and `mark`: what an operator tells a running recording, through its own signed channel."""
+"""What an operator tells a running recording by command, through its own signed channel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kitchensync.storage.shell.answer import Answer, answers
 
 IN_WORDS = {
     "mark": "the mark is kept",
-    "pause": "its privacy pause began: nothing of it is shown until `kitchensync mark --resume`",
+    "pause": "its privacy pause began: nothing of it is shown until `kitchensync resume`",
     "resume": "its privacy pause ended",
     "swap": "a battery or card is being changed: a gap from now on is named `device_swap`",
     "swapped": "the change is done",
@@ -33,6 +33,24 @@ def stop(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
     Example:
       kitchensync stop take-1
     """
+    return _stopped(recording, abort, leave_films)
+
+
+@click.command()
+@click.argument("recording", metavar="[ID]", required=False)
+@click.option("--reason", default="", metavar="WORDS", help="Why it shall not be used; kept with it.")
+@answers("stop/1")
+def abort(recording: str | None, reason: str) -> Answer:
+    """Stop the recording ID, or the only one that runs, and mark it as not to be used; it is kept.
+
+    \b
+    Example:
+      kitchensync abort take-1 --reason "the smoke alarm went off"
+    """
+    return _stopped(recording, reason, leave_films=False)
+
+
+def _stopped(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
     from pathlib import Path
 
     from kitchensync.capture.errors import NotRunning
@@ -76,14 +94,59 @@ def mark(recording: str | None, text: str, kind: str | None) -> Answer:
     Example:
       kitchensync mark take-1 --text "the pan burns"
     """
+    return _told(recording, kind or "mark", text)
+
+
+@click.command()
+@click.argument("recording", metavar="[ID]", required=False)
+@answers("mark/1")
+def pause(recording: str | None) -> Answer:
+    """Begin a privacy pause of the recording ID, or of the only one that runs: nothing of it is shown.
+
+    \b
+    Example:
+      kitchensync pause take-1
+    """
+    return _told(recording, "pause")
+
+
+@click.command()
+@click.argument("recording", metavar="[ID]", required=False)
+@answers("mark/1")
+def resume(recording: str | None) -> Answer:
+    """End the privacy pause of the recording ID, or of the only one that runs.
+
+    \b
+    Example:
+      kitchensync resume take-1
+    """
+    return _told(recording, "resume")
+
+
+@click.command()
+@click.argument("recording", metavar="ID")
+@click.argument("text")
+@answers("mark/1")
+def remark(recording: str, text: str) -> Answer:
+    """Keep a remark about this moment, TEXT, in the events of the running recording ID.
+
+    \b
+    Example:
+      kitchensync remark take-1 "the pan burns"
+    """
+    return _told(recording, "mark", text)
+
+
+def _told(recording: str | None, kind: str, text: str = "") -> Answer:
+    """Tell a running recording something about this moment. Raises NotRunning, UsageError."""
     from kitchensync.capture.errors import NotRunning
     from kitchensync.capture.session.control import LONGEST_TEXT, ask, find
 
     if len(text) > LONGEST_TEXT:
-        raise click.UsageError(f"--text has {len(text)} characters, at most {LONGEST_TEXT} are kept")
+        raise click.UsageError(f"the remark has {len(text)} characters, at most {LONGEST_TEXT} are kept")
     name, endpoint = find(recording)
-    told = ask(endpoint, kind or "mark", text)
+    told = ask(endpoint, kind, text)
     if told is None or told["stop_asked"]:
         raise NotRunning(name, [])
-    answer = {"recording": name, "kind": kind or "mark", "host_ns": told["host_ns"]}
+    answer = {"recording": name, "kind": kind, "host_ns": told["host_ns"]}
     return Answer(answer, lambda said: click.echo(f"{said['recording']}: {IN_WORDS[str(said['kind'])]}"))

@@ -18,6 +18,7 @@ from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps,
 from kitchensync.storage.capture_times import capture_times
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.events import events_of
+from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.privacy import WRITERS, Pauses, in_pauses
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
@@ -55,6 +56,8 @@ class OwnRecording:
         recording = Recording(path, purpose=purpose, without_consent=without_consent)
         if recording.manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
+        if (why := why_aborted(recording.manifest)) and purpose != Purpose.LOOK:
+            raise NotReleasable(f"{path}: it was aborted and shall not be used: {why}")
         state = reduce_log(filed_operations(path))
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")

@@ -56,6 +56,8 @@ def _why_not(line: dict[str, Any]) -> str:
         return str(line["problem"])
     if line["life"] not in (Life.COMPLETE, Life.ARCHIVED, Life.ELSEWHERE):
         return str(line["life"])
+    if line.get("aborted"):
+        return f"aborted: {line['aborted']}"
     if line["verdict"] == FAIL:
         return "verify says FAIL"
     known = all(isinstance(line[key], str) for key in NEEDED) and isinstance(line["order"], list)

@@ -16,7 +16,7 @@ from kitchensync.sensors.files_on_disk import is_left_by_system
 from kitchensync.storage.annotation_folder import ACCEPTED, FOLDER
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.errors import StorageError, words_of
-from kitchensync.storage.life import Life, life_of, usable_manifest
+from kitchensync.storage.life import Life, life_of, usable_manifest, why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import is_recording
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
@@ -72,7 +72,8 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
         if said["life"] == Life.WITHDRAWN:
             return said
         said |= _of_manifest(usable_manifest(recording)) | _kept(recording)
-        return said | {"releasable": said["releasable"] and said["verdict"] in (PASS, WARN)}
+        may = said["releasable"] and said["verdict"] in (PASS, WARN) and not said["aborted"]
+        return said | {"releasable": may}
     except StorageError as error:
         return said | {"problem": words_of(error), "verdict": FAIL} | {"bytes": sum(_sizes(recording))}
     except OSError as error:  # of the computer: no verdict on the recording
@@ -95,6 +96,7 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
         "consent": manifest.get("consent", "none"),
         "consented": not why_not(manifest, Purpose.ANNOTATE),
         "releasable": not why_not(manifest, Purpose.RELEASE_RAW),
+        "aborted": why_aborted(manifest),
         "started": utc_words(started.get("utc_ns")),
         "seconds": (end - begin) / 1e9 if isinstance(begin, int) and isinstance(end, int) else None,
     }

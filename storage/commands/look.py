@@ -57,7 +57,8 @@ def _row(line: dict[str, Any]) -> list[str]:
     known = {key: "" if value is None else str(value) for key, value in line.items()}
     started = known.get("started", "").replace("T", " ").removesuffix("Z")
     size = size_words(line["bytes"]) if "bytes" in line else ""
-    cells = (known.get(key, "") for key in ("life", "verdict", "alignment"))
+    life = f"{known['life']}, aborted" if known.get("aborted") else known.get("life", "")
+    cells = (life, known.get("verdict", ""), known.get("alignment", ""))
     about = (known.get("recipe", ""), known.get("person", ""), started, length_words(line.get("seconds")))
     return [line["path"], *about, *cells, size]
 
@@ -99,7 +100,8 @@ def _show(said: dict[str, Any]) -> None:
     about = [said["life"], said.get("recipe"), said.get("person"), said.get("place"), said.get("started")]
     words = [str(one) for one in (*about, length_words(said.get("seconds"))) if one]
     click.echo(f"{said['recording']}: {', '.join(words)}; {size_words(said.get('bytes', 0))}")
-    click.echo(f"verdict {said.get('verdict') or 'none yet'}, consent {said.get('consent')}\n")
+    click.echo(f"verdict {said.get('verdict') or 'none yet'}, consent {said.get('consent')}")
+    click.echo(f"aborted, not to be used: {said['aborted']}\n" if said.get("aborted") else "")
     rows = [_stream_row(name, stream) for name, stream in said["streams"].items()]
     show_table(("stream", "packets", "Hz", "nominal", "from", "to", "size"), rows)
     for name, camera in said["cameras"].items():

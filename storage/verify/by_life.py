@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.storage.errors import FilesFreed, ManifestDamaged, ManifestLost, NotARecording
-from kitchensync.storage.life import Life, lacking
+from kitchensync.storage.life import Life, lacking, why_aborted
 from kitchensync.storage.manifest import Manifest, note_change, write_json
 from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.verify.camera_account import WHOLE
@@ -64,6 +64,8 @@ def can_be_judged(life: Life, manifest: Manifest, findings: Findings) -> bool:
     if rebuilt := manifest.get("rebuilt"):
         unknown = ", ".join(rebuilt["unknown"])
         findings.add(WARN, f"{MANIFEST} was lost and is rebuilt from the other files; unknown: {unknown}")
+    if why := why_aborted(manifest):
+        findings.note(f"it was aborted and shall not be used: {why}")
     if manifest["state"] == "aborted":
         findings.add(FAIL, "it was given up at its start: it holds what people entered, nothing else")
     elif waiting := manifest.get("waiting"):

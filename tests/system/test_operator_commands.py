@@ -29,8 +29,11 @@ def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(
     place, data = kitchen("--rings", seconds=0), tmp_path / "data"
     with recording_all(place.host, runtime, data) as recorder:
         assert said("mark", "--text", "the pan burns")["kind"] == "mark"
-        assert said("mark", "take", "--pause")["kind"] == "pause"
+        assert said("remark", "take", "it was put out")["kind"] == "mark"
+        assert said("pause", "take")["kind"] == "pause"
         ((began_ns, _),) = pauses_of(data / "take")
+        assert said("resume")["kind"] == "resume"
+        assert said("mark", "take", "--pause")["kind"] == "pause"
         assert said("mark", "take", "--resume")["kind"] == "resume"
         second = kitchensync("record", "other", "--data", data, "--hololens", place.host)
         assert "hololens belongs to recording take; stop that one" in one_line(second)
@@ -45,12 +48,12 @@ def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(
     kept = events_of(data / "take", "operator")
     assert [(one["kind"], one["body"]["text"]) for one in kept] == [
         ("mark", "the pan burns"),
-        ("pause", ""),
-        ("resume", ""),
+        ("mark", "it was put out"),
+        *[("pause", ""), ("resume", "")] * 2,
     ]
-    ((start_ns, end_ns),) = pauses_of(data / "take")
-    assert start_ns == began_ns < end_ns < manifest["stopped"]["host_ns"]
-    for words in (("mark", "take"), ("stop",)):
+    (start_ns, end_ns), (_, last_ns) = pauses_of(data / "take")
+    assert start_ns == began_ns < end_ns < last_ns < manifest["stopped"]["host_ns"]
+    for words in (("mark", "take"), ("pause", "take"), ("remark", "take", "late"), ("abort",), ("stop",)):
         assert "nothing is being recorded" in one_line(kitchensync(*words)), words
 
 
@@ -91,3 +94,16 @@ def test_films_may_stay_on_the_card_so_that_the_next_one_can_begin(kitchen, runt
     assert json.loads((data / "take" / "gopro" / "media.json").read_text())["state"] == "pending"
     fetch = kitchensync("gopro", "fetch", "--pending", data)
     assert fetch.returncode == 0, fetch.stderr
+
+
+def test_what_is_aborted_is_kept_with_its_reason_and_counts_for_nothing(kitchen, runtime, tmp_path):
+    place, data = kitchen("--rings", seconds=0), tmp_path / "data"
+    with recording_all(place.host, runtime, data) as recorder:
+        assert said("abort", "take", "--reason", "the smoke alarm went off")["recording"] == "take"
+        recorder.communicate(timeout=LIMIT_S)
+    manifest = read_manifest(data / "take")
+    assert manifest["abandoned"]["reason"] == "the smoke alarm went off"
+    (listed,) = said("list", data)["recordings"]
+    assert (listed["aborted"], listed["releasable"]) == ("the smoke alarm went off", False)
+    noted = json.loads(kitchensync("verify", data / "take", "--json").stdout)["notes"]
+    assert "it was aborted and shall not be used: the smoke alarm went off" in noted

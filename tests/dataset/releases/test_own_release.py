@@ -131,6 +131,8 @@ def test_what_cannot_be_released_is_left_out_and_said_and_the_others_are_there(d
     copied(data, "unwilling", lambda manifest: manifest.update(consent="none"))
     copied(data, "withdrawn", lambda manifest: manifest.update(withdrawn={"host_ns": 1}))
     copied(data, "live", lambda manifest: manifest.update(state="recording"))
+    aborted = {"reason": "the pan burnt", "host_ns": 1}
+    copied(data, "aborted", lambda manifest: manifest.update(abandoned=aborted))
     shutil.rmtree(copied(data, "unfilmed") / "gopro")
     shutil.rmtree(copied(data, "silent") / "events")
     EventLog(copied(data, "regretted"), "tablet").append(
@@ -152,7 +154,7 @@ def test_what_cannot_be_released_is_left_out_and_said_and_the_others_are_there(d
     words = {
         "unsynced": "kitchensync sync", "unwilling": "release_raw", "withdrawn": "withdr", "unfilmed": "no camera",
         "silent": "log is empty", "unaligned": "not_aligned", "live": "",
-        "regretted": "withdrew", "elsewhere": "made elsewhere",
+        "regretted": "withdrew", "elsewhere": "made elsewhere", "aborted": "the pan burnt",
     }  # fmt: skip
     assert why.keys() == words.keys()
     assert all(word in why[name] for name, word in words.items())

@@ -334,6 +334,7 @@ def test_coverage_is_what_a_recount_of_the_files_says(lab: Path) -> None:
             (data / "take_4" / "annotations").mkdir()
             (data / "take_4" / "annotations" / "accepted.json").write_text("{}")
     recorded(data / "gone", sessions[0], withdrawn={"utc_ns": 1})
+    recorded(data / "burnt", sessions[0], abandoned={"reason": "the pan burnt", "host_ns": 1})
     options = [
         "--data",
         "recordings",
@@ -351,7 +352,7 @@ def test_coverage_is_what_a_recount_of_the_files_says(lab: Path) -> None:
     again: dict[tuple[str, str], Counter[str]] = {}
     for path in data.glob("*/recording.json"):
         manifest = json.loads(path.read_text())
-        if "withdrawn" in manifest:
+        if "withdrawn" in manifest or "abandoned" in manifest:
             continue
         counts = again.setdefault((manifest["recipe"]["name"], manifest["script"]["strategy"]), Counter())
         verdict = path.parent / "sync" / "verify.json"
@@ -367,7 +368,7 @@ def test_coverage_is_what_a_recount_of_the_files_says(lab: Path) -> None:
         wanted = 3 if (row["recipe"], row["strategy"]) == ("fresh_lemonade", "normal") else 2
         assert row["wanted"] == wanted
         assert {name: row[name] for name in counts} == dict(counts)
-    assert said["left_out"] == {"gone": "withdrawn"}
+    assert said["left_out"] == {"gone": "withdrawn", "burnt": "aborted: the pan burnt"}
     table = list(csv.DictReader((lab / "c.csv").read_text().splitlines()))
     assert [{key: str(value) for key, value in row.items()} for row in said["rows"]] == table
     picture = ElementTree.parse(lab / "c.svg")
