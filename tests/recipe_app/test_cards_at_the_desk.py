@@ -68,10 +68,12 @@ def test_a_kitchen_records_again_once_the_card_is_read(kitchen: Any) -> None:
 
 
 def test_nobody_waits_for_the_card_of_what_shall_not_be_used(kitchen: Any) -> None:
-    _, path = take(kitchen)
+    recording, path = take(kitchen)
     with edit_manifest(path) as manifest:
         manifest["abandoned"] = {"reason": "the pan burnt", "host_ns": 1}
     assert another(kitchen, Rig(kitchen))["reasons"] == []
+    page = kitchen.desk("operator").get(f"/desk/recordings/{recording}").text
+    assert "Aborted, not to be used: the pan burnt" in page
 
 
 def test_an_unread_card_is_named_and_no_reason_is_asked_to_record_in_spite_of_it(kitchen: Any) -> None:

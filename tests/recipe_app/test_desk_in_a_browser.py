@@ -71,8 +71,12 @@ def test_people_kitchens_and_tablets(kitchen: Any, desk: Desk) -> None:
 
     desk.follow("People")
     desk.fill("Pseudonym", "Thyme")
+    page.locator("#pin").fill("111111")
+    page.locator("form .option", has_text="Researcher").click()
+    desk.tap("Add a person")
+    page.get_by_role("alert").get_by_text("anybody tries first").wait_for()
+    assert kitchen.tools.records.rows(tables.person, tables.person.c.pseudonym == "Thyme") == []
     page.locator("#pin").fill("482916")
-    page.get_by_label("Researcher").check()
     desk.tap("Add a person")
     desk.secret("/desk/sign-in#")
     desk.tap("OK")
@@ -83,11 +87,17 @@ def test_people_kitchens_and_tablets(kitchen: Any, desk: Desk) -> None:
     page.get_by_role("row", name="Thyme").get_by_role("button", name="QR card").click()
     desk.secret("/q#")
     desk.tap("OK")
+    row.locator("summary").click()
+    row.get_by_label("Annotator").check()
+    with page.expect_navigation():
+        row.get_by_role("button", name="Save").click()
+    row.locator(".badge", has_text="Annotator").wait_for()
     page.get_by_role("row", name="Thyme").get_by_role("button", name="Switch off").click()
     page.get_by_role("button", name="Switch on").wait_for()
     fit_to_be_shown(page)
     (thyme,) = kitchen.tools.records.rows(tables.person, tables.person.c.pseudonym == "Thyme")
     assert not thyme["active"]
+    assert set(json.loads(thyme["roles"])) == {"participant", "researcher", "annotator"}
 
 
 def test_codes_are_drawn_in_the_page_and_stand_in_no_address_that_is_asked_for(

@@ -24,6 +24,7 @@ from kitchensync.recipe_app.exchange.published_graphs import shelve_graphs
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.pseudonyms import check_pseudonym
 from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.people.secrets import check_pin
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import new_id, roles_of
 from kitchensync.recipe_app.web.bodies import (
@@ -66,6 +67,8 @@ def _require_rank(
 def add_person(tools: Tools, visitor: Asking, body: NewPerson) -> dict[str, Any]:
     """Add somebody by a pseudonym; who gets a role at the desk gets an invite to set a password."""
     _require_rank(tools, visitor, list(body.roles))
+    if body.pin:
+        check_pin(body.pin)  # before anybody is added: nobody is left half-made
     person = tools.accounts.add_person(check_pseudonym(body.pseudonym), list(body.roles), actor=visitor.actor)
     if body.pin:
         tools.accounts.set_pin(person, body.pin, actor=visitor.actor)

@@ -34,7 +34,9 @@ from kitchensync.recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, c
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
 from kitchensync.storage.consent import Purpose, why_not
+from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FINAL, FIRST, kept_cards
+from kitchensync.storage.life import why_aborted
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
 
@@ -56,8 +58,8 @@ def render(request: Request, name: str, status: int = 200, /, **fields: Any) -> 
 
 def _when(words: Words) -> Any:
     def when(utc_ns: int) -> str:
-        moment = datetime.datetime.fromtimestamp(utc_ns / 1e9, tz=datetime.UTC)
-        return str(format_datetime(moment, "medium", locale=words.locale))
+        moment = datetime.datetime.fromtimestamp(utc_ns / 1e9, tz=datetime.UTC).astimezone()
+        return f"{format_datetime(moment, 'medium', locale=words.locale)} {moment.tzname()}"
 
     return when
 
@@ -128,6 +130,7 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
         "grace_hours": tools.folders.lab.grace_hours,
         "beside": _beside(tools, row) if row else (None, None),
         "card": _card(tools, row),
+        "aborted": _why_aborted(tools, row),
     }
     if fields["study"]:
         fields |= _studied(request, tools, recording, state, row, ops)
@@ -146,6 +149,14 @@ def _card(tools: Collaborators, row: dict[str, Any] | None) -> dict[str, Any] | 
     """Return the newest card that was made of a recording."""
     kept = kept_cards(tools.folders.data / row["folder"]) if row and row["folder"] else {}
     return kept.get(FINAL) or kept.get(FIRST)
+
+
+def _why_aborted(tools: Collaborators, row: dict[str, Any] | None) -> str:
+    """Return why somebody aborted a recording; nothing where nobody did, or its folder cannot tell."""
+    try:
+        return why_aborted(tools.folders.manifest(row["folder"])) if row and row["folder"] else ""
+    except StorageError:
+        return ""
 
 
 def _studied(
