@@ -59,10 +59,10 @@ def test_a_step_is_paused_and_goes_on_in_one_run(kitchen: Any, tablet: Tablet) -
     tablet.tap("Pause", exact=True)
     assert small_boxes(page, 64) == []
     tablet.tap("Pause this step")
-    page.get_by_text("Step 1 · paused").wait_for()
+    page.get_by_text("Step 1 of 11 · paused").wait_for()
     assert serious(page) == []
     page.reload()  # it outlives the page
-    page.get_by_text("Step 1 · paused").wait_for()
+    page.get_by_text("Step 1 of 11 · paused").wait_for()
     tablet.tap("All steps")
     page.get_by_role("button", name="Begin", exact=True).first.click()  # another one in between
     page.locator(".held").wait_for()
@@ -227,6 +227,26 @@ def test_an_error_between_two_steps_is_one_of_the_step_that_was_done_last(
     tablet.saved()
     (error,) = ops(kitchen, recording, "error")
     assert error["body"]["fields"]["node"] == order[0]
+
+
+def test_what_was_logged_and_what_undo_takes_back_is_said_in_words(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    recording = tablet.begin("Tea and toast")
+    tablet.checklist()
+    tablet.tap("Begin", exact=True)
+    tablet.tap("Error", exact=True)
+    tablet.tap("Technique")
+    page.get_by_text("Noted: Technique · Step 1").wait_for()
+    assert page.locator("#undoes").inner_text() == "Technique · Step 1"
+    assert page.get_by_role("button", name="Undo", exact=True).count() == 1
+    assert serious(page) == []
+    tablet.rest()
+    tablet.tap("Undo", exact=True)
+    page.locator(".noted").wait_for(state="detached")
+    page.locator("footer .done").click()
+    page.locator("#undoes", has_text="done · Step 1").wait_for()
+    tablet.saved()
+    assert kitchen.tools.records.state(recording)["errors"] == {}
 
 
 def test_what_was_taken_back_is_done_again_after_a_reload(kitchen: Any, tablet: Tablet) -> None:

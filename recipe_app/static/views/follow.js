@@ -23,6 +23,7 @@ const STALE_MS = 3000;
 const UNDO_MS = 10_000;
 const MINUTES = [1, 2, 3, 5, 10, 15, 20, 30];
 const MOST_SHOWN = 4000; // letters of a step that the log takes, as in operations/kinds.py
+const SAID = { done: "step.done", start: "step.open", reopen: "step.open", hold: "step.held", skip: "step.skipped", mark: "follow.marked" };
 const BEGIN = { waiting: "follow.begin", held: "follow.continue", stopped: "follow.continue" };
 
 export function open(recording) {
@@ -35,6 +36,7 @@ export function open(recording) {
   let health = { health: "unknown", at: -Infinity };
   let saidOnTop = "";
   let undoUntil = 0;
+  let fading;
   let awake = true;
   let small = false;
   const { sizes, least } = sizesFor(distance());
@@ -57,8 +59,19 @@ export function open(recording) {
   async function act(touch, ...actions) {
     await recording.act(touch, ...actions);
     undoUntil = performance.now() + UNDO_MS;
+    clearTimeout(fading);
+    fading = setTimeout(draw, UNDO_MS);
     draw();
   }
+
+  function lastSaid() { // what Undo takes back, in words
+    const op = recording.known.find(({ op_id }) => op_id === recording.state.last[0]);
+    const { node, categories } = op?.body.fields ?? op?.body ?? {};
+    const what = op?.kind === "error" ? categories.map(categoryName).join(", ") : SAID[op?.kind] && t(SAID[op.kind]);
+    return what ? [what, node !== undefined && named(node)].filter(Boolean).join(" · ") : "";
+  }
+
+  const isNoted = () => performance.now() < undoUntil && recording.known.find(({ op_id }) => op_id === recording.state.last[0])?.kind === "error";
 
   // What a sheet does: once, and it goes when that is kept, not before.
   function once(close, work) {
@@ -236,6 +249,7 @@ export function open(recording) {
       h("div", { class: now.length > 1 ? "opened several" : "opened" }, shown.map((node) => openStep(node, now))),
       h("div", { class: "timers" }),
       h("div", { class: "chips" }, paused.filter((node) => now.length || !shown.includes(node)).map(heldChip)),
+      isNoted() && h("p", { class: "noted", role: "status" }, t("follow.noted", { what: lastSaid() })),
       h("ol", { class: "next", "aria-label": t("follow.next") }, next.filter((node) => !shown.includes(node)).slice(0, 2).map((node) =>
         h("li", {}, h("span", { class: "place" }, number(placeOf(node))), h("span", { class: "what", ...tongueOf(node) }, words(node))))));
     drawTimers();
@@ -257,15 +271,15 @@ export function open(recording) {
   function openStep(node, now) {
     const seen = now.length < 2 && recording.shown.pictures?.[node];
     return h("article", { class: "open-step" },
-      h("div", {}, h("p", { class: "label" }, named(node), ["held", "stopped"].includes(stateOf(node)) && ` · ${t(`step.${stateOf(node)}`)}`, recording.foreign(glass.steps[node]) && " · ", inTongue(node)),
+      h("div", {}, h("p", { class: "label" }, placeOf(node) ? t("follow.step_of", { place: placeOf(node), all: glass.order.length }) : named(node), ["held", "stopped"].includes(stateOf(node)) && ` · ${t(`step.${stateOf(node)}`)}`, recording.foreign(glass.steps[node]) && " · ", inTongue(node)),
         h(now[0] === node || !now.length ? "h1" : "h2", { class: "current", "data-node": node, ...tongueOf(node) }, words(node)), timers.chips(node)),
       seen && h("img", { class: "step-picture", src: seen, alt: t("follow.picture") }),
       now.length > 1 && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${words(node)}` }));
   }
 
   function undoButton() {
-    const fresh = performance.now() < undoUntil;
-    return button(t("follow.undo"), undo, { class: fresh ? "undo fresh" : "undo", disabled: !quiet && !recording.state.last.length, "data-key": "undo" });
+    const fresh = performance.now() < undoUntil, said = fresh && lastSaid();
+    return button([h("span", {}, t("follow.undo")), said && h("span", { class: "what", id: "undoes" }, said)].filter(Boolean), undo, { "aria-label": t("follow.undo"), "aria-describedby": said && "undoes", class: fresh ? "undo fresh" : "undo", disabled: !quiet && !recording.state.last.length, "data-key": "undo" });
   }
 
   const quietButtons = () => [
@@ -347,6 +361,7 @@ export function open(recording) {
   paint();
   return () => {
     ticking.forEach(clearInterval);
+    clearTimeout(fading);
     removeEventListener("keydown", onKey);
     removeEventListener("resize", fit);
     alarm.close();
