@@ -92,8 +92,15 @@ def sessions_of(records: AppRecords) -> list[NextSession]:
 
 
 def taken(records: AppRecords) -> dict[str, str]:
-    """Return session -> the recording that took it."""
-    return {session: body["recording"] for session, body in latest(records, TAKEN).items()}
+    """Return session -> the recording that took it; not of those that were given back."""
+    return {session: one for session, body in latest(records, TAKEN).items() if (one := body["recording"])}
+
+
+def give_back(records: AppRecords, recording: str, *, actor: str) -> None:
+    """Let the session of a recording that was aborted be begun again: it is offered as before."""
+    for session, one in taken(records).items():
+        if one == recording:
+            records.note(TAKEN, session, {"recording": ""}, actor=actor)
 
 
 def next_of(records: AppRecords, pseudonym: str, now: datetime) -> list[NextSession]:
@@ -117,9 +124,9 @@ def take(connection: Connection, records: AppRecords, session: str, recording: s
     The same request sent twice at once takes it once.
     """
     op = tables.op
-    asked = select(op.c.body).where(op.c.kind == TAKEN, op.c.subject == session)
-    if (row := connection.execute(asked).first()) is not None:
-        if json.loads(row.body)["recording"] == recording:
+    asked = select(op.c.body).where(op.c.kind == TAKEN, op.c.subject == session).order_by(op.c.n.desc())
+    if (row := connection.execute(asked.limit(1)).first()) and (holder := json.loads(row.body)["recording"]):
+        if holder == recording:
             return
         raise NotNow("this session was begun on another tablet; look at the recipes again")
     records.note_within(connection, TAKEN, session, {"recording": recording}, actor=actor)

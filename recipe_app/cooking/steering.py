@@ -15,6 +15,7 @@ from kitchensync.recipe_app.cooking.checklist import (
     still_open,
 )
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.next_sessions import give_back
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.store import tables
 
@@ -48,6 +49,8 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
         reasons = []  # it ended before: by itself, at its keyboard, or when it was asked the first time
     said = {"action": action, "folder": folder, "reasons": reasons, "why": reason}
     tools.records.note("capture", recording, said, actor=actor)
+    if action == "abort" and not reasons:
+        give_back(tools.records, recording, actor=actor)
     tools.intake.file()
     return {"folder": folder, "reasons": reasons}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 from browser import at_the_desk, on_screen
+from rigs import Rig
 from screens import fit_to_be_shown, serious
 from small_recordings import write_manifest
 
 from kitchensync.recipe_app.cooking import next_sessions
+from kitchensync.recipe_app.cooking.steering import steer
 from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
 from kitchensync.storage.manifest import edit_manifest
@@ -81,6 +84,29 @@ def test_a_persons_next_sessions_are_theirs_near_and_not_begun(kitchen: Any) -> 
     assert [one["session"] for one in tablet.get("/api/v1/next").json()["sessions"]] == [found[1]["session"]]
     take_in(kitchen, *entries)  # the plan taken in again: what was begun stays begun
     assert len(tablet.get("/api/v1/next").json()["sessions"]) == 1
+
+
+def test_a_session_whose_recording_was_aborted_is_offered_again_and_begun_once(kitchen: Any) -> None:
+    rig = Rig(kitchen)
+    tools = dataclasses.replace(kitchen.tools, capture=rig)
+    (session,) = take_in(kitchen, entry(kitchen, 1))
+    first = begin(kitchen.tablet, kitchen, session).json()["recording"]
+    assert kitchen.tablet.get("/api/v1/next").json()["sessions"] == []
+    kitchen.record("burnt")
+    kitchen.tools.records.give_folder(first, "burnt", actor="")
+    rig.refuses = ["nobody answers"]
+    steer(tools, first, "abort", actor=kitchen.basil, reason="the pan burnt")
+    assert kitchen.tablet.get("/api/v1/next").json()["sessions"] == []  # it goes on
+    rig.refuses = []
+    steer(tools, first, "abort", actor=kitchen.basil, reason="the pan burnt")
+    (offered,) = kitchen.tablet.get("/api/v1/next").json()["sessions"]
+    assert offered["session"] == session
+    second = begin(kitchen.tablet, kitchen, session)
+    assert second.status_code == 200
+    assert next_sessions.taken(kitchen.tools.records) == {session: second.json()["recording"]}
+    steer(tools, first, "abort", actor=kitchen.basil, reason="again")  # takes nothing from the second
+    assert kitchen.tablet.get("/api/v1/next").json()["sessions"] == []
+    assert begin(kitchen.tablet, kitchen, session).status_code == 409
 
 
 def test_a_session_gives_recipe_strategy_display_and_order(kitchen: Any) -> None:
