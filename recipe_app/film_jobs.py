@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from kitchensync.dataset.films.review_film import UNPLACED, facts_of
 from kitchensync.recipe_app.one_worker import OneWorker
 
 HEIGHTS = (360, 720)
+LOOK_S = 1.0
 PROGRAM = "kitchensync.dataset.films.review_film"
 
 
@@ -27,7 +29,8 @@ class _Job:
 class FilmJobs:
     """Small films by recording folder and height; nothing is started before somebody asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_recording: Callable[[], bool] = lambda: False) -> None:
+        self._is_recording = is_recording
         self._jobs: dict[tuple[Path, int], _Job] = {}
         self._worker: OneWorker[tuple[Path, int]] = OneWorker("small films", self._work)
         self._lock = self._worker.lock
@@ -78,11 +81,18 @@ class FilmJobs:
         """Make one, synchronizing the recording first where nobody did; return why it could not be made."""
         film = [PROGRAM, str(recording), str(height)]
         code, why = self._run(film, job)
-        if code == UNPLACED and not self._worker.end.is_set():
+        if code == UNPLACED and self._is_free():
             _, trouble = self._run(["kitchensync", "sync", str(recording), "--json"], None)
-            code, why = self._run(film, job)
+            code, why = self._run(film, job)  # ended at once where the app was told to end
             return trouble or why if code == UNPLACED else why
         return why
+
+    def _is_free(self) -> bool:
+        """Wait while something is being recorded, as a synchronization from the desk does; False where it is over."""
+        while self._is_recording():
+            if self._worker.end.wait(LOOK_S):
+                return False
+        return not self._worker.end.is_set()
 
     def _run(self, module: list[str], job: _Job | None) -> tuple[int, str]:
         """Run a module to its end; return its exit code and why it failed. A `job` hears how far it is."""
@@ -99,6 +109,8 @@ class FilmJobs:
             return 1, f"no film can be made now: {(error.strerror or str(error)).lower()}"
         with self._lock:
             self._process = process
+            if self._worker.end.is_set():
+                process.terminate()
         return self._followed(process, job)
 
     def _followed(self, process: subprocess.Popen[str], job: _Job | None) -> tuple[int, str]:

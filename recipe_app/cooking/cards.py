@@ -24,7 +24,7 @@ def manifest_at(recording: Path) -> Manifest:
     return _read(recording, found.st_mtime_ns, found.st_ino)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def _read(recording: Path, _mtime_ns: int, _inode: int) -> Manifest:
     return read_manifest(recording)
 
@@ -34,7 +34,8 @@ def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
 
     `state` is made, making or none; `said` is why there is none. Raises NotFound, StorageError.
     """
-    manifest = tools.folders.manifest(folder)
+    tools.folders.state(folder)  # raises NotFound
+    manifest = manifest_at(tools.folders.data / folder)
     if manifest["state"] != "complete" or manifest.get("withdrawn"):
         return {"state": NONE, "said": "", "card": None, "read": None}
     path = (tools.folders.data / folder).absolute()

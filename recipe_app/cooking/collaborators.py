@@ -87,6 +87,7 @@ def collaborators(
         shelf=shelf,
         bucket=Bucket(60, records.now_ns),
         judge=Judge(records),
+        films=FilmJobs(partial(_is_recording, folders, capture or watch)),
         batches=DeskBatches(partial(_is_recording, folders, capture or watch)),
         capture=capture,
         watch=watch,

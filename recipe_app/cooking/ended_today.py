@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FINAL, FIRST
+from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
 
 ALONE, ABORTED, WITHDRAWN, OPEN = "alone", "aborted", "withdrawn", "open"
 """Cooked without devices; shall not be used; taken back; nobody has ended it and nobody records it."""
+GIVEN_UP = "aborted"
+"""State of a manifest whose devices never began."""
 
 
 def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]:
@@ -30,9 +34,8 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
     now = datetime.datetime.fromtimestamp(tools.records.utc_ns() / 1e9).astimezone()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     since_ns = int(midnight.timestamp()) * 10**9
-    manifests = {name: found for name, found in _changed(tools.folders.data, since_ns) if name not in running}
-    for name in newest - manifests.keys() - running:
-        manifests[name] = manifest_at(tools.folders.data / name)
+    manifests = _read(tools.folders.data, _changed(tools.folders.data, since_ns) - running)
+    manifests |= _read(tools.folders.data, newest - manifests.keys() - running)
     table = tables.recording
     ours = table.c.folder.in_(list(manifests)) | (
         table.c.folder.is_(None) & (table.c.created_utc_ns >= since_ns)
@@ -42,6 +45,8 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
     of_folder = {row["folder"]: row for row in rows if row["folder"]}
     found = []
     for name, manifest in manifests.items():
+        if manifest["state"] == GIVEN_UP:
+            continue
         is_today = _utc_ns(manifest, "stopped") >= since_ns
         if is_today or name in newest:
             row = of_folder.get(name)
@@ -87,8 +92,8 @@ def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: boo
     said = {"state": "made", "to_read": False, "status": read.get("status"), "stage": read.get("stage")}
     if manifest.get("withdrawn"):
         return said | {"state": WITHDRAWN}
-    if manifest.get("abandoned"):
-        return said | {"state": ABORTED, "reason": manifest["abandoned"]["reason"]}
+    if why := why_aborted(manifest):
+        return said | {"state": ABORTED, "reason": why}
     if manifest["state"] != "complete":
         return said | {"state": OPEN}
     if said["stage"] == FINAL or manifest.get("adopted"):
@@ -106,16 +111,24 @@ def title_of(recipe: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _changed(data: Path, since_ns: int) -> Iterator[tuple[str, Manifest]]:
-    """Yield the recordings whose folder was changed since then, as a manifest that is written anew changes it."""
+def _changed(data: Path, since_ns: int) -> set[str]:
+    """Name the folders that were changed since then, as a manifest that is written anew changes its own."""
+    found = set()
     with os.scandir(data) as entries:
         for entry in entries:
-            if entry.name.startswith(("_", ".")) or entry.stat().st_mtime_ns < since_ns:
-                continue
-            try:
-                yield entry.name, manifest_at(Path(entry.path))
-            except (OSError, StorageError):
-                continue  # no recording, or one of which the list says what is wrong
+            with contextlib.suppress(OSError):  # a store that is not there, or it was removed meanwhile
+                if not entry.name.startswith(("_", ".")) and entry.stat().st_mtime_ns >= since_ns:
+                    found.add(entry.name)
+    return found
+
+
+def _read(data: Path, names: Iterable[str]) -> dict[str, Manifest]:
+    """Read the manifests of recordings; what is none, or broken, is left to the list, which says what is wrong."""
+    found = {}
+    for name in sorted(names):
+        with contextlib.suppress(OSError, StorageError):
+            found[name] = manifest_at(data / name)
+    return found
 
 
 def _pseudonyms(tools: Collaborators, people: set[str]) -> dict[str, str]:

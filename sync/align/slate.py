@@ -14,6 +14,8 @@ from kitchensync.sync.align.sound import Sound
 
 STEP = 6
 """Samples between two places that are looked at: half a millisecond, a third of a chirp's resolution."""
+LEAST_HZ = 10_000.0
+"""Sound sampled more slowly holds no chirps."""
 PIECE = STEP << 17
 LEAST_Z = 12.0
 """Chance alone stays below 6 in an hour of sound; how far it stands above the noise, in standard deviations."""
@@ -32,6 +34,8 @@ class HeardSlate(NamedTuple):
 
 def find_slate(sound: Sound, recordings: Iterable[str]) -> HeardSlate | None:
     """Return the one recording whose slate is heard; None where there is none, or that of several."""
+    if sound.hz < LEAST_HZ:
+        return None
     likeness = _likeness(sound)
     chirp_steps = round(SYMBOL_S * sound.hz) / STEP
     firsts = [round(place * chirp_steps) for place in range(SYMBOLS)]

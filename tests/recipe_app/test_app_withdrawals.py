@@ -373,12 +373,12 @@ def test_nothing_is_left_in_either_database(database: Any) -> None:
     records = AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: 8)
     accounts = Accounts(records)
     basil, clove = (accounts.add_person(name, ["participant"], actor="") for name in ("Basil", "Clove"))
-    for person, recording in ((basil, "r1"), (clove, "r2")):
+    for person, recording in ((basil, "r-1"), (clove, "r-2")):
         accounts.set_pin(person, "482916", actor="")
         records.note("recording", recording, recording_body(folder=f"of {recording}"), actor=person)
         records.note("note", recording, {"text": f"{SAID} in {recording}"}, actor=person)
     with records.changing() as connection:
-        for recording in ("r1", "r2"):
+        for recording in ("r-1", "r-2"):
             sound = {"recording": recording, "media_type": "audio/webm", "content": VOICE}
             connection.execute(insert(tables.voice).values(sha256=recording, **sound))
     before = everything_of(database)
@@ -389,11 +389,11 @@ def test_nothing_is_left_in_either_database(database: Any) -> None:
         == ""
     )
     after = everything_of(database)
-    assert [line for line in after if f"{SAID} in r1" in line or "Basil" in line] == []
+    assert [line for line in after if f"{SAID} in r-1" in line or "Basil" in line] == []
     gone = [line for line in before if line not in after]
-    assert all("Clove" not in line and "r2" not in line and clove not in line for line in gone)
+    assert all("Clove" not in line and "r-2" not in line and clove not in line for line in gone)
     assert [line for line in after if VOICE.decode() in line] == [
-        line for line in after if "r2', 'r2'" in line
+        line for line in after if "r-2', 'r-2'" in line
     ]
     with database.reading() as connection:
         assert oplog.first_fault(connection) is None

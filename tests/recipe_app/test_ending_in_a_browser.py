@@ -94,6 +94,21 @@ def test_a_slate_is_played_when_devices_begin_and_end_to_record(kitchen: Any, ri
     assert [at_s for _, at_s in heard] == [pytest.approx(1.92)] * 2
 
 
+def test_a_slate_that_never_comes_keeps_no_device_recording(kitchen: Any, rig: Rig, browser: Any) -> None:
+    (kitchen.data / "lab.toml").write_text("slate = true\n")
+    with on_screen(kitchen, browser) as tablet:
+        tablet.begin("Tea and toast")
+        tablet.checklist()
+        tablet.screen("follow")
+        tablet.page.route("**/api/v1/slate/**", lambda _: None)  # a server that does not answer
+        tablet.page.evaluate(
+            "() => { Audio = class extends Audio { constructor(at) { super(`${at}?anew`); } }; }"
+        )
+        tablet.end_early()
+        tablet.screen("review")
+    assert [call for call, _ in rig.calls] == ["start", "stop"]
+
+
 def ended_offline(kitchen: Any, tablet: Tablet) -> tuple[str, Any]:
     """A recording that its tablet began and ended, the latter without network; and what the tablet says of it."""
     recording = tablet.begin("Tea and toast")

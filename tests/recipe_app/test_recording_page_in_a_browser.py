@@ -110,6 +110,7 @@ def test_an_error_leads_to_its_picture_and_takes_the_time_of_another(
 def test_a_fresh_recording_is_synchronized_when_its_film_is_wanted(
     kitchen: Any, desk: Desk, cooked: tuple[str, list[str], Any]
 ) -> None:
+    kitchen.record("soup_1", "stopped")  # while something is recorded nothing is synchronized
     folder = kitchen.data / "take1"
     shutil.rmtree(folder / "sync")
     film(desk)
@@ -178,3 +179,12 @@ def test_tabs_are_turned_by_keys_and_a_note_is_kept(
     for name in ("Errors 2", "Steps", "Notes 1", "Devices", "History"):
         page.get_by_role("tab", name=name).click()
         fit_to_be_shown(page)
+    page.get_by_role("tab", name="Notes 1").click()
+    page.get_by_label("A remark in your own words").fill("and again")
+    page.get_by_role("button", name="Keep the remark").click()
+    page.get_by_role("tab", name="Notes 2").wait_for()
+    page.get_by_role("tab", name="History").click()
+    page.get_by_text("Withdraw this recording").click()
+    page.get_by_role("button", name="Yes, withdraw it").click()  # after a part of the page was drawn anew
+    page.locator(".banner").wait_for()
+    assert kitchen.tools.records.state(recording)["withdrawn"]

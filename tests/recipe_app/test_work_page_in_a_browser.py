@@ -59,11 +59,14 @@ def test_twenty_recordings_are_given_to_two_people_in_six_touches(
     page.locator("#queue tbody tr").nth(MANY).wait_for()
     fit_to_be_shown(page)
     page.get_by_label("All of this page").click()
+    page.get_by_role("button", name="Ask them").click()  # nobody: it would be closed to everybody
+    page.get_by_text("Tick who shall do it").wait_for()
+    touches.clear()
     page.get_by_label("Anise").click()
     page.get_by_label("Dill").click()
     page.get_by_role("button", name="Ask them").click()
     page.locator("#refused li").wait_for()  # who cooked it did not agree; the others are asked for
-    assert len(touches) == 4
+    assert len(touches) == 3  # and all of the page
     assert page.locator("#refused li").count() == 1
     page.reload()
     assert page.locator("#queue tr[data-state=open]").count() == MANY
@@ -102,6 +105,8 @@ def test_one_who_marks_is_led_from_recording_to_recording(kitchen: Any, cooked: 
         "/api/v1/desk/assign", json={"what": "steps", "recordings": [first, second, third], "people": [me]}
     )
     assert asked.json() == {"asked": 3, "refused": []}
+    nobody = researcher.post("/api/v1/desk/assign", json={"recordings": [first], "people": []})
+    assert nobody.status_code == 422
     stranger = kitchen.tools.accounts.add_person("Dill", ["annotator"], actor="")
     researcher.post("/api/v1/desk/assign", json={"recordings": others[1:], "people": [stranger]})
 
@@ -121,10 +126,19 @@ def test_one_who_marks_is_led_from_recording_to_recording(kitchen: Any, cooked: 
 
     assert after(first) == f"/desk/recordings/{second}/steps"
     submit(first)
+    body = {"recordings": [first], "people": [stranger]}
+    assert researcher.post("/api/v1/desk/assign", json=body).json()["asked"] == 1
+    here = round_of(kitchen.tools.records.ops(first), STEPS).people
+    assert {person: done.is_submitted for person, done in here.items()} == {me: True, stranger: False}
     assert after(first) == f"/desk/recordings/{second}/steps"
     submit(second)
     assert after(second) == f"/desk/recordings/{third}/steps"
     submit(third)
+    with edit_manifest(kitchen.data / "take_1") as manifest:  # the oldest that may be annotated
+        manifest["abandoned"] = {"reason": "the pan burnt", "host_ns": 1}
+    aborted = researcher.post("/api/v1/desk/assign", json={"recordings": [cooked[1]], "people": [me]}).json()
+    assert "it was aborted and shall not be used: the pan burnt" in aborted["refused"][0]["why"]
+    assert cooked[1] not in researcher.get("/desk/review?show=all").text
     left = after(third)
     assert left == f"/desk/recordings/{others[0]}/steps"  # nobody was asked for it: it is for everybody
     submit(others[0])

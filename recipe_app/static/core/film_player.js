@@ -10,8 +10,8 @@ const FAR_S = 10;
 
 export class FilmPlayer {
   // `changed` is called when moments can be shown, `moved` when another picture is; `ready`: a film that is made opens by itself.
-  constructor(base, changed, { moved = () => null, ready = false, absent = () => null } = {}) {
-    Object.assign(this, { base, changed, moved, film: null });
+  constructor(base, changed, { moved = () => null, ready = false, absent = () => null, hidden = "film.hidden" } = {}) {
+    Object.assign(this, { base, changed, moved, hidden, film: null });
     this.status = h("p", { role: "status" });
     this.element = h("section", { class: "own-film", hidden: true, onkeydown: (event) => this.#key(event) });
     ask(`${base}/film`).then(({ state }) => {
@@ -61,7 +61,7 @@ export class FilmPlayer {
     this.slider.value = String(shown);
     this.slider.setAttribute("aria-valuetext", duration(shown / fps));
     this.clock.textContent = `${duration(shown / fps)} / ${duration(frames / fps)}`;
-    this.status.textContent = this.facts.hidden.some(([first, last]) => first <= shown && shown <= last) ? t("film.hidden") : "";
+    this.status.textContent = this.facts.hidden.some(([first, last]) => first <= shown && shown <= last) ? t(this.hidden) : "";
     this.moved();
   }
 

@@ -13,7 +13,7 @@ const at = (id) => document.getElementById(id);
 begun();
 
 function fieldsOf(form) {
-  const fields = {};
+  const fields = form.elements.roles ? { roles: [] } : {};
   for (const [name, value] of new FormData(form)) {
     if (["roles", "people", "locked"].includes(name)) (fields[name] ??= []).push(value);
     else if (name === "active") fields.active = value === "true";

@@ -7,11 +7,11 @@ const LONGEST = 200;
 
 // Resolves to null where it shall not be done, else to the reason, an empty text where none is asked for.
 export function question({ title, means, yes, reason = false }) {
-  const text = reason && h("input", { id: "why", required: true, minlength: 3, maxlength: LONGEST, autocomplete: "off" });
+  const text = reason && h("input", { id: "why", required: true, pattern: "\\s*\\S.+\\S\\s*", maxlength: LONGEST, autocomplete: "off" });
   const dialog = h("dialog", { class: "sheet", "aria-labelledby": "question" },
     h("form", { method: "dialog" }, h("h2", { id: "question" }, title), h("p", {}, means),
       text && h("div", { class: "field" }, h("label", { for: "why" }, t("ask.why")), text),
-      h("p", { class: "actions" }, h("button", { class: "quiet", formnovalidate: true, autofocus: true }, t("ask.no")), h("button", { class: "danger", value: "yes" }, yes))));
+      h("p", { class: "actions" }, h("button", { type: "button", class: "quiet", autofocus: true, onclick: () => dialog.close() }, t("ask.no")), h("button", { class: "danger", value: "yes" }, yes))));
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {

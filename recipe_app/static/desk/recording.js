@@ -14,6 +14,7 @@ const { api } = record.dataset;
 const began = Number(record.dataset.began);
 const tabs = [...record.querySelectorAll("[role=tab]")];
 const asked = new WeakMap();
+const reopened = new WeakSet(); // drawn anew: nobody opened them
 let film = null, whole_s = 0;
 
 // Tabs
@@ -77,11 +78,12 @@ async function correct(said, form) {
 async function refresh(saved) {
   const answer = await fetch(location.pathname, { cache: "no-store" });
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (!fresh.getElementById("new") !== !at("new")) return location.reload(); // withdrawn meanwhile
   const open = [...record.querySelectorAll("details[open][id]")].filter((one) => one.id !== "new" || !one.contains(saved ?? null)).map(({ id }) => id);
   const written = [...record.querySelectorAll("form[data-correct]")].filter((form) => form !== saved && isWritten(form));
   for (const part of document.querySelectorAll("[data-part]")) {
     const next = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
-    if (!next) return location.reload(); // another page: signed out, or withdrawn meanwhile
+    if (!next) return location.reload(); // another page: signed out meanwhile
     for (const form of next.querySelectorAll("form[data-correct]")) {
       const kept = written.find((one) => one.dataset.correct === form.dataset.correct && one.dataset.error === form.dataset.error);
       if (kept) form.replaceWith(kept);
@@ -90,7 +92,10 @@ async function refresh(saved) {
     part.replaceChildren(...next.childNodes);
   }
   for (const tab of tabs) tab.textContent = fresh.getElementById(tab.id).textContent;
-  for (const id of open) at(id)?.setAttribute("open", "");
+  for (const details of open.map(at).filter(Boolean)) {
+    details.open = true;
+    reopened.add(details);
+  }
   for (const form of written) mark(form);
   return draw();
 }
@@ -119,10 +124,10 @@ function moved() { // the picture that is shown, as seconds since the first touc
   moveHead(at("logged"), seconds, [0, whole_s]);
 }
 
-const put = (field, moment) => { field.value = Math.max(0, (moment - began) / 1e9).toFixed(3); };
+const put = (field, moment) => { field.value = ((moment - began) / 1e9).toFixed(3); };
 
 function opened(details) { // an error leads to its moment; a new one begins at the picture that is shown
-  if (!details.open) return;
+  if (!details.open || reopened.delete(details)) return;
   if (details.dataset.at) return go(Number(details.dataset.at));
   const form = details.querySelector("form[data-correct=add_error]"), shown = film?.now() ?? null;
   if (form && shown !== null && !isWritten(form)) put(form.elements.at, shown);
@@ -153,8 +158,8 @@ function sent(event) {
   const form = event.target;
   if (!form.dataset.correct) return;
   event.preventDefault();
-  event.submitter.disabled = true; // asked for once
-  correct(correction(form), form).catch(failed).finally(() => { event.submitter.disabled = false; });
+  form.inert = true; // asked for once, and nothing is typed into what is being saved
+  correct(correction(form), form).catch(failed).finally(() => { form.inert = false; });
 }
 
 record.addEventListener("click", pressed);
@@ -167,7 +172,7 @@ if (at(`tab-${location.hash.slice(1)}`)) choose(at(`tab-${location.hash.slice(1)
 record.inert = false; // a press before this would be lost
 await begun();
 if ("film" in record.dataset) {
-  film = new FilmPlayer(api, draw, { ready: true, moved, absent: (problem) => { at("film").textContent = problem.message; } });
+  film = new FilmPlayer(api, draw, { ready: true, moved, hidden: "film.hidden.of_cook", absent: (problem) => { at("film").textContent = problem.message; } });
   at("film").replaceChildren(film.element);
 }
 draw();

@@ -110,9 +110,13 @@ function show({ recordings, ended }) {
     tiles.delete(name);
   }
   for (const one of recordings) {
-    if (!tiles.has(one.recording)) {
-      tiles.set(one.recording, made(one));
-      at("rigs").append(tiles.get(one.recording).part);
+    const before = tiles.get(one.recording);
+    if (before?.id !== one.id || !before) { // while its devices begin nobody knows yet who cooks in it
+      const tile = Object.assign(made(one), { id: one.id });
+      tile.text.value = before?.text.value ?? "";
+      if (before) before.part.replaceWith(tile.part);
+      else at("rigs").append(tile.part);
+      tiles.set(one.recording, tile);
     }
     fill(tiles.get(one.recording), one);
   }

@@ -5,7 +5,7 @@ import { ask } from "/static/core/server.js";
 import { tickable } from "/static/desk/batch.js";
 import { begun, failed, say } from "/static/desk/say.js";
 
-const LONGEST_MS = 60_000;
+const LONGEST_MS = 60_000, MOST = 400;
 const form = document.getElementById("assign");
 const chosen = tickable(form);
 const groups = [...form.querySelectorAll("[data-what]")];
@@ -17,7 +17,12 @@ form.elements.what.addEventListener("change", ({ target }) => {
 async function assign() {
   const people = new FormData(form).getAll("people"), recordings = chosen();
   if (!recordings.length) return say(form.dataset.none);
-  const { refused } = await ask("/api/v1/desk/assign", { body: { what: form.elements.what.value, recordings, people }, timeout: LONGEST_MS });
+  if (!people.length) return say(form.dataset.nobody);
+  const refused = [];
+  for (let first = 0; first < recordings.length; first += MOST) {
+    const body = { what: form.elements.what.value, recordings: recordings.slice(first, first + MOST), people };
+    refused.push(...(await ask("/api/v1/desk/assign", { body, timeout: LONGEST_MS })).refused);
+  }
   if (!refused.length) return location.reload();
   const name = (id) => document.querySelector(`[name="chosen"][value="${CSS.escape(id)}"]`).closest("tr").querySelector("a").textContent;
   return document.getElementById("refused").replaceChildren(...refused.map(({ recording, why }) => h("li", { class: "bad" }, h("strong", {}, name(recording)), ` ${why}`)));

@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import Field
 
 from kitchensync.dataset.narration.narrations import drawn
+from kitchensync.recipe_app.cooking.cards import manifest_at
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.judged_answers import ERRORS
@@ -20,8 +21,9 @@ from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.recipe_app.web.judging.api_films import LOOKED_BACK
-from kitchensync.recipe_app.web.judging.review_routes import Asked, ask_people, who_may, work_on
+from kitchensync.recipe_app.web.judging.review_routes import MOST_PEOPLE, Asked, ask_people, who_may, work_on
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.life import why_aborted
 from kitchensync.task_graphs.errors import RecipeError
 
 WHAT = {"steps": (STEPS, Access.ANNOTATE), "errors": (ERRORS.review, Access.STUDY)}
@@ -34,6 +36,7 @@ class AskedForMany(Asked):
     """Who is to do what with which recordings."""
 
     what: Literal["steps", "errors"] = "steps"
+    people: Annotated[list[Annotated[str, Field(max_length=40)]], Field(min_length=1, max_length=MOST_PEOPLE)]
     recordings: Annotated[list[Annotated[str, Field(max_length=40)]], Field(min_length=1, max_length=400)]
 
 
@@ -61,10 +64,8 @@ class Work:
 
     def is_left(self, actor: str) -> bool:
         """Return whether somebody still has its steps to mark."""
-        begun = actor in self.steps.people
-        return (
-            self.is_for(actor) and not self.steps.is_submitted(actor) and (begun or self.state == "unasked")
-        )
+        wanted = actor in self.steps.people or len(self.steps.people) < self.steps.least
+        return self.is_for(actor) and wanted and not self.steps.is_submitted(actor) and not self.is_accepted
 
 
 def _queue(tools: Collaborators) -> list[Work]:
@@ -73,11 +74,18 @@ def _queue(tools: Collaborators) -> list[Work]:
     rows = tools.records.rows(table, table.c.folder.is_not(None), order=table.c.created_utc_ns.desc())
     found = []
     for row in rows:
-        if row["phase"] in LOOKED_BACK:
+        if row["phase"] in LOOKED_BACK and not _is_aborted(tools, row["folder"]):
             ops = tools.records.ops(row["id"])
             accepted = any(op["kind"] == ACCEPTED for op in ops)
             found.append(Work(row, round_of(ops, STEPS), round_of(ops, ERRORS.review), accepted))
     return found
+
+
+def _is_aborted(tools: Collaborators, folder: str) -> bool:
+    try:
+        return bool(why_aborted(manifest_at(tools.folders.data / folder)))
+    except (OSError, StorageError):
+        return False  # its own page says what is wrong with it
 
 
 def _is_shown(work: Work, show: str, actor: str) -> bool:
@@ -90,7 +98,8 @@ def _is_shown(work: Work, show: str, actor: str) -> bool:
 def work_page(request: Request, tools: Tools, visitor: Asking, show: Shown | None = None) -> Response:
     """The queue of what is to be marked and judged; annotators see what is for them, and nothing of errors."""
     studies = visitor.may(Access.STUDY)
-    queue = [work for work in _queue(tools) if studies or work.is_for(visitor.actor)]
+    everything = _queue(tools)
+    queue = [work for work in everything if studies or work.is_for(visitor.actor)]
     shown = show or ("to_do" if studies else "all")
     fields = {
         "visitor": visitor,
@@ -100,7 +109,7 @@ def work_page(request: Request, tools: Tools, visitor: Asking, show: Shown | Non
         "show": shown,
         "names": {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)},
         "may": {what: who_may(tools, access) for what, (_, access) in WHAT.items()},
-        "drawn": drawn({work.row["id"]: work.row["recipe"] for work in queue}, seed=0),
+        "drawn": drawn({work.row["id"]: work.row["recipe"] for work in everything}, seed=0),
     }
     return render(request, "desk/work.html", **fields)
 
@@ -115,12 +124,15 @@ def next_to_mark(tools: Tools, visitor: Asking, after: str = "") -> Response:
 
 
 def assign_many(request: Request, tools: Tools, visitor: Asking, body: AskedForMany) -> dict[str, Any]:
-    """Ask people about many recordings; what is refused is named with its reason, and the others are asked for."""
+    """Ask people about many recordings, besides those who are at it; what is refused is named with its reason."""
     review, access = WHAT[body.what]
     refused = []
     for recording in dict.fromkeys(body.recordings):
         try:
-            ask_people(work_on(tools, visitor, recording, review), body, access)
+            work = work_on(tools, visitor, recording, review)
+            ask_people(
+                work, Asked(people=[*work.here.people, *body.each]), access
+            )  # nobody's work is dropped
         except (RecipeError, StorageError) as error:
             refused.append({"recording": recording, "why": words_of(request).refusal(error)})
     return {"asked": len({*body.recordings}) - len(refused), "refused": refused}
