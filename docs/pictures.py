@@ -267,7 +267,8 @@ def desk(browser: Any, url: str, invite: str, recording: str, take: Camera) -> A
     page.wait_for_selector("#sign-in:not([hidden])")
     page.fill("#password", PASSWORD)
     page.click("#sign-in button")
-    page.wait_for_url("**/desk")
+    page.wait_for_url("**/desk/room")
+    page.goto(f"{url}desk")
     take(page, "desk")
     for name in ("people", "devices", "plan", "recipes", "audit"):
         page.goto(f"{url}desk/{name}")
