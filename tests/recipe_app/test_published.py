@@ -256,6 +256,7 @@ def test_a_folder_is_chosen_in_the_browser_and_a_withdrawn_recording_keeps_it_in
         with zipfile.ZipFile(download.value.path()) as archive:
             assert {name: archive.read(name).decode() for name in archive.namelist()} == files
         page.get_by_role("link", name="Tea 1 7").click()
+        page.get_by_role("tab", name="History").click()
         page.locator("#withdraw summary").click()
         fit_to_be_shown(page)
         page.get_by_role("button", name="Yes, withdraw it").click()
