@@ -261,6 +261,7 @@ def opened_kitchen(database: Database, data: Path) -> Iterator[Kitchen]:
     with made.opened:
         yield made
     made.tools.pictures.close()
+    made.tools.films.close()
     made.tools.cards.close()
     database.close()
 

@@ -67,7 +67,19 @@ ELSEWHERE = {
 }
 WRITES_NO_RECORDING = {
     *("record", "stop", "recover", "rig check", "rig init", "doctor", "list", "verify", "archive", "consent"),
-    *("sync", "align", "app", "restore", "annotations import", "mark", "card"),
+    *(
+        "sync",
+        "align",
+        "app",
+        "restore",
+        "annotations import",
+        "mark",
+        "card",
+        "abort",
+        "pause",
+        "resume",
+        "remark",
+    ),
     *("graph agree", "graph check", "graph convert", "graph evidence", "graph hints", "graph orders"),
     *("graph score", "graph script", "annotate read", "annotate agree", "measure coherence", "measure spans"),
     *("release check", "release split", "release stats", "export assembly"),

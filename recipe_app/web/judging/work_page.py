@@ -41,7 +41,7 @@ class AskedForMany(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class QueuedRecording:
     """One recording of the queue."""
 
     row: dict[str, Any]
@@ -68,7 +68,7 @@ class Work:
         return self.is_for(actor) and wanted and not self.steps.is_submitted(actor) and not self.is_accepted
 
 
-def _queue(tools: Collaborators) -> list[Work]:
+def _queue(tools: Collaborators) -> list[QueuedRecording]:
     """Return the recordings that were cooked to their end, the newest first."""
     table = tables.recording
     rows = tools.records.rows(table, table.c.folder.is_not(None), order=table.c.created_utc_ns.desc())
@@ -77,7 +77,7 @@ def _queue(tools: Collaborators) -> list[Work]:
         if row["phase"] in LOOKED_BACK and not _is_aborted(tools, row["folder"]):
             ops = tools.records.ops(row["id"])
             accepted = any(op["kind"] == ACCEPTED for op in ops)
-            found.append(Work(row, round_of(ops, STEPS), round_of(ops, ERRORS.review), accepted))
+            found.append(QueuedRecording(row, round_of(ops, STEPS), round_of(ops, ERRORS.review), accepted))
     return found
 
 
@@ -88,7 +88,7 @@ def _is_aborted(tools: Collaborators, folder: str) -> bool:
         return False  # its own page says what is wrong with it
 
 
-def _is_shown(work: Work, show: str, actor: str) -> bool:
+def _is_shown(work: QueuedRecording, show: str, actor: str) -> bool:
     """Return whether a recording is in a view of the queue."""
     if show in ("all", "to_do"):
         return show == "all" or work.state != "done"
