@@ -179,12 +179,9 @@ def main(recording: str, height: str) -> int:
     except MemoryError:
         print("it takes more memory than there is for a film", file=sys.stderr)
         return 1
-    except NotSynchronized as error:
-        print(words_of(error), file=sys.stderr)
-        return UNPLACED
     except (StorageError, SensorError, RecipeError, OSError) as error:
         print(words_of(error), file=sys.stderr)
-        return 1
+        return UNPLACED if isinstance(error, NotSynchronized) else 1
     return 0
 
 

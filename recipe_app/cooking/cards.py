@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from kitchensync.dataset.errors import NotNow
@@ -12,21 +10,9 @@ from kitchensync.recipe_app.exchange.desk_batches import Row
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FIRST, acknowledge, kept_cards, stage_of
-from kitchensync.storage.manifest import Manifest, read_manifest
-from kitchensync.storage.names import MANIFEST
+from kitchensync.task_graphs.errors import NotFound
 
 MADE, MAKING, NONE = "made", "making", "none"
-
-
-def manifest_at(recording: Path) -> Manifest:
-    """Read the manifest of a recording, unless it is the one that was read last. Raises OSError, StorageError."""
-    found = (recording / MANIFEST).stat()
-    return _read(recording, found.st_mtime_ns, found.st_ino)
-
-
-@lru_cache(maxsize=4096)
-def _read(recording: Path, _mtime_ns: int, _inode: int) -> Manifest:
-    return read_manifest(recording)
 
 
 def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
@@ -34,8 +20,7 @@ def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
 
     `state` is made, making or none; `said` is why there is none. Raises NotFound, StorageError.
     """
-    tools.folders.state(folder)  # raises NotFound
-    manifest = manifest_at(tools.folders.data / folder)
+    manifest = tools.folders.known_manifest(folder)
     if manifest["state"] != "complete" or manifest.get("withdrawn"):
         return {"state": NONE, "said": "", "card": None, "read": None}
     path = (tools.folders.data / folder).absolute()
@@ -69,8 +54,8 @@ def latest(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:
     newest = tables.recording.c.created_utc_ns.desc()
     row = next(iter(tools.records.rows(tables.recording, *found, order=newest, limit=1)), None)
     try:
-        manifest = manifest_at(tools.folders.data / row["folder"]) if row else {}
-    except (OSError, StorageError):
+        manifest = tools.folders.known_manifest(row["folder"]) if row else {}
+    except (NotFound, StorageError):
         return None  # the room and the list say what is wrong with it
     set_aside = manifest.get("abandoned") or manifest.get("withdrawn") or manifest.get("adopted")
     return row if manifest.get("state") == "complete" and not set_aside else None

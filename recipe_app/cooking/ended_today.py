@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kitchensync.recipe_app.cooking.cards import card_of, latest, manifest_at
+from kitchensync.recipe_app.cooking.cards import card_of, latest
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FINAL, FIRST
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
+from kitchensync.task_graphs.errors import NotFound
 
 ALONE, ABORTED, WITHDRAWN, OPEN = "alone", "aborted", "withdrawn", "open"
 """Cooked without devices; shall not be used; taken back; nobody has ended it and nobody records it."""
@@ -34,8 +35,8 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
     now = datetime.datetime.fromtimestamp(tools.records.utc_ns() / 1e9).astimezone()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     since_ns = int(midnight.timestamp()) * 10**9
-    manifests = _read(tools.folders.data, _changed(tools.folders.data, since_ns) - running)
-    manifests |= _read(tools.folders.data, newest - manifests.keys() - running)
+    manifests = _read(tools, _changed(tools.folders.data, since_ns) - running)
+    manifests |= _read(tools, newest - manifests.keys() - running)
     table = tables.recording
     ours = table.c.folder.in_(list(manifests)) | (
         table.c.folder.is_(None) & (table.c.created_utc_ns >= since_ns)
@@ -122,12 +123,12 @@ def _changed(data: Path, since_ns: int) -> set[str]:
     return found
 
 
-def _read(data: Path, names: Iterable[str]) -> dict[str, Manifest]:
+def _read(tools: Collaborators, names: Iterable[str]) -> dict[str, Manifest]:
     """Read the manifests of recordings; what is none, or broken, is left to the list, which says what is wrong."""
     found = {}
     for name in sorted(names):
-        with contextlib.suppress(OSError, StorageError):
-            found[name] = manifest_at(data / name)
+        with contextlib.suppress(NotFound, StorageError):
+            found[name] = tools.folders.known_manifest(name)
     return found
 
 

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from kitchensync.storage.consent import enter_consent
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.events import EventLog, read_lines
 from kitchensync.storage.lab import Lab, lab_of
+from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest
 from kitchensync.storage.names import MANIFEST, check_recording_id
 from kitchensync.storage.privacy import RESUME
@@ -68,6 +70,22 @@ class Folders:
     def manifest(self, name: str) -> Manifest:
         """Read what a folder says of itself. Raises NotFound, StorageError."""
         return read_manifest(self._path(name))
+
+    def known_manifest(self, name: str) -> Manifest:
+        """Read it again only when it changed, for pages that ask each second. Raises NotFound, StorageError."""
+        path = self._path(name)
+        try:
+            status = (path / MANIFEST).stat()
+        except OSError as error:
+            raise _unknown(name) from error
+        return _read_manifest(path, status.st_mtime_ns, status.st_ino)
+
+    def why_aborted(self, name: str | None) -> str:
+        """Return why somebody aborted a recording; nothing where nobody did, or its folder cannot tell."""
+        try:
+            return why_aborted(self.known_manifest(name)) if name else ""
+        except (StorageError, NotFound):
+            return ""
 
     def joinable(self, name: str) -> bool:
         """Return whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""
@@ -165,9 +183,9 @@ class Folders:
         try:
             path = self.data / check_recording_id(name)
         except StorageError as error:
-            raise NotFound("no recording {name!r}; choose one that runs", name=name[:80]) from error
+            raise _unknown(name) from error
         if not (path / MANIFEST).is_file():
-            raise NotFound("no recording {name!r}; choose one that runs", name=name[:80])
+            raise _unknown(name)
         return path
 
     def _peek(self, path: Path) -> dict[str, Any]:
@@ -181,6 +199,15 @@ class Folders:
             return self._read[path][1]
         except (OSError, ValueError):
             return {}  # not a recording, or one being made
+
+
+@lru_cache(maxsize=4096)
+def _read_manifest(recording: Path, _mtime_ns: int, _inode: int) -> Manifest:
+    return read_manifest(recording)
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound("no recording {name!r}; choose one that runs", name=name[:80])
 
 
 def _started_utc_ns(manifest: dict[str, Any]) -> int:

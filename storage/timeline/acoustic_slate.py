@@ -6,6 +6,8 @@ is heard through a moving head and two crystals, where one long waveform would l
 
 from __future__ import annotations
 
+import io
+import wave
 from hashlib import sha256
 
 import numpy as np
@@ -16,6 +18,7 @@ SYMBOL_S = 0.06
 KINDS = 8
 LOWEST_HZ, BAND_HZ = 2000.0, 700.0
 LOUDNESS = 0.5
+PLAYED_HZ = 48_000
 
 
 def symbols_of(recording: str) -> list[int]:
@@ -37,3 +40,15 @@ def chirp(kind: int, hz: float) -> npt.NDArray[np.complex128]:
 def slate_wave(recording: str, hz: float) -> npt.NDArray[np.float64]:
     """Return the sound of a recording's slate (n,), -0.5 to 0.5."""
     return LOUDNESS * np.concatenate([chirp(kind, hz).real for kind in symbols_of(recording)])
+
+
+def slate_file(recording: str) -> bytes:
+    """Return the same as a WAV file: mono, 16 bits, 48 kHz."""
+    samples = np.rint(slate_wave(recording, PLAYED_HZ) * 32767).astype("<i2")
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(samples.itemsize)
+        sound.setframerate(PLAYED_HZ)
+        sound.writeframes(samples.tobytes())
+    return file.getvalue()

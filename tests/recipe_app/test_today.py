@@ -11,7 +11,7 @@ import pytest
 from browser import at_the_desk
 from screens import fit_to_be_shown
 
-from kitchensync.recipe_app.cooking import cards
+from kitchensync.recipe_app.exchange import folders
 from kitchensync.storage.kept_session_card import keep_cards
 from kitchensync.storage.manifest import edit_manifest
 
@@ -83,7 +83,7 @@ def test_what_ended_today_is_told_newest_first_and_read_once(
     assert (burnt["title"], burnt["person"], burnt["kitchen"]) == ("Tea and toast", "Basil", "Lab kitchen")
 
     reads: list[Path] = []
-    monkeypatch.setattr(cards, "read_manifest", reads.append)
+    monkeypatch.setattr(folders, "read_manifest", reads.append)
     assert operator.get("/api/v1/desk/room").json()["ended"] == told
     assert reads == []
 

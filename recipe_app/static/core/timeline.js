@@ -3,9 +3,11 @@
 import { h } from "/static/core/page.js";
 import { number, t } from "/static/core/words.js";
 
+const partOf = (at, [from, to]) => (100 * (at - from)) / Math.max(to - from, 1); // in percent of the line
+
 // Puts the marker of the moment that is shown on every line of a timeline; none where `at` is null.
-export function moveHead(element, at, [from, to]) {
-  const part = at === null ? -1 : (100 * (at - from)) / Math.max(to - from, 1);
+export function moveHead(element, at, span) {
+  const part = at === null ? -1 : partOf(at, span);
   for (const head of element.querySelectorAll(".head")) {
     head.hidden = part < 0 || part > 100;
     head.style.setProperty("inset-inline-start", `${part}%`);
@@ -13,12 +15,10 @@ export function moveHead(element, at, [from, to]) {
 }
 
 // `lines`: {place, text, said, runs, holds, marks, when}; runs and holds [from, to], marks {at, title, more}, all in the unit of `span`.
-export function timeline(lines, [from, to], { filmed = false } = {}) {
-  const length = Math.max(to - from, 1);
-  const part = (at) => (100 * (at - from)) / length;
+export function timeline(lines, span, { filmed = false } = {}) {
   const put = (element, begin, end) => {
-    element.style.setProperty("inset-inline-start", `${part(begin)}%`);
-    if (end !== undefined) element.style.setProperty("inline-size", `${Math.max(part(end) - part(begin), 0.7)}%`);
+    element.style.setProperty("inset-inline-start", `${partOf(begin, span)}%`);
+    if (end !== undefined) element.style.setProperty("inline-size", `${Math.max(partOf(end, span) - partOf(begin, span), 0.7)}%`);
     return element;
   };
   return h("div", { class: filmed ? "timeline filmed" : "timeline", role: "table", "aria-label": t("review.timeline") }, lines.map(({ place, text, said, runs, holds, marks, when }) =>

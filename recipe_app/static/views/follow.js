@@ -64,14 +64,16 @@ export function open(recording) {
     draw();
   }
 
-  function lastSaid() { // what Undo takes back, in words
-    const op = recording.known.find(({ op_id }) => op_id === recording.state.last[0]);
+  const lastOp = () => recording.known.find(({ op_id }) => op_id === recording.state.last[0]); // what Undo takes back
+
+  function lastSaid() { // the same in words
+    const op = lastOp();
     const { node, categories } = op?.body.fields ?? op?.body ?? {};
     const what = op?.kind === "error" ? categories.map(categoryName).join(", ") : SAID[op?.kind] && t(SAID[op.kind]);
     return what ? [what, node !== undefined && named(node)].filter(Boolean).join(" · ") : "";
   }
 
-  const isNoted = () => performance.now() < undoUntil && recording.known.find(({ op_id }) => op_id === recording.state.last[0])?.kind === "error";
+  const isNoted = () => performance.now() < undoUntil && lastOp()?.kind === "error";
 
   // What a sheet does: once, and it goes when that is kept, not before.
   function once(close, work) {

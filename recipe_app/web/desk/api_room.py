@@ -11,7 +11,6 @@ from fastapi.responses import Response
 from kitchensync.dataset.errors import NotNow
 from kitchensync.recipe_app.cooking import steering
 from kitchensync.recipe_app.cooking.capture_link import Capture
-from kitchensync.recipe_app.cooking.cards import manifest_at
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.ended_today import ended_today, title_of
 from kitchensync.recipe_app.people.roles import Access
@@ -23,6 +22,7 @@ from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.storage.errors import BadEventLog, StorageError
 from kitchensync.storage.privacy import FOR_EVER, pauses_of
 from kitchensync.storage.reading.swaps import LONGEST_NS, swaps_of
+from kitchensync.task_graphs.errors import NotFound
 
 SHOWN = ("recording", "health", "findings", "cameras", "disk", "ledger_closed")
 
@@ -84,7 +84,7 @@ def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
         "pictures": [name for name in one["streams"] if name.endswith("/pv")] if row else [],
         "paused": is_paused(path),
         "swapping": _is_swapping(path),
-        "seconds": _seconds(tools, path),
+        "seconds": _seconds(tools, one["recording"]),
         **(_cooking(tools, row) if row else {"id": None, "title": one["recording"]}),
     }
 
@@ -96,11 +96,11 @@ def _cooking(tools: Collaborators, row: dict[str, Any]) -> dict[str, Any]:
     return {**said, **who, "title": title_of(row["recipe"])}
 
 
-def _seconds(tools: Collaborators, recording: Path) -> int | None:
+def _seconds(tools: Collaborators, folder: str) -> int | None:
     """Return how long ago a recording began."""
     try:
-        began = (manifest_at(recording).get("started") or {}).get("utc_ns")
-    except (OSError, StorageError):
+        began = (tools.folders.known_manifest(folder).get("started") or {}).get("utc_ns")
+    except (NotFound, StorageError):
         return None
     return began and max(tools.records.utc_ns() - began, 0) // 10**9
 

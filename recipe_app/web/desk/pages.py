@@ -34,9 +34,7 @@ from kitchensync.recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, c
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
 from kitchensync.storage.consent import Purpose, why_not
-from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FINAL, FIRST, kept_cards
-from kitchensync.storage.life import why_aborted
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
 
@@ -128,35 +126,27 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
         "asked": next((op["body"] for op in reversed(ops) if op["kind"] == "capture"), None),
         "study": visitor.may(Access.STUDY),
         "grace_hours": tools.folders.lab.grace_hours,
-        "beside": _beside(tools, row) if row else (None, None),
+        "beside": _beside(tools, row) if row else [None, None],
         "card": _card(tools, row),
-        "aborted": _why_aborted(tools, row),
+        "aborted": tools.folders.why_aborted(row["folder"] if row else None),
     }
     if fields["study"]:
         fields |= _studied(request, tools, recording, state, row, ops)
     return render(request, "desk/recording.html", **fields)
 
 
-def _beside(tools: Collaborators, row: dict[str, Any]) -> tuple[str | None, str | None]:
+def _beside(tools: Collaborators, row: dict[str, Any]) -> list[str | None]:
     """Return the ids of the recordings that the list has above and below this one."""
     at, newest = tables.recording.c.created_utc_ns, tables.recording.c.created_utc_ns.desc()
     newer = tools.records.rows(tables.recording, at > row["created_utc_ns"], order=at, limit=1)
     older = tools.records.rows(tables.recording, at < row["created_utc_ns"], order=newest, limit=1)
-    return tuple(next((one["id"] for one in found), None) for found in (newer, older))  # type: ignore[return-value]
+    return [next((one["id"] for one in found), None) for found in (newer, older)]
 
 
 def _card(tools: Collaborators, row: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the newest card that was made of a recording."""
     kept = kept_cards(tools.folders.data / row["folder"]) if row and row["folder"] else {}
     return kept.get(FINAL) or kept.get(FIRST)
-
-
-def _why_aborted(tools: Collaborators, row: dict[str, Any] | None) -> str:
-    """Return why somebody aborted a recording; nothing where nobody did, or its folder cannot tell."""
-    try:
-        return why_aborted(tools.folders.manifest(row["folder"])) if row and row["folder"] else ""
-    except StorageError:
-        return ""
 
 
 def _studied(

@@ -25,7 +25,6 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.life import why_aborted
-from kitchensync.storage.manifest import read_manifest
 from kitchensync.task_graphs.errors import NotFound
 
 ADDRESS_NS = 3600 * 10**9
@@ -49,8 +48,8 @@ def film_folder(tools: Collaborators, recording: str, purpose: Purpose = Purpose
     if row is None or not row["folder"]:
         raise NotFound("no film of {name!r}: it has no folder of recorded data", name=recording[:40])
     folder = (tools.folders.data / row["folder"]).absolute()
-    require_consent(folder, purpose)
-    if purpose != Purpose.LOOK and (why := why_aborted(read_manifest(folder))):
+    manifest = require_consent(folder, purpose)
+    if purpose != Purpose.LOOK and (why := why_aborted(manifest)):
         raise NotNow("it was aborted and shall not be used: {why}", why=why)
     return folder
 

@@ -10,7 +10,6 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import Field
 
 from kitchensync.dataset.narration.narrations import drawn
-from kitchensync.recipe_app.cooking.cards import manifest_at
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.judged_answers import ERRORS
@@ -23,7 +22,6 @@ from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.recipe_app.web.judging.api_films import LOOKED_BACK
 from kitchensync.recipe_app.web.judging.review_routes import MOST_PEOPLE, Asked, ask_people, who_may, work_on
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.life import why_aborted
 from kitchensync.task_graphs.errors import RecipeError
 
 WHAT = {"steps": (STEPS, Access.ANNOTATE), "errors": (ERRORS.review, Access.STUDY)}
@@ -74,18 +72,11 @@ def _queue(tools: Collaborators) -> list[QueuedRecording]:
     rows = tools.records.rows(table, table.c.folder.is_not(None), order=table.c.created_utc_ns.desc())
     found = []
     for row in rows:
-        if row["phase"] in LOOKED_BACK and not _is_aborted(tools, row["folder"]):
+        if row["phase"] in LOOKED_BACK and not tools.folders.why_aborted(row["folder"]):
             ops = tools.records.ops(row["id"])
             accepted = any(op["kind"] == ACCEPTED for op in ops)
             found.append(QueuedRecording(row, round_of(ops, STEPS), round_of(ops, ERRORS.review), accepted))
     return found
-
-
-def _is_aborted(tools: Collaborators, folder: str) -> bool:
-    try:
-        return bool(why_aborted(manifest_at(tools.folders.data / folder)))
-    except (OSError, StorageError):
-        return False  # its own page says what is wrong with it
 
 
 def _is_shown(work: QueuedRecording, show: str, actor: str) -> bool:
@@ -130,9 +121,8 @@ def assign_many(request: Request, tools: Tools, visitor: Asking, body: AskedForM
     for recording in dict.fromkeys(body.recordings):
         try:
             work = work_on(tools, visitor, recording, review)
-            ask_people(
-                work, Asked(people=[*work.here.people, *body.each]), access
-            )  # nobody's work is dropped
+            besides = Asked(people=[*work.here.people, *body.each])  # nobody's work is dropped
+            ask_people(work, besides, access)
         except (RecipeError, StorageError) as error:
             refused.append({"recording": recording, "why": words_of(request).refusal(error)})
     return {"asked": len({*body.recordings}) - len(refused), "refused": refused}

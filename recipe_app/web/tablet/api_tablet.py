@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.event_lines import folder_of
 from kitchensync.recipe_app.cooking import (
     checklist,
     mise_en_place,
@@ -23,7 +24,6 @@ from kitchensync.recipe_app.cooking import (
 from kitchensync.recipe_app.cooking.capture_link import FRESH_NS
 from kitchensync.recipe_app.cooking.choosing import frozen, help_for
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.cooking.slate_sound import slate_sound
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.exchange.dumps import keep_voice
 from kitchensync.recipe_app.exchange.intake import Sender
@@ -37,6 +37,7 @@ from kitchensync.recipe_app.web.door.access import Asking, Device, Route, Tools,
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.storage.consent import Scope
+from kitchensync.storage.timeline.acoustic_slate import slate_file
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
 from kitchensync.task_graphs.formats.graph_json import parse_graph_json
@@ -333,8 +334,11 @@ def _steer(
 def slate(tools: Tools, visitor: Asking, device: Device, recording: str) -> Response:
     """Give the acoustic slate of what the devices record; kept by the browser, for an end without network."""
     tools.intake.require_own(recording, Sender(device, visitor.actor))
+    folder = folder_of(tools.records.ops(recording))
+    if folder is None:
+        raise NotFound("nothing is being recorded here")
     kept = {"cache-control": "private, max-age=86400"}
-    return Response(slate_sound(tools.records.ops(recording)), media_type="audio/wav", headers=kept)
+    return Response(slate_file(folder), media_type="audio/wav", headers=kept)
 
 
 def voice(tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256) -> Response:
