@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Iterable
@@ -80,6 +81,14 @@ class Folders:
             raise _unknown(name) from error
         return _read_manifest(path, status.st_mtime_ns, status.st_ino)
 
+    def manifests(self) -> dict[str, Manifest]:
+        """Read what all folders say that can be read, by name; again only what changed."""
+        found = {}
+        for path in self.data.glob(f"[!_.]*/{MANIFEST}"):
+            with contextlib.suppress(StorageError, NotFound):
+                found[path.parent.name] = self.known_manifest(path.parent.name)
+        return found
+
     def why_aborted(self, name: str | None) -> str:
         """Return why somebody aborted a recording; nothing where nobody did, or its folder cannot tell."""
         try:
@@ -128,10 +137,12 @@ class Folders:
                 )  # at the end of a pause: before it is known it would last for ever
 
     def put(self, name: str, fields: dict[str, Any]) -> None:
-        """Write what is shown into the manifest of a running recording."""
-        if self.state(name) == "recording":
-            with edit_manifest(self._path(name)) as manifest:
-                manifest.update(fields)
+        """Write into the manifest what it does not say yet; while it records the last choice counts."""
+        with edit_manifest(self._path(name)) as manifest:
+            is_running = manifest.get("state") == "recording"
+            manifest.update(
+                {key: value for key, value in fields.items() if is_running or not manifest.get(key)}
+            )
 
     def anchor(self, name: str, end: bool, anchor: dict[str, Any]) -> None:
         """Write into the manifest how the app's log ends: the first one at the start stays, the last one counts."""

@@ -18,6 +18,7 @@ from kitchensync.recipe_app.review.judged_answers import ERRORS
 from kitchensync.recipe_app.review.opinions import OPINIONS
 from kitchensync.recipe_app.review.question_rounds import CRITERIA
 from kitchensync.recipe_app.study.study_progress import DIMENSIONS, STAGES
+from kitchensync.recipe_app.web.desk.pages import SAID_KINDS
 from kitchensync.recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
 from kitchensync.recipe_app.web.judging.work_page import SHOWN, WHAT
 from kitchensync.storage.consent import Scope
@@ -26,6 +27,7 @@ from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]
 FAMILIES = {
+    "op": SAID_KINDS,
     "work.show": SHOWN,
     "work.state": ("unasked", "open", "ruling", "done"),
     "work.ask": tuple(WHAT),

@@ -90,9 +90,10 @@ function line(one) {
   const time = new Intl.DateTimeFormat(pageLanguage, { ...day, hour: "2-digit", minute: "2-digit", timeZoneName: "short" }).format(at);
   const to = (kind, more, word) => h("a", { class: kind, href: `/desk/recordings/${id}${more}` }, word);
   const hasCard = state === "none" || (state === "made" && status);
+  const unlisted = state === "made" || state === "none" || state === "making" ? [h("a", { class: "quiet", href: `/desk?unlisted=${folder}#unlisted` }, t("unlisted.put"))] : [];
   const next = [hasCard && to(isNew ? "primary" : "quiet", "/card", isNew && status ? t("room.read_card") : t("card.title")), to("quiet", "", t("room.open"))];
   return h("tr", isNew ? { "data-card": folder } : {}, h("td", { class: "nowrap" }, time),
-    h("td", {}, title, h("p", { class: "hint" }, [person, kitchen].filter(Boolean).join(" · "))), h("td", {}, ...worth(one)), h("td", {}, h("p", { class: "inline" }, ...(id ? next : []))));
+    h("td", {}, title, h("p", { class: "hint" }, [person, kitchen].filter(Boolean).join(" · "))), h("td", {}, ...worth(one)), h("td", {}, h("p", { class: "inline" }, ...(id ? next : unlisted))));
 }
 
 function show({ recordings, ended }) {

@@ -13,9 +13,11 @@ from babel.dates import format_datetime
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
+from sqlalchemy import and_, or_, select
 
 from kitchensync.dataset.errors import NotNow
 from kitchensync.dataset.operations.event_lines import consent_of, folder_of
+from kitchensync.dataset.operations.operation_kinds import KINDS
 from kitchensync.dataset.operations.planned_steps import plan_of
 from kitchensync.dataset.operations.step_runs import began, spans, timeline
 from kitchensync.recipe_app.cooking import checklist, voices
@@ -40,6 +42,8 @@ from kitchensync.task_graphs.errors import NotFound
 
 FOLDER = Path(__file__).resolve().parents[2]
 AUDIT_PAGE = 100
+SAID_KINDS = (*KINDS, "recording", "capture")
+"""Kinds of operations that have words; others are shown as the log has them."""
 
 templates = Jinja2Templates(directory=FOLDER / "templates")
 
@@ -137,10 +141,13 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
 
 def _beside(tools: Collaborators, row: dict[str, Any]) -> list[str | None]:
     """Return the ids of the recordings that the list has above and below this one."""
-    at, newest = tables.recording.c.created_utc_ns, tables.recording.c.created_utc_ns.desc()
-    newer = tools.records.rows(tables.recording, at > row["created_utc_ns"], order=at, limit=1)
-    older = tools.records.rows(tables.recording, at < row["created_utc_ns"], order=newest, limit=1)
-    return [next((one["id"] for one in found), None) for found in (newer, older)]
+    at, name = tables.recording.c.created_utc_ns, tables.recording.c.id
+    utc_ns, here = row["created_utc_ns"], row["id"]
+    newer = or_(at > utc_ns, and_(at == utc_ns, name < here))  # of one moment the list goes on by id
+    older = or_(at < utc_ns, and_(at == utc_ns, name > here))
+    ways = ((newer, (at, name.desc())), (older, (at.desc(), name)))
+    with tools.records.database.reading() as connection:
+        return [connection.scalar(select(name).where(side).order_by(*order).limit(1)) for side, order in ways]
 
 
 def _card(tools: Collaborators, row: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -169,6 +176,7 @@ def _studied(
         "said": _said(words_of(request), state),
         "categories": CATEGORIES,
         "ops": ops,
+        "said_kinds": SAID_KINDS,
         "sounds": voices.arrived(tools.records, recording),
     }
 
@@ -318,6 +326,7 @@ def audit(
         names=names,
         chosen=chosen,
         recording=known,
+        said_kinds=SAID_KINDS,
         **found,
     )
 

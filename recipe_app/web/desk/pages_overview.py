@@ -8,12 +8,17 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from sqlalchemy import ColumnElement, func, or_, select
 
+from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.dataset.operations.reduce import PHASES
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.unlisted import put_into_list
+from kitchensync.recipe_app.cooking.unlisted import unlisted as unlisted_recordings
 from kitchensync.recipe_app.exchange import published
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.study.wanted import STRATEGIES
+from kitchensync.recipe_app.store.app_records import roles_of
+from kitchensync.recipe_app.study.wanted import DISORDERED, STRATEGIES
+from kitchensync.recipe_app.web.bodies import Id
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 
@@ -25,7 +30,19 @@ SORTS = {
     "recipe": tables.recording.c.recipe,
     "errors": tables.recording.c.errors.desc(),
 }
+COOKED = tuple(one for one in STRATEGIES if one != DISORDERED)
+"""What a session without a tablet can have been for: a wrong order has to be shown to somebody."""
 Word = Annotated[str, Query(max_length=80)]
+
+
+class PutIntoList(Strict):
+    """What a recording that no tablet began is of, and who cooked it where."""
+
+    folder: Id
+    recipe: Id
+    strategy: Literal["normal", "impromptu", "induced"] = "normal"
+    person: Id
+    kitchen: Id
 
 
 def overview(
@@ -40,6 +57,7 @@ def overview(
     recipe: Word = "",
     sort: Literal["newest", "oldest", "recipe", "errors"] = "newest",
     page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+    unlisted: Word = "",
 ) -> Response:
     """The recordings, newest first."""
     table = tables.recording
@@ -52,11 +70,16 @@ def overview(
         count = int(connection.execute(select(func.count()).select_from(table).where(*wanted)).scalar() or 0)
         found = [row._asdict() for row in connection.execute(asked)]
         names = [row.recipe for row in connection.execute(select(table.c.recipe).distinct())]
+    everybody = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
     chosen = {"q": q, **equal, "sort": sort}
     fields = {
         "recordings": found,
         "judged": {row["id"]: tools.judge.against(row) for row in found},
-        "people": {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)},
+        "people": {row["id"]: row["pseudonym"] for row in everybody},
+        "cooks": [row for row in everybody if row["active"] and "participant" in roles_of(row)],
+        "unlisted": unlisted_recordings(tools),
+        "to_list": unlisted,
+        "shelf": tools.shelf.recipes(),
         "kitchens": kitchens_of(tools),
         "recipes": {name: name.replace("_", " ") for name in sorted(names)},
         "collections": published.collections(tools.records),
@@ -65,9 +88,14 @@ def overview(
         "count": count,
         "page": page,
         "pages": max(1, -(-count // PAGE)),
-        "choices": {"strategy": FILTERED, "phase": PHASES, "sort": tuple(SORTS)},
+        "choices": {"strategy": FILTERED, "phase": PHASES, "sort": tuple(SORTS), "cooked": COOKED},
     }
     return render(request, "desk/overview.html", visitor=visitor, **fields)
+
+
+def put_in(tools: Tools, visitor: Asking, body: PutIntoList) -> dict[str, str]:
+    """Put a recording that no tablet began into the list: it is marked, judged and counted as the others are."""
+    return {"recording": put_into_list(tools, **body.model_dump(), actor=visitor.actor)}
 
 
 def _conditions(tools: Collaborators, words: str, equal: dict[str, str]) -> list[ColumnElement[bool]]:
@@ -86,4 +114,7 @@ def _conditions(tools: Collaborators, words: str, equal: dict[str, str]) -> list
     return found
 
 
-ROUTES = [Route("/desk", overview, Access.OPERATE, page=True)]
+ROUTES = [
+    Route("/desk", overview, Access.OPERATE, page=True),
+    Route("/api/v1/desk/unlisted", put_in, Access.OPERATE, "POST"),
+]
