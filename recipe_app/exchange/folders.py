@@ -89,6 +89,14 @@ class Folders:
                 found[path.parent.name] = self.known_manifest(path.parent.name)
         return found
 
+    def seconds(self, name: str, utc_ns: int) -> int | None:
+        """Return how long ago a recording began; None where it does not say so as it should."""
+        try:
+            began = _started_utc_ns(self.known_manifest(name))
+        except (StorageError, NotFound):
+            return None
+        return max(utc_ns - began, 0) // 10**9 if began else None
+
     def why_aborted(self, name: str | None) -> str:
         """Return why somebody aborted a recording; nothing where nobody did, or its folder cannot tell."""
         try:

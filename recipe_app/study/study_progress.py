@@ -130,7 +130,7 @@ def as_csv(rows: Mapping[Row, CoverageCounts], by: Sequence[str]) -> str:
 
 
 def as_picture(rows: Mapping[Row, CoverageCounts]) -> str:
-    """Return the counts as an SVG: a bar for what is wanted of a row, filled by what is recorded and releasable."""
+    """Return the counts as an SVG: a bar for what is wanted of a row, filled by how far its recordings are."""
     most = max((max(one.wanted, one.recorded) for one in rows.values()), default=1) or 1
     unit, high = 420 / most, 30
     lines = []
@@ -138,19 +138,21 @@ def as_picture(rows: Mapping[Row, CoverageCounts]) -> str:
         y = 50 + place * high
         name = escape(" · ".join(word for word in row if word))
         bars = [
-            (counts.wanted, "#ddd", 20),
-            (counts.recorded + counts.planned, "#b9cfdc", 20),
-            (counts.recorded, "#7aa6c2", 20),
-            (counts.releasable, "#1f5f8b", 8),
+            (counts.wanted, "#ddd", 0, 20),
+            (counts.recorded + counts.planned, "#b9cfdc", 0, 20),
+            (counts.recorded, "#7aa6c2", 0, 20),
+            (counts.aligned, "#4f89ab", 2, 5),
+            (counts.annotated, "#2f6f99", 8, 5),
+            (counts.releasable, "#134a70", 14, 5),
         ]
         drawn = "".join(
-            f'<rect x="330" y="{y + (20 - tall) / 2:g}" width="{value * unit:g}" height="{tall}" fill="{colour}"/>'
-            for value, colour, tall in bars
+            f'<rect x="330" y="{y + down}" width="{value * unit:g}" height="{tall}" fill="{colour}"/>'
+            for value, colour, down, tall in bars
         )
         said = f"{counts.recorded} of {counts.wanted}"
         lines.append(
             f'<text x="320" y="{y + 15}" text-anchor="end">{name}</text>{drawn}'
             f'<text x="760" y="{y + 15}">{said}</text>'
         )
-    head = "from light to dark: wanted, planned, recorded, may be released"
+    head = "from light to dark: wanted, planned, recorded; within it, downwards: aligned, annotated, may be released"
     return _picture(860, 70 + len(rows) * high, f'<text x="20" y="28">{head}</text>{"".join(lines)}')

@@ -243,9 +243,12 @@ def test_a_recording_without_devices_needs_no_folder(kitchen: Any) -> None:
 def test_health_of_a_folder_is_what_its_manifest_says(kitchen: Any) -> None:
     recording = kitchen.choose(folder="soup_1")["recording"]
     address = f"/api/v1/health/{recording}"
-    assert kitchen.tablet.get(address).json()["health"] == "recording"
+    kitchen.utc_ns += 754 * 10**9
+    told = kitchen.tablet.get(address).json()
+    assert (told["health"], told["seconds"]) == ("recording", 754)
     kitchen.record("soup_1", state="complete")
-    assert kitchen.tablet.get(address).json()["health"] == "stopped"
+    told = kitchen.tablet.get(address).json()
+    assert (told["health"], told["seconds"]) == ("stopped", None)
     (kitchen.data / "soup_1" / "recording.json").write_text("{")
     assert kitchen.tablet.get(address).json()["health"] == "unknown"
 

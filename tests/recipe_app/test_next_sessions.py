@@ -233,6 +233,7 @@ def test_coverage_counts_the_folders_and_each_cell_leads_to_them(kitchen: Any) -
     page = desk.get("/desk/coverage").text
     link = "/desk/coverage?by=recipe&by=strategy&row=tea_and_toast%7Cnormal&stage=recorded"
     assert f"{link}#chosen" in html.unescape(page)
+    assert '<rect class="recorded" x="1" y="3" width="50.0"' in page  # one of two
     assert "take-1" in desk.get(link).text
     rows = desk.get("/desk/coverage.csv?by=recipe&by=person").text.splitlines()
     assert rows[0].startswith("recipe,person,wanted,planned,recorded")

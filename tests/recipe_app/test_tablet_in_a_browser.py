@@ -292,6 +292,8 @@ def test_what_is_not_known_is_not_claimed(kitchen: Any, tablet: Tablet) -> None:
     recording = tablet.begin("Tea and toast")
     tablet.checklist()
     page.locator(".dot.recording").wait_for()
+    kitchen.utc_ns += 754 * 10**9
+    page.get_by_text("Recording · 12 min").wait_for()
     page.add_init_script("navigator.wakeLock.request = () => Promise.reject(new Error('power save'))")
     page.locator("html[data-offline=ready]").wait_for()
     page.reload()

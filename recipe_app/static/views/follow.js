@@ -224,11 +224,12 @@ export function open(recording) {
     const known = performance.now() - health.at < STALE_MS ? health.health : "unknown";
     const finished = glass.order.filter((node) => ["done", "skipped"].includes(stateOf(node))).length;
     drawStrip();
-    const said = [known, quiet || finished].join("|");
+    const minutes = !quiet && known === "recording" && typeof health.seconds === "number" && Math.floor(health.seconds / 60);
+    const said = [known, minutes, quiet || finished].join("|");
     if (said === saidOnTop) return; // asked twice a second: what is under a finger stays where it is
     saidOnTop = said;
     redraw(top,
-      h("p", { class: "state" }, h("span", { class: `dot ${known}` }), h("span", {}, t(`health.${known}`))),
+      h("p", { class: "state" }, h("span", { class: `dot ${known}` }), h("span", {}, t(`health.${known}`), minutes !== false && ` · ${t("room.minutes", { minutes })}`)),
       h("p", { class: "progress" }, quiet ? "" : t("follow.progress", { done: finished, all: glass.order.length })),
       h("p", { class: "actions" }, !quiet && button(t("follow.steps"), allSteps, { class: "small", "data-key": "steps" }), button(t("pause"), pause, { class: "small", "data-key": "pause" }), button(t("follow.end"), end, { class: "small", "data-key": "end" })));
   }

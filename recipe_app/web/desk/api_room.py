@@ -19,10 +19,9 @@ from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.web.bodies import Preflight, RoomControl
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.storage.errors import BadEventLog, StorageError
+from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.privacy import FOR_EVER, pauses_of
 from kitchensync.storage.reading.swaps import LONGEST_NS, swaps_of
-from kitchensync.task_graphs.errors import NotFound
 
 SHOWN = ("recording", "health", "findings", "cameras", "disk", "ledger_closed")
 
@@ -84,7 +83,7 @@ def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
         "pictures": [name for name in one["streams"] if name.endswith("/pv")] if row else [],
         "paused": is_paused(path),
         "swapping": _is_swapping(path),
-        "seconds": _seconds(tools, one["recording"]),
+        "seconds": tools.folders.seconds(one["recording"], tools.records.utc_ns()),
         **(_cooking(tools, row) if row else {"id": None, "title": one["recording"]}),
     }
 
@@ -94,15 +93,6 @@ def _cooking(tools: Collaborators, row: dict[str, Any]) -> dict[str, Any]:
     said = {key: row[key] for key in ("id", "phase", "steps", "steps_done")}
     who = {"person": person and person["pseudonym"], "kitchen": kitchen}
     return {**said, **who, "title": title_of(row["recipe"])}
-
-
-def _seconds(tools: Collaborators, folder: str) -> int | None:
-    """Return how long ago a recording began."""
-    try:
-        began = (tools.folders.known_manifest(folder).get("started") or {}).get("utc_ns")
-    except (NotFound, StorageError):
-        return None
-    return began and max(tools.records.utc_ns() - began, 0) // 10**9
 
 
 def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:

@@ -292,7 +292,7 @@ def _goes_on(health: dict[str, Any]) -> bool:
 
 
 def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
-    """Report how a folder's devices are; what is older than three seconds is not known."""
+    """Report how a folder's devices are, and for how long they record; what is older than three seconds is not known."""
     if folder is None:
         return {"health": "standalone", "reasons": [], "alarm": "", "folder": None}
     watch = tools.capture or tools.watch
@@ -302,8 +302,10 @@ def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
         return {"health": health, "reasons": [], "alarm": "", "folder": folder}
     report = watch.report(folder)
     stale = tools.records.now_ns() - report["host_ns"] > FRESH_NS
+    health = "unknown" if stale else report["health"]
     return {
-        "health": "unknown" if stale else report["health"],
+        "health": health,
+        "seconds": tools.folders.seconds(folder, tools.records.utc_ns()) if health == "recording" else None,
         "reasons": report["reasons"],
         "cook": report.get("cook", []),
         "alarm": report.get("alarm", ""),
