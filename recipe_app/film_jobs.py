@@ -27,11 +27,12 @@ class _Job:
 
 
 class FilmJobs:
-    """Small films by recording folder and height; nothing is started before somebody asks."""
+    """Small films by recording folder and height: made when somebody asks, or before, when there is time."""
 
     def __init__(self, is_recording: Callable[[], bool] = lambda: False) -> None:
         self._is_recording = is_recording
         self._jobs: dict[tuple[Path, int], _Job] = {}
+        self._prepared: set[Path] = set()
         self._worker: OneWorker[tuple[Path, int]] = OneWorker("small films", self._work)
         self._lock = self._worker.lock
         self._process: subprocess.Popen[str] | None = None
@@ -57,6 +58,15 @@ class FilmJobs:
                 return
             self._jobs[recording, height] = _Job()
             self._worker.add((recording, height))
+
+    def prepare(self, recording: Path) -> None:
+        """Have the smaller film made before anybody asks: once, while nothing is recorded and no film is made."""
+        with self._lock:
+            is_busy = any(not job.why for job in self._jobs.values())
+        if recording in self._prepared or is_busy or self._is_recording():
+            return
+        self._prepared.add(recording)
+        self.ask(recording, HEIGHTS[0])
 
     def close(self) -> None:
         """Give up what waits, end what is under way."""

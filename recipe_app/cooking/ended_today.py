@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kitchensync.recipe_app.cooking.cards import card_of, latest
+from kitchensync.recipe_app.cooking.cards import MADE, card_of, latest
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.store import tables
+from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FINAL, FIRST
 from kitchensync.storage.life import why_aborted
@@ -28,7 +29,8 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
     """Return what ended today in the time zone of this computer, newest first, and older cards nobody has read.
 
     `state` is that of the card (made, making, none), or alone, aborted, withdrawn, open. `to_read` is true of the
-    newest recording of a kitchen as long as its card says something new.
+    newest recording of a kitchen as long as its card says something new. What has its last card is going to be
+    watched: its small film is made while there is time.
     """
     kitchens = {row["id"]: row["name"] for row in tools.records.rows(tables.kitchen)}
     newest = {row["folder"] for row in (latest(tools, kitchen) for kitchen in kitchens) if row}
@@ -53,7 +55,15 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
             row = of_folder.get(name)
             who = _who(row, people, kitchens) if row else _named_in(manifest, name)
             began = {"folder": name, "today": is_today, "began_ms": _utc_ns(manifest, "started") // 10**6}
-            found.append(began | who | _worth(tools, name, manifest, name in newest))
+            worth = _worth(tools, name, manifest, name in newest)
+            if (
+                row
+                and worth["stage"] == FINAL
+                and worth["state"] == MADE
+                and not why_not(manifest, Purpose.ANNOTATE)
+            ):
+                tools.films.prepare((tools.folders.data / name).absolute())
+            found.append(began | who | worth)
     for row in rows:
         if not row["folder"] and row["phase"] in ("review", "done"):
             said = {
@@ -90,7 +100,7 @@ def _utc_ns(manifest: Manifest, what: str) -> int:
 def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: bool) -> dict[str, Any]:
     """Say what is known of the card; it is looked for only as long as it may become another one."""
     read = manifest.get("card") or {}
-    said = {"state": "made", "to_read": False, "status": read.get("status"), "stage": read.get("stage")}
+    said = {"state": MADE, "to_read": False, "status": read.get("status"), "stage": read.get("stage")}
     if manifest.get("withdrawn"):
         return said | {"state": WITHDRAWN}
     if why := why_aborted(manifest):

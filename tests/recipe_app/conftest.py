@@ -209,7 +209,12 @@ class Kitchen:
         """Make a recording's folder as capture does, or change its state."""
         path = self.data / name
         path.mkdir(exist_ok=True)
-        manifest = {"schema": "recording/1", "recording": name, "state": state, "started": {"utc_ns": self.utc_ns}}
+        manifest = {
+            "schema": "recording/1",
+            "recording": name,
+            "state": state,
+            "started": {"utc_ns": self.utc_ns},
+        }
         write_json(path / "recording.json", manifest)
         return path
 

@@ -292,7 +292,7 @@ def _goes_on(health: dict[str, Any]) -> bool:
 
 
 def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
-    """Report how a folder's devices are, and for how long they record; what is older than three seconds is not known."""
+    """Report how a folder's devices are, and since when; what is older than three seconds is not known."""
     if folder is None:
         return {"health": "standalone", "reasons": [], "alarm": "", "folder": None}
     watch = tools.capture or tools.watch
