@@ -29,6 +29,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 FPS = 30000 / 1001
 REACTION_S = 0.25
+SHOWN = "document.getElementById('reviewer').film.shown"
+LANES_LEFT, LANE = 210, 26
+"""Where lanes begin, how high each is, CSS pixels."""
 REPEATS = 30
 """After so many pictures the camera's film shows the same again."""
 
@@ -297,3 +300,52 @@ def test_two_annotators_alone_then_compared_then_ruled(
     accepted = json.loads((folder / "annotations" / "accepted.json").read_text())
     found = {(one["start_frame"], one["end_frame"]) for one in accepted["steps"]}
     assert found == {(mark["start"] + 1, mark["end"] + 1) for mark in planted}
+
+
+def test_a_boundary_is_dragged_and_buttons_do_what_keys_do(
+    kitchen: Any, cooked: tuple[str, Path, Kitchen], desk: Desk
+) -> None:
+    page, canvas = desk.page, desk.page.locator("canvas.lanes")
+    client = kitchen.client(**{"x-kitchensync-login": page.context.cookies()[0]["value"]})
+    address = f"/api/v1/desk/recordings/{cooked[0]}"
+    facts = client.get(f"{address}/film").json()["facts"]
+    nodes = [step["node"] for step in facts["steps"]]
+
+    def marked() -> dict[str, Any]:
+        return {mark["mark"]: mark for mark in client.get(f"{address}/marks").json()["marks"]}
+
+    before = marked()
+    mark = next(mark for mark in before.values() if mark["start"] is not None and mark["start"] > 60)
+    box = canvas.bounding_box()
+    assert box is not None
+    wide, high = canvas.evaluate("(it) => [it.clientWidth, it.clientHeight]")
+    per_px = facts["frames"] / (wide - LANES_LEFT)
+    y = box["y"] + high - LANE * (len(nodes) - nodes.index(mark["node"])) + LANE / 2
+    x = box["x"] + LANES_LEFT + mark["start"] / per_px
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 10, y)
+    page.mouse.move(x - 40, y, steps=4)
+    assert marked() == before, "nothing is kept before the pointer is let go"
+    page.mouse.up()
+    while (after := marked())[mark["mark"]]["start"] == mark["start"]:
+        page.wait_for_timeout(50)
+    assert after[mark["mark"]]["start"] == pytest.approx(mark["start"] - 40 * per_px, abs=per_px + 1)
+    assert after[mark["mark"]]["checked"] == ["start"]
+    assert {key: after[key] for key in after if key != mark["mark"]} == {
+        key: before[key] for key in before if key != mark["mark"]
+    }
+    while page.evaluate(SHOWN) != after[mark["mark"]]["start"]:
+        page.wait_for_timeout(50)
+    page.mouse.click(box["x"] + LANES_LEFT + 200 / per_px, box["y"] + 10)  # on the ruler
+    while abs(page.evaluate(SHOWN) - 200) > per_px + 1:
+        page.wait_for_timeout(50)
+    assert page.locator("#left").get_attribute("data-open") == "7"
+    desk.tap("Undo")
+    page.locator("#left[data-open='8']").wait_for()
+    desk.tap("Next open one")
+    desk.tap("Set it here")
+    page.locator("#left[data-open='7']").wait_for()
+    while page.get_by_text("saving").count():
+        page.wait_for_timeout(50)
+    assert sum(len(mark["checked"]) for mark in marked().values()) == 1

@@ -28,6 +28,7 @@ ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]
 FAMILIES = {
     "op": SAID_KINDS,
+    "steps.do": ("play", "right", "next", "set", "begin", "missing", "remove", "undo"),
     "work.show": SHOWN,
     "work.state": ("unasked", "open", "ruling", "done"),
     "work.ask": tuple(WHAT),

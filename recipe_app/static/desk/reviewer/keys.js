@@ -22,12 +22,17 @@ export function keysOf(page) {
     page.choose([...all.slice(here + 1), ...all.slice(0, here + 1)].find(({ open }) => open));
   }
 
-  function put(frame) { // no step ends before it begins
+  page.allowed = ({ mark: id, end }, frame) => { // no step ends before it begins
+    const mark = marks.all.get(id), [first, last] = bounds(mark.node);
+    const [least, most] = end === "start" ? [first, mark.end ?? last] : [mark.start ?? first, last];
+    return Math.min(most, Math.max(least, frame));
+  };
+
+  page.put = put;
+  function put(frame) {
     const mark = current();
     if (!mark) return;
-    const { end } = page.chosen, [first, last] = bounds(mark.node);
-    const [least, most] = end === "start" ? [first, mark.end ?? last] : [mark.start ?? first, last];
-    const at = Math.min(most, Math.max(least, frame)), by = at - frameOf(mark);
+    const { end } = page.chosen, at = page.allowed(page.chosen, frame), by = at - frameOf(mark);
     marks.change({ ...mark, [end]: at, checked: looked(mark, end) });
     if (film.loop) film.loop = film.loop.map((edge) => Math.min(film.frames - 1, Math.max(0, edge + by)));
   }
@@ -85,7 +90,7 @@ export function keysOf(page) {
     z: () => marks.undo(), y: () => marks.redo(), Escape: () => { film.loop = null; }, "+": () => lanes.zoomBy(2), "-": () => lanes.zoomBy(0.5),
   };
 
-  return (event) => {
+  const pressed = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input, textarea, summary, a")) return false;
     if (event.target.matches("button") && ["Space", "Enter"].includes(event.code)) return false;
     const person = "123456789".indexOf(event.key);
@@ -96,4 +101,6 @@ export function keysOf(page) {
     act();
     return true;
   };
+  pressed.by = (name) => acts[name](); // what a button does that is touched
+  return pressed;
 }

@@ -1,13 +1,14 @@
-// The timeline: a lane for each step, what was touched behind what is marked, and where the film is.
+// The timeline: a lane for each step, what was touched behind what is marked, and where the film is. A boundary is dragged, the rest leads the film.
 
 import { t } from "/static/core/words.js";
 
 const LANE = 26, LEFT = 210, CLOCK = 20, STRIP = 54, LEVEL = 22;
+const NEAR_PX = { mouse: 8, pen: 12, touch: 22 }, STILL_PX = 4;
 const RULES_S = [1, 2, 5, 10, 30, 60, 120, 300];
 
 export class Lanes {
-  constructor(canvas, film, facts, clicked, drawn) {
-    Object.assign(this, { canvas, film, facts, zoom: 1, first: 0, names: { sound: t("steps.sound"), motion: t("steps.motion"), errors: t("steps.errors") } });
+  constructor(canvas, film, facts, hand, drawn) {
+    Object.assign(this, { canvas, film, facts, hand, drawn, zoom: 1, first: 0, pointer: null, held: null, names: { sound: t("steps.sound"), motion: t("steps.motion"), errors: t("steps.errors") } });
     this.rows = new Map(facts.steps.map(({ node }, row) => [node, row]));
     this.pen = canvas.getContext("2d");
     this.levels = ["sound", "motion", "errors"].filter((name) => facts[name]?.length);
@@ -16,7 +17,11 @@ export class Lanes {
       this.strip.onload = drawn;
       this.strip.src = `data:image/jpeg;base64,${facts.thumbnails.jpeg}`;
     }
-    canvas.addEventListener("click", (event) => this.#clicked(event, clicked));
+    canvas.addEventListener("pointerdown", (event) => this.#press(event));
+    canvas.addEventListener("pointermove", (event) => this.#move(event));
+    canvas.addEventListener("pointerup", (event) => this.#release(event));
+    for (const end of ["pointercancel", "pointerleave"]) canvas.addEventListener(end, () => this.#forget());
+    canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
   }
 
   get top() { return CLOCK + (this.strip ? STRIP : 0) + LEVEL * this.levels.length; } // where the steps begin
@@ -24,10 +29,15 @@ export class Lanes {
   get span() { return this.film.frames / this.zoom; }
   x(frame) { return LEFT + (frame - this.first) / this.span * this.width; }
 
-  zoomBy(factor) {
+  frameAt(x) { return this.first + (x - LEFT) / this.width * this.span; }
+
+  zoomBy(factor, frame = this.film.shown) { // what is shown, or lies under the pointer, stays where it is
+    const share = Math.min(1, Math.max(0, (frame - this.first) / this.span));
     this.zoom = Math.min(this.film.frames / 30, Math.max(1, this.zoom * factor));
-    this.follow(this.film.shown, true);
+    this.panTo(frame - share * this.span);
   }
+
+  panTo(first) { this.first = Math.min(Math.max(0, first), this.film.frames - this.span); }
 
   follow(frame, always = false) { // what is shown stays in sight
     if (!always && frame >= this.first && frame <= this.first + this.span) return;
@@ -55,7 +65,8 @@ export class Lanes {
     if (this.strip?.complete) this.#thumbnails();
     this.levels.forEach((name, row) => (name === "errors" ? this.#errors(row, colour) : this.#level(name, row, colour)));
     for (const touch of this.facts.touches) this.#touch(touch, colour);
-    for (const mark of marks) if (!mark.missing) this.#mark(mark, boundary, colour);
+    for (const mark of marks) if (!mark.missing) this.#mark(this.#asHeld(mark), boundary, colour);
+    if (this.pointer) this.#pointerTime(colour);
     pen.fillStyle = colour("--bad");
     pen.fillRect(this.x(this.film.shown) - 1, 0, 2, height);
     pen.restore();
@@ -132,12 +143,67 @@ export class Lanes {
     }
   }
 
-  #clicked(event, clicked) {
+  #asHeld(mark) { return this.held?.frame !== undefined && this.held.one.mark === mark.mark ? { ...mark, [this.held.one.end]: this.held.frame } : mark; }
+
+  #pointerTime(colour) {
+    const seconds = Math.max(0, this.frameAt(this.pointer)) / this.film.fps, text = `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;
+    const x = Math.min(this.pointer + 4, LEFT + this.width - 50);
+    this.pen.fillStyle = colour("--raised");
+    this.pen.fillRect(x - 2, 0, 50, CLOCK);
+    this.pen.fillStyle = colour("--text");
+    this.pen.fillText(text, x, CLOCK / 2);
+    this.pen.fillRect(this.pointer, 0, 1, this.top + LANE * this.rows.size);
+  }
+
+  #place(event) {
     const box = this.canvas.getBoundingClientRect();
-    const x = event.clientX - box.left, row = Math.floor((event.clientY - box.top - this.top) / LANE);
-    if (x < LEFT) return;
-    const node = this.facts.steps[row]?.node;
-    clicked(this.first + (x - LEFT) / this.width * this.span, node, (frame) => Math.abs(this.x(frame) - x) < 12);
+    return { x: event.clientX - box.left, node: this.facts.steps[Math.floor((event.clientY - box.top - this.top) / LANE)]?.node };
+  }
+
+  #boundaryAt({ x, node }, near) { // the nearest of its lane; an end is drawn after its last picture
+    const away = (one) => Math.abs(this.x(one.end === "end" && one.frame !== null ? one.at + 1 : one.at) - x);
+    return this.hand.boundaries(node).filter((one) => away(one) < near).sort((a, b) => away(a) - away(b))[0];
+  }
+
+  #press(event) {
+    const at = this.#place(event);
+    if (at.x < LEFT || event.button > 0) return;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.held = { from: at.x, node: at.node, one: this.#boundaryAt(at, NEAR_PX[event.pointerType] ?? NEAR_PX.mouse) };
+  }
+
+  #move(event) {
+    const at = this.#place(event), { held } = this;
+    this.pointer = at.x < LEFT ? null : at.x;
+    this.canvas.style.cursor = held?.one || this.#boundaryAt(at, NEAR_PX.mouse) ? "ew-resize" : "";
+    if (held?.one && held.one.frame !== null && (held.frame !== undefined || Math.abs(at.x - held.from) >= STILL_PX)) {
+      const frame = this.hand.allowed(held.one, Math.round(this.frameAt(at.x)) - (held.one.end === "end" ? 1 : 0));
+      if (frame !== held.frame) this.hand.look(held.one, frame);
+      held.frame = frame;
+    }
+    this.drawn();
+  }
+
+  #release(event) {
+    const { held } = this, { x } = this.#place(event);
+    this.held = null;
+    if (held?.frame !== undefined) this.hand.put(held.one, held.frame);
+    else if (held?.one) this.hand.choose(held.one);
+    else if (held && Math.abs(x - held.from) < STILL_PX) this.hand.go(this.frameAt(x));
+  }
+
+  #forget() {
+    this.held = this.pointer = null;
+    this.drawn();
+  }
+
+  #wheel(event) { // with Ctrl, or two fingers apart, about the pointer; sidewise along the film
+    const along = event.shiftKey ? event.deltaY : event.deltaX;
+    if (!event.ctrlKey && !along) return;
+    event.preventDefault();
+    if (event.ctrlKey) this.zoomBy(2 ** (-event.deltaY / 200), this.frameAt(this.#place(event).x));
+    else this.panTo(this.first + along / this.width * this.span);
+    this.drawn();
   }
 }
 

@@ -11,6 +11,7 @@ import { keysOf } from "/static/desk/reviewer/keys.js";
 import { asked, Questions, questionLanes } from "/static/desk/reviewer/evidence.js";
 
 const LOOP_S = 3, USUAL_S = 20;
+const TOUCHED = [["Space", "play"], ["Enter", "right"], ["n", "next"], ["s", "set"], ["a", "begin"], ["d", "missing"], ["Delete", "remove"], ["z", "undo"]];
 const root = document.getElementById("reviewer");
 const base = `/api/v1/desk/recordings/${root.dataset.recording}`, work = `${base}/${root.dataset.work}`;
 const answers = root.dataset.work === "evidence"; // to questions, each in a lane
@@ -46,14 +47,15 @@ function open({ video, front, facts, film }, said) {
   const next = h("a", { class: "quiet", id: "next", href: `/desk/review/next?after=${root.dataset.recording}`, hidden: true }, t("work.next"));
   const steps = h("select", { id: "step", "aria-label": t(answers ? "judge.question" : "steps.step") }, facts.steps.map(({ node, label }) => h("option", { value: String(node) }, label)));
   const sharp = h("button", { type: "button", class: "quiet", id: "sharp", onclick: () => sharpen(base, video, (done) => { sharp.textContent = done; }).then(() => sharp.remove()).catch(failed) }, t("steps.sharp"));
-  const place = h("div", { hidden: !answers });
+  const place = h("div", { hidden: !answers }), touches = h("p", { class: "inline", id: "touches" });
   const keys = h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, [t("steps.keys.all"), rules && t("round.keys"), answers && t("evidence.keys")].filter(Boolean).join(" · ")));
-  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status, now, canvas, h("p", { class: "actions start" }, steps, finish, accept, next, sharp), place, keys);
+  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status, now, canvas, touches, h("p", { class: "actions start" }, steps, finish, accept, next, sharp), place, keys);
 
   const label = new Map(facts.steps.map((step) => [step.node, step.label]));
   const marks = new Marks(work, given, draw);
   marks.closed = Boolean(said.complete) || said.asked === false;
-  const lanes = new Lanes(canvas, film, facts, clicked, draw);
+  const hand = { boundaries: (node) => marks.boundaries.filter(({ mark }) => marks.all.get(mark).node === node), allowed: (one, frame) => page.allowed(one, frame), look, choose, put, go: look.bind(null, null) };
+  const lanes = new Lanes(canvas, film, facts, hand, draw);
   const begun = { at: performance.now(), open: marks.open.length };
   const page = { film, marks, lanes, steps, finish, choose, choices, clips: said.clips, chosen: null };
   const questions = answers && new Questions(place, work, said, { film, marks, steps });
@@ -83,11 +85,18 @@ function open({ video, front, facts, film }, said) {
     draw();
   }
 
-  function clicked(frame, node, near) {
-    const one = marks.boundaries.find(({ mark, at }) => marks.all.get(mark).node === node && near(at));
-    if (one) return choose(one);
+  function look(one, frame) { // at a picture, that of a boundary which is dragged too; one seek after the other
     film.loop = null;
-    return film.go(frame);
+    if (one) film.video.pause();
+    if (!one || !film.video.seeking) film.go(frame);
+  }
+
+  function put(one, frame) {
+    page.chosen = { mark: one.mark, end: one.end };
+    steps.value = String(marks.all.get(one.mark).node);
+    page.put(frame);
+    film.go(frame);
+    draw();
   }
 
   async function send(path, words, then = () => null) {
@@ -98,6 +107,7 @@ function open({ video, front, facts, film }, said) {
   }
 
   const act = keysOf(page);
+  touches.replaceChildren(...TOUCHED.map(([code, word]) => h("button", { type: "button", class: "quiet", id: `do-${word}`, onclick: () => { act.by(code); draw(); } }, t(`steps.do.${word}`))));
   addEventListener("keydown", (event) => act(event) && draw());
   film.onFrame((frame) => { lanes.follow(frame); draw(); });
   new ResizeObserver(draw).observe(canvas);
