@@ -122,7 +122,7 @@ def test_a_whole_session_by_browser_alone(kitchen, runtime, tmp_path):
         tablet.begin("Tea and toast", strategy="impromptu")
         tablet.checklist()
         page.locator(".dot.recording").wait_for()
-        page.get_by_text("Recording", exact=True).wait_for()
+        page.get_by_text("Recording · 0 min").wait_for()
         touched_ns = time.monotonic_ns()
         person.cook(tablet)
         assert page.locator(".planned").count() == 2

@@ -19,11 +19,12 @@ function shown(findings) {
     ...(well.length ? [h("details", {}, h("summary", {}, t("preflight.well", { count: well.length })), h("ul", { class: "findings" }, ...well))] : [])];
 }
 
-await loadWords();
+const words = loadWords();
 for (const place of document.querySelectorAll("#preflight [data-kitchen]")) {
   const press = place.querySelector("button"), said = place.querySelector("[role=status]"), found = place.querySelector(".found");
   press.addEventListener("click", async () => {
     press.disabled = true;
+    await words;
     found.replaceChildren();
     said.textContent = t("preflight.doing");
     try {

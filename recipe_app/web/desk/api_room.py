@@ -19,6 +19,7 @@ from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.web.bodies import Preflight, RoomControl
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.privacy import FOR_EVER, pauses_of
 from kitchensync.storage.reading.swaps import LONGEST_NS, swaps_of
@@ -80,7 +81,7 @@ def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
         **{key: one[key] for key in SHOWN},
         "streams": len(one["streams"]),
         "streaming": len(coming),
-        "pictures": [name for name in one["streams"] if name.endswith("/pv")] if row else [],
+        "pictures": [name for name in one["streams"] if is_front_camera(name)] if row else [],
         "paused": is_paused(path),
         "swapping": _is_swapping(path),
         "seconds": tools.folders.seconds(one["recording"], tools.records.utc_ns()),

@@ -1,0 +1,107 @@
+"""What following a recording costs who records it: Today and the live pictures asked for, against nobody looking.
+
+    python -P benchmarks/desk_open.py [--rounds 3] [--seconds 20]
+
+Pairs of runs, the order turned each time. `open` asks each second what *Today* asks (the state of all recordings) and
+twice a second for the newest picture of the front camera. CPU is that of the recorder's processes alone. Prints one
+line of JSON; exit 1 when a packet more is lost, or the median of the pairs is more than 10 % above 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "packet_path"))
+
+import numpy as np
+from cases import Case, cases
+from whole import Figure, run
+
+from kitchensync.capture.station import Station
+from kitchensync.recipe_app.live.live_pictures import LivePictures
+from kitchensync.sensors.host_clock import host_ns
+
+NAME = "encoded rig at 1x"
+MOST, ASK_S = 1.10, 0.5
+
+
+def main() -> int:
+    """Run the pairs and compare."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    options = parser.parse_args()
+    case = replace(next(one for one in cases() if one.name == NAME), seconds=options.seconds)
+    ratios: list[float] = []
+    ages_s: list[float] = []
+    lost = {"closed": 0, "open": 0}
+    for number in range(options.rounds):
+        cpu_s = {}
+        for is_open in (True, False) if number % 2 else (False, True):
+            figure, pictures = measured(case, is_open=is_open)
+            which = "open" if is_open else "closed"
+            cpu_s[which] = sum(figure.cpu_s.values())
+            lost[which] += figure.lost
+            ages_s += pictures
+        ratios.append(cpu_s["open"] / cpu_s["closed"])
+    ratio = statistics.median(ratios)
+    said = {
+        "ratio": round(ratio, 3),
+        "ratios": [round(one, 3) for one in ratios],
+        "lost": lost,
+        "picture_age_s": [round(age, 2) for age in np.quantile(ages_s, [0.5, 1.0])] if ages_s else [],
+    }
+    print(json.dumps(said))
+    return int(ratio > MOST or lost["open"] > lost["closed"] or not ages_s)
+
+
+def measured(case: Case, *, is_open: bool) -> tuple[Figure, list[float]]:
+    """Record a case once; return its figure and how old the pictures were."""
+    with tempfile.TemporaryDirectory(prefix="ks") as name:
+        folder = Path(name)
+        with looking(folder) if is_open else nobody() as pictures:
+            return run(case, folder), pictures
+
+
+@contextmanager
+def nobody() -> Iterator[list[float]]:
+    """Look at nothing."""
+    yield []
+
+
+@contextmanager
+def looking(folder: Path) -> Iterator[list[float]]:
+    """Ask for state and pictures as the page does, until it is closed; yield how old each picture is, s."""
+    found: list[float] = []
+    end, pictures, station = threading.Event(), LivePictures(), Station(folder)
+
+    def look() -> None:
+        while not end.wait(ASK_S):
+            for one in station.room():
+                path = Path(one.get("path", ""))
+                if folder in path.parents and (newest := pictures.newest(path, "hololens/pv")) is not None:
+                    found.append((host_ns() - newest[0]) / 1e9)
+
+    thread = threading.Thread(target=look, name="desk")
+    thread.start()
+    try:
+        yield found
+    finally:
+        end.set()
+        thread.join()
+        pictures.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
