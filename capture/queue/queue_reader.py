@@ -106,7 +106,7 @@ class QueueReader:
 
     def _packets(self, stream: str, entries: list[Any]) -> list[Packet]:
         try:
-            return _packets(entries)
+            return packets_of(entries)
         except (ValueError, TypeError, struct.error) as error:
             self.unreadable[stream] = error
             return []
@@ -212,7 +212,8 @@ def resp(arguments: Sequence[bytes]) -> bytes:
     return b"*%d\r\n" % len(arguments) + b"".join([b"$%d\r\n%b\r\n" % (len(one), one) for one in arguments])
 
 
-def _packets(entries: list[Any]) -> list[Packet]:
+def packets_of(entries: Sequence[Any]) -> list[Packet]:
+    """Read entries as the server gives them. Raises ValueError, TypeError, struct.error for what is no packet."""
     found = []
     for entry_id, (_, meta, _, body) in entries:
         epoch, _, seq = entry_id.partition(b"-")

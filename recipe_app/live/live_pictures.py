@@ -13,7 +13,7 @@ from typing import IO
 
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
 
-PROGRAM = "kitchensync.recipe_app.live.picture_worker"
+PROGRAM = "kitchensync.capture.monitor.picture_worker"
 AGAIN_S = 10.0
 """A process that has ended is started again no sooner."""
 MOST_BYTES, MOST_LINE = 1 << 20, 1000
@@ -46,7 +46,7 @@ class LivePictures:
                 known = self._of[recording] = self._started(recording)
         with suppress(OSError, ValueError):  # it has just ended
             assert known.process.stdin is not None
-            known.process.stdin.write(b"\n")
+            known.process.stdin.write(f"{stream}\n".encode())
         return known.newest.get(stream)
 
     def forget(self, recording: Path) -> None:

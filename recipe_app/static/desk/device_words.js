@@ -3,7 +3,7 @@
 import { h } from "/static/core/page.js";
 import { t } from "/static/core/words.js";
 
-const ANSWER_MS = 2500, LOOKS = 3;
+const ANSWER_MS = 2500;
 
 export const rounded = (value) => Math.round(value * 10) / 10;
 
@@ -18,8 +18,8 @@ export function ofDisk(disk) {
 }
 
 export function picturesAt(address) { // kept while the tiles are drawn anew; a stream without any has none
-  const kept = new Map();
-  let looks = 0, paused = false;
+  const kept = new Map(), asked = new Set();
+  let paused = false;
   async function renew(name) {
     const answer = await fetch(`${address}/${name}`, { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) });
     if (answer.status !== 200 || paused) return kept.delete(name);
@@ -35,7 +35,7 @@ export function picturesAt(address) { // kept while the tiles are drawn anew; a 
     look(names, isPaused) {
       paused = isPaused;
       if (paused) kept.clear();
-      else if (looks++ % LOOKS === 0) for (const name of names) renew(name).catch(() => kept.delete(name));
+      else for (const name of names) if (!asked.has(name)) asked.add(name) && renew(name).catch(() => kept.delete(name)).finally(() => asked.delete(name));
     },
     of(name) {
       const { image, age } = kept.get(name) ?? {};

@@ -1,0 +1,77 @@
+"""The newest picture of a running recording comes from the queue, and nobody who drains it notices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from numbered_pictures import number_in
+from numbered_recording import PV_S, write_numbered
+
+from kitchensync.capture.monitor.picture_worker import NewestPictures
+from kitchensync.capture.queue.queue_reader import QueueReader
+from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.recording import open_recording
+
+pytestmark = pytest.mark.slow
+
+PV = "hololens/pv"
+
+
+@pytest.fixture
+def take(tmp_path, plan, client) -> tuple[Path, list[int]]:
+    """A recording whose newest file of pictures is still in the queue; its folder and the arrivals there."""
+    write_numbered(tmp_path)
+    path = tmp_path / "take1"
+    work = tmp_path / ".kitchensync" / "take1"
+    work.mkdir(parents=True)
+    replace(plan, recording="take1", path=str(path), work=str(work)).save(work / "plan.json")
+    with open_recording(path) as opened:
+        stream = opened.newest(PV)
+        packets = [
+            QueuedPacket(int(row["seq"]), int(row["device_ticks"]), int(row["host_ns"]), 1,
+                         stream.payload(number) + stream.pose(number).tobytes(), 64)
+            for number, row in enumerate(stream.index)
+        ]  # fmt: skip
+    sorted((path / PV).glob("*.h5"))[-1].unlink()
+    writer = QueueWriter(client, plan.uuid, PV, 7)
+    assert writer.put(packets, lambda: False) == len(packets)
+    return path, [packet.host_ns for packet in packets]
+
+
+def numbers(pictures: NewestPictures) -> list[tuple[int, int]]:
+    """When each new picture arrived, and which it says it is."""
+    found = []
+    for _, host_ns, jpeg in pictures.look({PV}):
+        grey = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_GRAYSCALE)
+        found.append((host_ns, number_in(cv2.resize(grey, (640, 360)))))
+    return found
+
+
+def test_the_newest_picture_is_seen_before_it_is_sealed_and_taken_by_nobody(take, plan, client):
+    path, arrivals = take
+    pictures = NewestPictures(path)
+    assert numbers(pictures) == [(arrivals[-1], len(PV_S) - 1)]
+    assert numbers(pictures) == [], "nothing newer"
+    drained = QueueReader(client, plan.uuid, [PV], "drainer-0").fresh(count=1000, block_ms=100)[PV]
+    assert [packet.host_ns for packet in drained] == arrivals
+    assert numbers(NewestPictures(path)) == [(arrivals[-1], len(PV_S) - 1)], "drained, and not sealed yet"
+
+
+def test_nothing_of_a_privacy_pause_is_seen_in_the_queue(take):
+    path, arrivals = take
+    EventLog(path, "tablet").append("pause", host_ns=arrivals[0], uncertainty_ns=0, body={})
+    assert numbers(NewestPictures(path)) == []
+
+
+def test_without_the_queue_the_newest_file_is_shown(take, server):
+    path, arrivals = take
+    server.stop()
+    ((host_ns, number),) = numbers(NewestPictures(path))
+    assert host_ns < arrivals[0]
+    assert number == len(PV_S) - 1 - len(arrivals)
