@@ -144,7 +144,7 @@ RULES: tuple[LiveRule, ...] = (
         lambda f: bool(f.get("flagged_host_ns")) and f["flagged_s"] < LATELY_S,
         WARNING,
         "",
-        "{name}: {flagged} stamps do not go forward as time does",
+        "{name}: stamps that do not go forward as time does: {flagged}",
         "nothing to do now: they are kept as sent, and `verify` counts them",
     ),
     LiveRule(

@@ -90,7 +90,7 @@ def balance(
         count = sum(gap["cause"] == cause for gap in gaps)
         findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")
     if back := stamps_that_go_back(index):
-        findings.add(WARN, f"{name}: {back} stamps do not go forward")
+        findings.add(WARN, f"{name}: {back} stamp{' does' if back == 1 else 's do'} not go forward")
     if odd := contents.undecodable:
         findings.add(WARN, f"{name}: {_packets(odd)} cannot be decoded ({contents.why}); kept as they came")
     worlds = first_rows(frames_of(index, notes))

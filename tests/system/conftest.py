@@ -34,12 +34,12 @@ def kitchen(tmp_path, tmp_path_factory, loopback_host) -> Iterator[Callable[...,
     with contextlib.ExitStack() as stack:
         count = 0
 
-        def start(*options: str, seed: int = 1, seconds: float = 6) -> Kitchen:
+        def start(*options: str, seed: int = 1, seconds: float = 6, host: str = loopback_host) -> Kitchen:
             nonlocal count
             count += 1
             out = tmp_path / f"sim{count}"
             command = [COMMAND, "simulate", "--seed", str(seed), "--seconds", str(seconds), *options]
-            command += ["--hololens-host", loopback_host, "--gopro-host", loopback_host]
+            command += ["--hololens-host", host, "--gopro-host", host]
             command += ["--gopro-port", "0", "--out", str(out)]
             command += ["--ring-store", str(rings)] if "--rings" in options else []
             process = stack.enter_context(running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
@@ -48,6 +48,6 @@ def kitchen(tmp_path, tmp_path_factory, loopback_host) -> Iterator[Callable[...,
             line = next((line for line in process.stdout if line.startswith("ready gopro=")), None)
             timer.cancel()
             assert line is not None, "the virtual kitchen did not get ready"
-            return Kitchen(loopback_host, f"http://{loopback_host}:{int(line[12:])}", out, process)
+            return Kitchen(host, f"http://{host}:{int(line[12:])}", out, process)
 
         yield start

@@ -125,7 +125,7 @@ function show({ recordings, ended }) {
 }
 
 function light(known) {
-  const words = known ? t("room.known", { recordings: tiles.size }) : t("health.unknown");
+  const words = known ? t("list.found", { count: tiles.size }) : t("health.unknown");
   at("light").className = `dot ${known ? (tiles.size ? "recording" : "stopped") : "unknown"}`;
   if (at("news").textContent !== words) at("news").textContent = words;
   if (!known) for (const { part } of tiles.values()) part.querySelector(".dot").className = "dot unknown";

@@ -224,7 +224,7 @@ export function open(recording) {
     const known = performance.now() - health.at < STALE_MS ? health.health : "unknown";
     const finished = glass.order.filter((node) => ["done", "skipped"].includes(stateOf(node))).length;
     drawStrip();
-    const minutes = !quiet && known === "recording" && typeof health.seconds === "number" && Math.floor(health.seconds / 60);
+    const minutes = !quiet && known !== "unknown" && typeof health.seconds === "number" && Math.floor(health.seconds / 60);
     const said = [known, minutes, quiet || finished].join("|");
     if (said === saidOnTop) return; // asked twice a second: what is under a finger stays where it is
     saidOnTop = said;

@@ -305,7 +305,9 @@ def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
     health = "unknown" if stale else report["health"]
     return {
         "health": health,
-        "seconds": tools.folders.seconds(folder, tools.records.utc_ns()) if health == "recording" else None,
+        "seconds": tools.folders.seconds(folder, tools.records.utc_ns())
+        if health in ("recording", "problem")
+        else None,
         "reasons": report["reasons"],
         "cook": report.get("cook", []),
         "alarm": report.get("alarm", ""),
