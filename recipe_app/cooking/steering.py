@@ -19,13 +19,14 @@ from kitchensync.recipe_app.cooking.next_sessions import give_back
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.store import tables
 
-Action = Literal["start", "stop", "abort"]
+Action = Literal["start", "stop", "abort", "without"]
 
 
 def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, reason: str) -> dict[str, Any]:
     """Start, stop or abort; return the folder and the reasons of a refusal, none when it is done. Raises NotNow.
 
-    With a `reason` a start is one though expected streams are missing.
+    With a `reason` a start is one though expected streams are missing. `without` lets the tablet go on although no
+    device records.
     """
     if tools.capture is None:
         raise NotNow("no rig belongs to this app; start it with --rig rig.toml to record from here")
@@ -37,6 +38,8 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
         finally:
             tools.starting.release()
     folder = folder_of(tools.records.ops(recording))
+    if action == "without":
+        return _go_on_without(tools, recording, folder, actor, reason)
     if folder is None:
         raise NotNow("nothing is being recorded here")
     person = tools.records.row(tables.person, actor)
@@ -88,6 +91,17 @@ def _start(
     end_withdrawn(tools)  # somebody may have withdrawn while the devices were being started
     _refuse_withdrawn(tools.records.state(recording))
     return {"folder": name, "reasons": []}
+
+
+def _go_on_without(
+    tools: Collaborators, recording: str, folder: str | None, actor: str, reason: str
+) -> dict[str, Any]:
+    _require_checklist(tools.records.state(recording))
+    if folder is not None:
+        raise NotNow("this recording has its folder {folder} already", folder=folder)
+    said: dict[str, Any] = {"action": "without", "folder": None, "reasons": [], "why": reason}
+    tools.records.note("capture", recording, said, actor=actor)
+    return {"folder": None, "reasons": []}
 
 
 def _require_checklist(state: dict[str, Any]) -> None:

@@ -119,6 +119,13 @@ class Control(Strict):
     reason: Annotated[str, Field(max_length=200)] = ""
 
 
+class DeskControl(Strict):
+    """The same at the desk, where somebody may also let a session go on `without` devices."""
+
+    action: Literal["start", "stop", "abort", "without"]
+    reason: Annotated[str, Field(max_length=200)] = ""
+
+
 class RoomControl(Strict):
     """What shall happen to a running recording, whoever began it; the same `op_id` twice is one pause."""
 

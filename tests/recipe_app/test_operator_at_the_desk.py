@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from browser import at_the_desk
+from browser import at_the_desk, on_screen
 from rigs import Rig
 from screens import fit_to_be_shown
 
@@ -72,7 +72,7 @@ def test_an_operator_reads_nothing_of_what_somebody_did(kitchen: Any, url: str) 
         "Voice note",
         "export.json",
         "corrections",
-        "<code>error</code>",
+        "Error logged",
         "Left out",
     )
     pages = {
@@ -135,3 +135,34 @@ def test_an_operator_starts_at_the_desk_and_reads_why_not(
     assert [action for action, _ in rig.calls] == ["start", "start", "stop"]
     assert rig.calls[1:] == [("start", folder), ("stop", folder)]
     page.context.close()
+
+
+def test_only_the_desk_lets_a_session_go_on_without_devices(kitchen: Any, browser: Any, rig: Rig) -> None:
+    """The tablet goes on by itself, keeps why, and its participant has no button for it."""
+    kitchen.__dict__["tools"] = dataclasses.replace(kitchen.tools, capture=rig)
+    rig.refuses = ["hololens: no answer"]
+    kitchen.record("soup_1", "stopped")  # nobody else's is there to be joined
+    with on_screen(kitchen, browser) as tablet:
+        recording = tablet.begin("Tea and toast")
+        tablet.to_checklist()
+        for box in tablet.page.get_by_role("checkbox").all():
+            box.click()
+        tablet.page.get_by_label("Pseudonym of the second person").fill("Clove")
+        tablet.page.locator("#start").click()
+        sheet = tablet.page.get_by_role("dialog")
+        sheet.get_by_text("The recording did not start").wait_for()
+        assert sheet.get_by_role("button").all_inner_texts() == ["Try again"]
+        address = f"/api/v1/capture/{recording}"
+        cookies = "; ".join(f"{one['name']}={one['value']}" for one in tablet.page.context.cookies())
+        asked = kitchen.client(cookie=cookies).post(address, json={"action": "without"})
+        assert asked.status_code in (403, 422)
+        desk = at_the_desk(browser, kitchen.url, kitchen.desk("operator").headers["x-kitchensync-login"])
+        desk.go(f"/recordings/{recording}")
+        desk.page.get_by_role("button", name="Go on without a recording").click()
+        desk.page.locator("#why").fill("a training session")
+        desk.page.get_by_role("dialog").get_by_role("button", name="Go on without a recording").click()
+        desk.page.get_by_text("It goes on without a recording: a training session").wait_for()
+        tablet.screen("follow")
+        tablet.page.locator(".dot.standalone").wait_for()
+    said = kitchen.tools.records.state(recording)["capture"]
+    assert (said["action"], said["folder"], said["why"]) == ("without", None, "a training session")

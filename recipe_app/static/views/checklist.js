@@ -37,7 +37,8 @@ export function open(recording) {
   show("checklist", bar("prepare", t("checklist.title"), myData(recording)), main,
     footer(message, button(t("back"), () => goTo(recording, "prepare"), { class: "quiet" }), start));
 
-  let told = false;
+  let told = false, refusal = null; // what closes the sheet of a refused start
+  const isWithout = () => recording.state.capture?.action === "without"; // an operator at the desk lets it go on
   const overridden = () => Boolean(recording.state.checked?.override); // an admin at the desk lets it begin
   const named = () => /^\S+$/.test(second.trim()); // one word: no first name with a surname
   const missing = () => checklist.items.filter(({ name }) => !recording.state.checklist[name]).length + (agreed() ? 0 : 1) + (named() ? 0 : 1);
@@ -63,7 +64,7 @@ export function open(recording) {
     if (low !== null && !told) return askForPower(low);
     localStorage.setItem(SECOND, second.trim());
     if (!overridden() && recording.state.phase !== "follow") await recording.act(touch, { kind: "checked", body: { version: checklist.version, confirmed_by: second.trim(), override: "" } });
-    if (app.me?.capture && !folderOf(recording)) return arm();
+    if (app.me?.capture && !folderOf(recording) && !isWithout()) return arm();
     return cook();
   }
 
@@ -99,10 +100,17 @@ export function open(recording) {
     return null;
   }
 
+  function goOn() {
+    refusal();
+    return cook();
+  }
+
   function refused(reasons) {
-    sheet(t("capture.refused"), (close) => [h("p", {}, t("capture.refused.what")), forOperator(reasons),
-      h("p", { class: "actions" }, button(t("capture.without"), () => { close(); goTo(recording, "follow"); }, { class: "quiet" }),
-        button(t("failed.again"), () => { close(); arm(); }, { class: "primary" }))]);
+    sheet(t("capture.refused"), (close) => {
+      refusal = close;
+      return [h("p", {}, t("capture.refused.what")), forOperator(reasons), h("p", { class: "hint" }, t("capture.without.how")),
+        h("p", { class: "actions" }, button(t("failed.again"), () => { close(); arm(); }, { class: "primary" }))];
+    });
   }
 
   function allOf(items, group) { // looked at together, ticked by one touch; consent is never among them
@@ -152,7 +160,7 @@ export function open(recording) {
     start.disabled = open > 0 && !overridden();
   }
   paint();
-  const looking = setInterval(() => recording.refresh().then((more) => more && draw()).catch(() => null), LOOK_MS);
+  const looking = setInterval(() => recording.refresh().then((more) => more && (refusal && isWithout() ? goOn() : draw())).catch(() => null), LOOK_MS);
   return () => clearInterval(looking);
 }
 

@@ -29,7 +29,7 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import new_id, roles_of
 from kitchensync.recipe_app.web.bodies import (
     ChangePerson,
-    Control,
+    DeskControl,
     DeskOperation,
     NewCollection,
     NewKitchen,
@@ -181,8 +181,8 @@ def export_collection(tools: Tools, collection: str) -> Response:
     return Response(packed, media_type="application/zip", headers=named)
 
 
-def steer(tools: Tools, visitor: Asking, recording: str, body: Control) -> dict[str, Any]:
-    """Start, stop or abort the devices of a recording from the desk."""
+def steer(tools: Tools, visitor: Asking, recording: str, body: DeskControl) -> dict[str, Any]:
+    """Start, stop or abort the devices of a recording from the desk, or let it go on without them."""
     tools.intake.recording(recording, kitchen=None)
     return steering.steer(tools, recording, body.action, actor=visitor.actor, reason=body.reason)
 
