@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from kitchensync.recipe_app.one_worker import OneWorker
 
 HEIGHTS = (360, 720)
 LOOK_S = 1.0
+NICE = 10
 PROGRAM = "kitchensync.dataset.films.review_film"
 
 
@@ -24,6 +26,9 @@ class _Job:
     whole: int = 0
     why: str = ""
     "Why it came to nothing."
+    unasked: bool = False
+    "Made because there is time: it is given up where there is none any more."
+    given_up: bool = False
 
 
 class FilmJobs:
@@ -53,20 +58,28 @@ class FilmJobs:
         if facts_of(recording, height) is not None:
             return
         with self._lock:
-            job = self._jobs.get((recording, height))
-            if self._worker.end.is_set() or (job is not None and not job.why):
-                return
-            self._jobs[recording, height] = _Job()
-            self._worker.add((recording, height))
+            self._add(recording, height, _Job())
 
     def prepare(self, recording: Path) -> None:
-        """Have the smaller film made before anybody asks: once, while nothing is recorded and no film is made."""
+        """Have the smaller film made before anybody asks: while nothing is recorded and no other film is made."""
         with self._lock:
-            is_busy = any(not job.why for job in self._jobs.values())
-        if recording in self._prepared or is_busy or self._is_recording():
+            if recording in self._prepared or any(not job.why for job in self._jobs.values()):
+                return
+        if self._is_recording():
             return
-        self._prepared.add(recording)
-        self.ask(recording, HEIGHTS[0])
+        is_there = facts_of(recording, HEIGHTS[0]) is not None
+        with self._lock:
+            self._prepared.add(recording)
+            if not is_there:
+                self._add(recording, HEIGHTS[0], _Job(unasked=True))
+
+    def _add(self, recording: Path, height: int, job: _Job) -> None:
+        known = self._jobs.get((recording, height))
+        if known is not None and not known.why:
+            known.unasked = known.unasked and job.unasked
+        elif not self._worker.end.is_set():
+            self._jobs[recording, height] = job
+            self._worker.add((recording, height))
 
     def close(self) -> None:
         """Give up what waits, end what is under way."""
@@ -82,7 +95,9 @@ class FilmJobs:
             job = self._jobs[key]
         why = self._make(*key, job)
         with self._lock:
-            if why:
+            if job.given_up:
+                self._prepared.discard(key[0])
+            if why and not job.given_up:
                 job.why = why
             else:
                 del self._jobs[key]
@@ -91,24 +106,31 @@ class FilmJobs:
         """Make one, synchronizing the recording first where nobody did; return why it could not be made."""
         film = [PROGRAM, str(recording), str(height)]
         code, why = self._run(film, job)
-        if code == UNPLACED and self._is_free():
+        if code == UNPLACED and self._is_free(job):
             _, trouble = self._run(["kitchensync", "sync", str(recording), "--json"], None)
             code, why = self._run(film, job)  # ended at once where the app was told to end
             return trouble or why if code == UNPLACED else why
         return why
 
-    def _is_free(self) -> bool:
+    def _is_free(self, job: _Job) -> bool:
         """Wait while something is being recorded, as a synchronization from the desk does; False where it is over."""
         while self._is_recording():
-            if self._worker.end.wait(LOOK_S):
+            if self._gives_up(job) or self._worker.end.wait(LOOK_S):
                 return False
         return not self._worker.end.is_set()
+
+    def _gives_up(self, job: _Job) -> bool:
+        """Return whether a film that nobody asked for is in somebody's way."""
+        with self._lock:
+            others = any(not other.why for other in self._jobs.values() if other is not job)
+        job.given_up = job.given_up or (job.unasked and (others or self._is_recording()))
+        return job.given_up
 
     def _run(self, module: list[str], job: _Job | None) -> tuple[int, str]:
         """Run a module to its end; return its exit code and why it failed. A `job` hears how far it is."""
         try:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", *module],
+                ["nice", "-n", str(NICE), sys.executable, "-P", "-m", *module],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE if job is not None else subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -125,10 +147,15 @@ class FilmJobs:
 
     def _followed(self, process: subprocess.Popen[str], job: _Job | None) -> tuple[int, str]:
         assert process.stderr is not None
+        looked_s = time.monotonic()
         with process.stdout or nullcontext(()) as lines, process.stderr:
             for line in lines:
                 assert job is not None
                 job.done, job.whole = map(int, line.split())
+                if time.monotonic() - looked_s > LOOK_S:
+                    looked_s = time.monotonic()
+                    if self._gives_up(job):
+                        process.terminate()
             said = process.stderr.read().strip().splitlines()
         code = process.wait()
         with self._lock:

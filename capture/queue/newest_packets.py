@@ -12,16 +12,18 @@ from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.names import stream_key
 
 AT_ONCE = 8
-MOST = 300
+MOST, MOST_BYTES = 300, 32 << 20
 """Packets that are looked at, at most: ten seconds of a camera."""
 
 
 def newest_first(client: redis.Redis, recording_uuid: str, stream: str) -> Iterator[Packet]:
     """Yield what waits of a stream, the newest first. Raises redis.RedisError, and what `packets_of` raises."""
-    key, before = stream_key(recording_uuid, stream), "+"
-    for _ in range(0, MOST, AT_ONCE):
-        found = cast(list[Any], client.xrevrange(key, max=before, min="-", count=AT_ONCE))
+    key, before, count, size = stream_key(recording_uuid, stream), "+", 0, 0
+    while count < MOST and size < MOST_BYTES:
+        many = AT_ONCE if count else 1  # of a raw camera the newest is enough
+        found = cast(list[Any], client.xrevrange(key, max=before, min="-", count=many))
         if not found:
             return
         yield from packets_of([(name, (b"m", said[b"m"], b"b", said[b"b"])) for name, said in found])
-        before = f"({found[-1][0].decode()}"
+        before, count = f"({found[-1][0].decode()}", count + len(found)
+        size += sum(len(said[b"b"]) for _, said in found)

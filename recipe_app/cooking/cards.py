@@ -7,12 +7,15 @@ from typing import Any
 from kitchensync.dataset.errors import NotNow
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.desk_batches import Row
+from kitchensync.recipe_app.exchange.folders import is_set_aside
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FIRST, acknowledge, kept_cards, stage_of
 from kitchensync.task_graphs.errors import NotFound
 
 MADE, MAKING, NONE = "made", "making", "none"
+MOST_ADOPTED = 100
+"""So many films from elsewhere are passed over to find what the devices made last."""
 
 
 def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
@@ -52,13 +55,14 @@ def latest(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:
     """Return the newest recording of a kitchen that its devices have made and ended, None where it is no such one."""
     found = tables.recording.c.kitchen == kitchen, tables.recording.c.folder.is_not(None)
     newest = tables.recording.c.created_utc_ns.desc()
-    row = next(iter(tools.records.rows(tables.recording, *found, order=newest, limit=1)), None)
-    try:
-        manifest = tools.folders.known_manifest(row["folder"]) if row else {}
-    except (NotFound, StorageError):
-        return None  # the room and the list say what is wrong with it
-    set_aside = manifest.get("abandoned") or manifest.get("withdrawn") or manifest.get("adopted")
-    return row if manifest.get("state") == "complete" and not set_aside else None
+    for row in tools.records.rows(tables.recording, *found, order=newest, limit=MOST_ADOPTED):
+        try:
+            manifest = tools.folders.known_manifest(row["folder"])
+        except (NotFound, StorageError):
+            return None  # the room and the list say what is wrong with it
+        if not manifest.get("adopted"):  # filmed elsewhere: no devices of this kitchen
+            return row if manifest.get("state") == "complete" and not is_set_aside(manifest) else None
+    return None
 
 
 def unread_card(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:

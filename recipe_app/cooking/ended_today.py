@@ -48,7 +48,7 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
     of_folder = {row["folder"]: row for row in rows if row["folder"]}
     found = []
     for name, manifest in manifests.items():
-        if manifest["state"] == GIVEN_UP:
+        if manifest.get("state") in (None, GIVEN_UP):  # None: destroyed
             continue
         is_today = _utc_ns(manifest, "stopped") >= since_ns
         if is_today or name in newest:
@@ -56,12 +56,8 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
             who = _who(row, people, kitchens) if row else _named_in(manifest, name)
             began = {"folder": name, "today": is_today, "began_ms": _utc_ns(manifest, "started") // 10**6}
             worth = _worth(tools, name, manifest, name in newest)
-            if (
-                row
-                and worth["stage"] == FINAL
-                and worth["state"] == MADE
-                and not why_not(manifest, Purpose.ANNOTATE)
-            ):
+            is_last = (worth["state"], worth["stage"]) == (MADE, FINAL)
+            if row and is_last and not running and not why_not(manifest, Purpose.ANNOTATE):
                 tools.films.prepare((tools.folders.data / name).absolute())
             found.append(began | who | worth)
     for row in rows:

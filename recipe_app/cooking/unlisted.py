@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
@@ -10,14 +13,18 @@ from kitchensync.dataset.errors import NotNow
 from kitchensync.recipe_app.cooking.checklist import keep_form
 from kitchensync.recipe_app.cooking.choosing import frozen
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.exchange.folders import is_set_aside
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import new_id, roles_of
 from kitchensync.recipe_app.store.shelf import keep_version
-from kitchensync.storage.life import why_aborted
-from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.names import MANIFEST
 from kitchensync.task_graphs.errors import NotFound
 
 ENDED = "complete"
+TEXT = "text"
+"""How an order came about that nobody drew."""
 
 
 def unlisted(tools: Collaborators) -> list[dict[str, Any]]:
@@ -27,21 +34,37 @@ def unlisted(tools: Collaborators) -> list[dict[str, Any]]:
     """
     table = tables.recording
     listed = {row["folder"] for row in tools.records.rows(table, table.c.folder.is_not(None), limit=1 << 20)}
-    found = [
-        {
-            "folder": name,
-            "began_utc_ns": int((manifest.get("started") or {}).get("utc_ns", 0)),
-            "person": manifest.get("pseudonym") or "",
-            "kitchen": manifest.get("place") or "",
-        }
-        for name, manifest in tools.folders.manifests().items()
-        if name not in listed and _is_usable(manifest)
-    ]
-    return sorted(found, key=lambda one: (-one["began_utc_ns"], one["folder"]))
+    found = []
+    for path in tools.folders.data.glob(f"[!_.]*/{MANIFEST}"):
+        if path.parent.name not in listed:
+            with contextlib.suppress(OSError):  # it was moved away meanwhile
+                status = path.stat()
+                found.append(_facts(path.parent, status.st_mtime_ns, status.st_ino))
+    known = [fact for fact in found if fact is not None]
+    keys = ("folder", "began_utc_ns", "person", "kitchen")
+    return [dict(zip(keys, fact, strict=True)) for fact in sorted(known, key=lambda one: (-one[1], one[0]))]
+
+
+@lru_cache(maxsize=1 << 16)
+def _facts(recording: Path, _mtime_ns: int, _inode: int) -> tuple[str, int, str, str] | None:
+    """Return what the list says of a recording, None for one that cannot be put in; read when it changed."""
+    try:
+        manifest = read_manifest(recording)
+    except StorageError:
+        return None
+    began_utc_ns = _began(manifest)
+    who, where = str(manifest.get("pseudonym") or ""), str(manifest.get("place") or "")
+    return (recording.name, began_utc_ns, who, where) if _is_usable(manifest) else None
+
+
+def _began(manifest: Manifest) -> int:
+    return int((manifest.get("started") or {}).get("utc_ns", 0))
 
 
 def _is_usable(manifest: Manifest) -> bool:
-    return manifest["state"] == ENDED and not manifest.get("withdrawn") and not why_aborted(manifest)
+    """Return whether it is whole, nobody took it back, and no tablet said what was cooked."""
+    is_said = manifest.get("recipe") or manifest.get("script")
+    return manifest.get("state") == ENDED and not is_set_aside(manifest) and not is_said
 
 
 def put_into_list(
@@ -49,7 +72,8 @@ def put_into_list(
 ) -> str:
     """List a recording as one that this person cooked; return its id. Raises NotFound, NotNow, StorageError.
 
-    The order is that of the recipe's text: nobody was shown another. Nothing is agreed to by this.
+    The order is that of the recipe's text: nobody was shown another. Nothing is agreed to by this. Person and kitchen
+    go into the manifest when the operation is filed.
     """
     cook, place = tools.records.row(tables.person, person), tools.records.row(tables.kitchen, kitchen)
     if cook is None or not cook["active"] or "participant" not in roles_of(cook):
@@ -57,25 +81,25 @@ def put_into_list(
     if place is None:
         raise NotFound("no kitchen {name!r}; add it under Kitchens and tablets", name=kitchen[:80])
     chosen = tools.shelf.get(recipe)
+    if tools.records.rows(tables.recording, tables.recording.c.folder == folder, limit=1):
+        raise NotNow("{folder} is in the list already", folder=folder)
     manifest = tools.folders.manifest(folder)
     if not _is_usable(manifest):
         raise NotNow("{folder} is not a whole recording that may be used", folder=folder)
-    stated = manifest.get("pseudonym")
-    if stated and stated != cook["pseudonym"]:
-        raise NotNow(
-            "{folder} was recorded with {person}; choose that person", folder=folder, person=str(stated)
-        )
+    for key, chosen_one in (("pseudonym", cook["pseudonym"]), ("place", place["name"])):
+        if manifest.get(key) and manifest[key] != chosen_one:
+            raise NotNow("{folder} says {said}; choose that", folder=folder, said=str(manifest[key]))
     keep_version(tools.records, chosen, actor=actor)
     keep_form(tools.records)
     order = [step.node for step in chosen.graph.steps]
-    content = frozen(chosen, strategy=strategy, display="steps", seed=0, order=order)
-    content |= {"folder": folder, "kitchen": kitchen}
+    content = frozen(chosen, strategy=strategy, display="steps", seed=0)
+    content |= {"order": order, "sampler": TEXT, "folder": folder, "kitchen": kitchen}
+    content |= {"began_utc_ns": _began(manifest)}
     recording = new_id(tools.records.utc_ns())
     with tools.records.changing() as connection:
         there = select(tables.recording.c.id).where(tables.recording.c.folder == folder)
-        if connection.execute(there).first() is not None:
+        if connection.execute(there).first() is not None:  # somebody else was quicker
             raise NotNow("{folder} is in the list already", folder=folder)
-        tools.folders.put(folder, {"pseudonym": cook["pseudonym"], "place": place["name"]})
         note = tools.records.note_within
         note(connection, "recording", recording, content, actor=person, op_id=recording)
         note(connection, "finish", recording, {}, actor=actor)

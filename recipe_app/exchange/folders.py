@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 from collections.abc import Iterable
@@ -81,14 +80,6 @@ class Folders:
             raise _unknown(name) from error
         return _read_manifest(path, status.st_mtime_ns, status.st_ino)
 
-    def manifests(self) -> dict[str, Manifest]:
-        """Read what all folders say that can be read, by name; again only what changed."""
-        found = {}
-        for path in self.data.glob(f"[!_.]*/{MANIFEST}"):
-            with contextlib.suppress(StorageError, NotFound):
-                found[path.parent.name] = self.known_manifest(path.parent.name)
-        return found
-
     def seconds(self, name: str, utc_ns: int) -> int | None:
         """Return how long ago a recording began; None where it does not say so as it should."""
         try:
@@ -145,8 +136,13 @@ class Folders:
                 )  # at the end of a pause: before it is known it would last for ever
 
     def put(self, name: str, fields: dict[str, Any]) -> None:
-        """Write into the manifest what it does not say yet; while it records the last choice counts."""
+        """Write into the manifest what it does not say yet; while it records the last choice counts.
+
+        Nothing is written into one that was taken back or aborted.
+        """
         with edit_manifest(self._path(name)) as manifest:
+            if is_set_aside(manifest):
+                return
             is_running = manifest.get("state") == "recording"
             manifest.update(
                 {key: value for key, value in fields.items() if is_running or not manifest.get(key)}
@@ -223,6 +219,11 @@ class Folders:
 @lru_cache(maxsize=4096)
 def _read_manifest(recording: Path, _mtime_ns: int, _inode: int) -> Manifest:
     return read_manifest(recording)
+
+
+def is_set_aside(manifest: Manifest) -> bool:
+    """Return whether a recording was taken back or aborted; of one that was destroyed too."""
+    return bool(manifest.get("withdrawn") or why_aborted(manifest))
 
 
 def _unknown(name: str) -> NotFound:

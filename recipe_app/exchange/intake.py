@@ -249,7 +249,15 @@ class Intake:
         if op["kind"] == "recording":
             recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
             said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
-            self.folders.put(folder, {"recipe": recipe, "script": said})
+            self.folders.put(folder, {"recipe": recipe, "script": said} | self._who(op))
+
+    def _who(self, op: dict[str, Any]) -> dict[str, Any]:
+        """Return person and kitchen of a recording that the desk put into the list: no device was told them."""
+        if "began_utc_ns" not in op["body"]:
+            return {}
+        person = self.records.row(tables.person, op["actor"])
+        kitchen = self.records.row(tables.kitchen, op["body"]["kitchen"])
+        return {"pseudonym": person and person["pseudonym"], "place": kitchen and kitchen["name"]}
 
     def _agree(self, folder: str, op: dict[str, Any]) -> None:
         """Let the manifest say what the person agrees to now."""

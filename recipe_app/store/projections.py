@@ -164,7 +164,7 @@ def _row(state: State, first: Op, ops: list[Op]) -> dict[str, Any]:
         "errors": sum(happened(found) for found in errors),
         "planned": sum(found["planned"] for found in errors),
         "conflicts": sum(len(found["conflicts"]) for found in errors),
-        "created_utc_ns": first["received_utc_ns"],
+        "created_utc_ns": body.get("began_utc_ns") or first["received_utc_ns"],
         "last_n": ops[-1]["n"],
     }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +12,16 @@ from browser import at_the_desk
 from screens import fit_to_be_shown
 
 from kitchensync.recipe_app.store import tables
-from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.manifest import edit_manifest, write_json
 
 NAMED = re.compile(r'<option value="([^"]*)"[^>]*>(?:[^<]* · )?[^<]*</option>')
 ADDRESS = "/api/v1/desk/unlisted"
+TOMBSTONE = {"schema": "recording/1", "recording": "destroyed", "uuid": "u", "withdrawn": {"utc_ns": 1}}
+"""What is left of a recording that was destroyed."""
+LAST_STEP_FIRST = {
+    "steps": {"0": "START", "1": "Eat-Eat it", "2": "Cut-Cut it", "3": "END"},
+    "edges": [[0, 2], [2, 1], [1, 3]],
+}
 
 
 @pytest.fixture
@@ -27,7 +35,7 @@ def offered(desk: Any) -> list[str]:
     """The folders that the list offers."""
     page = desk.get("/desk").text
     chosen = re.search(r'<select id="put-folder".*?</select>', page, re.DOTALL)
-    return NAMED.findall(chosen[0]) if chosen else []
+    return [name for name in NAMED.findall(chosen[0]) if name] if chosen else []
 
 
 def asked(kitchen: Any, person: str, more: dict[str, str]) -> dict[str, Any]:
@@ -44,12 +52,14 @@ def test_only_whole_recordings_that_are_not_listed_are_offered(kitchen: Any) -> 
         ("runs", "recording", {}),
         ("burnt", "complete", {"abandoned": {"reason": "the pan burnt", "host_ns": 1}}),
         ("mine", "complete", {"withdrawn": {"utc_ns": 1}}),
+        ("of_a_tablet", "complete", {"recipe": {"name": "yogurt_bowl"}}),
         ("_app_of_another", "complete", {}),
     ):
         kitchen.record(name, state)
         with edit_manifest(kitchen.data / name) as manifest:
             manifest |= more
     (kitchen.record("broken", "complete") / "recording.json").write_text("{")
+    write_json(kitchen.record("destroyed") / "recording.json", TOMBSTONE)
     assert offered(kitchen.desk("operator")) == ["plain", "older"]
 
 
@@ -77,13 +87,46 @@ def test_one_that_is_put_in_is_cooked_by_that_person_and_stands_in_its_folder(
     assert "in the list already" in again.json()["error"]
 
 
+def test_it_is_as_old_as_its_folder_and_its_order_is_that_of_the_text(kitchen: Any, tmp_path: Path) -> None:
+    kitchen.recipes = tmp_path / "recipes"
+    kitchen.recipes.mkdir()
+    (kitchen.recipes / "meal.json").write_text(json.dumps(LAST_STEP_FIRST))
+    sage = kitchen.tools.accounts.add_person("Sage", ["participant"], actor="")
+    newest = str(kitchen.choose(recipe="meal")["recording"])
+    kitchen.record("plain", "complete")
+    with edit_manifest(kitchen.data / "plain") as manifest:
+        manifest["started"] = {"utc_ns": kitchen.utc_ns - 10**15}
+    desk = kitchen.desk("operator")
+    recording = desk.post(ADDRESS, json=asked(kitchen, sage, {"recipe": "meal"})).json()["recording"]
+    assert kitchen.manifest("plain")["recipe"]["order"] == [1, 2]
+    assert kitchen.tools.records.frozen(recording)["order"] == [1, 2]
+    rows = kitchen.tools.records.rows(tables.recording, order=tables.recording.c.created_utc_ns)
+    assert [row["id"] for row in rows] == [recording, newest]
+
+
+def test_nothing_is_written_into_what_is_taken_back_meanwhile(kitchen: Any) -> None:
+    path = kitchen.record("plain", "complete")
+    for state in ({"withdrawn": {"host_ns": 1}}, {"abandoned": {"reason": "burnt"}}):
+        kitchen.record("plain", "complete")
+        with edit_manifest(path) as manifest:
+            manifest |= state
+        before = kitchen.manifest("plain")
+        kitchen.tools.folders.put("plain", {"pseudonym": "Sage"})
+        assert kitchen.manifest("plain") == before
+    write_json(path / "recording.json", TOMBSTONE)
+    before = kitchen.manifest("plain")
+    kitchen.tools.folders.put("plain", {"pseudonym": "Sage"})
+    assert kitchen.manifest("plain") == before
+    assert kitchen.desk("operator").get("/api/v1/desk/room").status_code == 200
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ({"folder": "nowhere"}, "no recording 'nowhere'"),
         ({"folder": "../plain"}, "no recording"),
         ({"folder": "burnt"}, "not a whole recording"),
-        ({"folder": "of_another"}, "recorded with Thyme"),
+        ({"folder": "of_another"}, "says Thyme"),
         ({"recipe": "nothing"}, "nothing"),
         ({"person": "nobody"}, "no participant"),
         ({"kitchen": "none"}, "no kitchen"),

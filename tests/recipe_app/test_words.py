@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from kitchensync.dataset.operations.reduce import PHASES
 from kitchensync.recipe_app.cooking.checklist import ITEMS
+from kitchensync.recipe_app.cooking.steering import Action
 from kitchensync.recipe_app.exchange.desk_batches import VERBS
 from kitchensync.recipe_app.people.roles import ROLES
 from kitchensync.recipe_app.review.drawn_graphs import MEASURES
@@ -28,6 +29,7 @@ ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]
 FAMILIES = {
     "op": SAID_KINDS,
+    "op.capture": get_args(Action),
     "steps.do": ("play", "right", "next", "set", "begin", "missing", "remove", "undo"),
     "work.show": SHOWN,
     "work.state": ("unasked", "open", "ruling", "done"),

@@ -24,10 +24,10 @@ for (const place of document.querySelectorAll("#preflight [data-kitchen]")) {
   const press = place.querySelector("button"), said = place.querySelector("[role=status]"), found = place.querySelector(".found");
   press.addEventListener("click", async () => {
     press.disabled = true;
-    await words;
-    found.replaceChildren();
-    said.textContent = t("preflight.doing");
     try {
+      await words;
+      found.replaceChildren();
+      said.textContent = t("preflight.doing");
       const { status, findings } = await ask("/api/v1/desk/preflight", { body: { kitchen: place.dataset.kitchen }, timeout: LONGEST_MS });
       found.replaceChildren(...shown(findings));
       said.textContent = t(IN_ALL[status]);

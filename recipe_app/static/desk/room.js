@@ -121,11 +121,10 @@ function show({ recordings, ended }) {
     }
     fill(tiles.get(one.recording), one);
   }
-  at("none").hidden = names.size > 0;
 }
 
 function light(known) {
-  const words = known ? t("list.found", { count: tiles.size }) : t("health.unknown");
+  const words = known ? tiles.size ? t("room.running", { count: tiles.size }) : t("room.none") : t("health.unknown");
   at("light").className = `dot ${known ? (tiles.size ? "recording" : "stopped") : "unknown"}`;
   if (at("news").textContent !== words) at("news").textContent = words;
   if (!known) for (const { part } of tiles.values()) part.querySelector(".dot").className = "dot unknown";

@@ -11,7 +11,7 @@ from kitchensync.dataset.errors import NotNow
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.web.bodies import LiveMark
-from kitchensync.recipe_app.web.desk.api_room import is_paused
+from kitchensync.recipe_app.web.desk.api_room import is_paused, was_paused
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
@@ -71,7 +71,7 @@ def picture(tools: Tools, recording: str, device: str, stream: str) -> Response:
         return Response(status_code=204)
     require_consent(path, Purpose.LOOK)
     newest = tools.pictures.newest(path, f"{device}/{stream}")
-    if newest is None or _is_paused(tools, recording):
+    if newest is None or _is_paused(tools, recording) or was_paused(path, newest[0]):
         return Response(status_code=204)
     age_ms = max(tools.records.now_ns() - newest[0], 0) // 1_000_000
     return Response(newest[1], media_type="image/jpeg", headers={"x-kitchensync-age-ms": str(age_ms)})

@@ -76,13 +76,15 @@ def _capture(tools: Collaborators) -> Capture:
 
 def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
     row, path = _row(tools, one["recording"]), Path(one["path"])
+    if paused := is_paused(path):
+        tools.pictures.forget(path.absolute())  # taken before the pause was known of
     coming = [name for name, facts in one["streams"].items() if facts["state"] == "streaming"]
     return {
         **{key: one[key] for key in SHOWN},
         "streams": len(one["streams"]),
         "streaming": len(coming),
         "pictures": [name for name in one["streams"] if is_front_camera(name)] if row else [],
-        "paused": is_paused(path),
+        "paused": paused,
         "swapping": _is_swapping(path),
         "seconds": tools.folders.seconds(one["recording"], tools.records.utc_ns()),
         **(_cooking(tools, row) if row else {"id": None, "title": one["recording"]}),
@@ -106,6 +108,14 @@ def is_paused(recording: Path) -> bool:
     """Return whether a privacy pause lasts; where its log cannot be read nobody knows, and it does."""
     try:
         return any(end_ns == FOR_EVER for _, end_ns in pauses_of(recording))
+    except BadEventLog:
+        return True
+
+
+def was_paused(recording: Path, host_ns: int) -> bool:
+    """Return whether a moment lies in a privacy pause; where its log cannot be read nobody knows, and it does."""
+    try:
+        return any(begin_ns <= host_ns <= end_ns for begin_ns, end_ns in pauses_of(recording))
     except BadEventLog:
         return True
 

@@ -42,7 +42,7 @@ from kitchensync.task_graphs.errors import NotFound
 
 FOLDER = Path(__file__).resolve().parents[2]
 AUDIT_PAGE = 100
-SAID_KINDS = (*KINDS, "recording", "capture")
+SAID_KINDS = (*KINDS, "recording")
 """Kinds of operations that have words; others are shown as the log has them."""
 
 templates = Jinja2Templates(directory=FOLDER / "templates")
@@ -327,8 +327,21 @@ def audit(
         chosen=chosen,
         recording=known,
         said_kinds=SAID_KINDS,
+        in_words=_in_words,
         **found,
     )
+
+
+def _in_words(value: Any) -> str:
+    """Say what an operation holds without the marks of JSON; what is empty is left out."""
+    if isinstance(value, dict):
+        said = {key.replace("_", " "): _in_words(one) for key, one in value.items()}
+        return "; ".join(f"{key}: {words}" for key, words in said.items() if words)
+    if isinstance(value, list):
+        return ", ".join(_in_words(one) for one in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 def doctor(request: Request, tools: Tools, visitor: Asking) -> Response:

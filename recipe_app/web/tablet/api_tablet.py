@@ -111,7 +111,17 @@ def running(tools: Tools, visitor: Asking) -> dict[str, Any]:
     live = [name for name in names if tools.folders.state(name) == "recording"]
     cooked = _cooked_in(tools, live)
     free = [name for name in live if name not in cooked and _goes_on(health_of(tools, name))]
-    return {"running": live, "free": free, "adopted": [name for name in names if name not in live]}
+    return {
+        "running": live,
+        "free": free,
+        "adopted": [name for name in names if name not in live and not _is_put_in(tools, name)],
+    }
+
+
+def _is_put_in(tools: Collaborators, folder: str) -> bool:
+    """Return whether the desk has put a film from elsewhere into the list: it is nobody's to join any more."""
+    rows = tools.records.rows(tables.recording, tables.recording.c.folder == folder)
+    return any("began_utc_ns" in (tools.records.frozen(row["id"]) or {}) for row in rows)
 
 
 def _cooked_in(tools: Collaborators, folders: list[str]) -> set[str]:
@@ -203,7 +213,7 @@ def next_for(tools: Tools, visitor: Asking) -> dict[str, Any]:
 
 
 def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | None:
-    if folder is not None and not tools.folders.joinable(folder):
+    if folder is not None and (not tools.folders.joinable(folder) or _is_put_in(tools, folder)):
         raise NotNow("{folder} is not recording any more; choose without a recording", folder=folder)
     if folder is not None and _of_other_kitchens(tools, [folder], kitchen):
         raise NotNow(

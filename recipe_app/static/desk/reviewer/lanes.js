@@ -8,7 +8,7 @@ const RULES_S = [1, 2, 5, 10, 30, 60, 120, 300];
 
 export class Lanes {
   constructor(canvas, film, facts, hand, drawn) {
-    Object.assign(this, { canvas, film, facts, hand, drawn, zoom: 1, first: 0, pointer: null, held: null, names: { sound: t("steps.sound"), motion: t("steps.motion"), errors: t("steps.errors") } });
+    Object.assign(this, { canvas, film, facts, hand, drawn, zoom: 1, first: 0, pointer: null, held: null, isMoved: false, names: { sound: t("steps.sound"), motion: t("steps.motion"), errors: t("steps.errors") } });
     this.rows = new Map(facts.steps.map(({ node }, row) => [node, row]));
     this.pen = canvas.getContext("2d");
     this.levels = ["sound", "motion", "errors"].filter((name) => facts[name]?.length);
@@ -39,8 +39,10 @@ export class Lanes {
 
   panTo(first) { this.first = Math.min(Math.max(0, first), this.film.frames - this.span); }
 
-  follow(frame, always = false) { // what is shown stays in sight
-    if (!always && frame >= this.first && frame <= this.first + this.span) return;
+  follow(frame, always = false) { // what is shown stays in sight, unless somebody moved along the film, or drags
+    if (this.held?.frame !== undefined || (this.isMoved && !always)) return;
+    this.isMoved = false;
+    if (frame >= this.first && frame <= this.first + this.span) return;
     this.first = Math.min(Math.max(0, frame - this.span / 2), this.film.frames - this.span);
   }
 
@@ -167,17 +169,18 @@ export class Lanes {
 
   #press(event) {
     const at = this.#place(event);
-    if (at.x < LEFT || event.button > 0) return;
+    if (at.x < LEFT || event.button > 0 || !event.isPrimary) return;
     this.canvas.setPointerCapture(event.pointerId);
     this.held = { from: at.x, node: at.node, one: this.#boundaryAt(at, NEAR_PX[event.pointerType] ?? NEAR_PX.mouse) };
   }
 
   #move(event) {
+    if (!event.isPrimary) return;
     const at = this.#place(event), { held } = this;
     this.pointer = at.x < LEFT ? null : at.x;
     this.canvas.style.cursor = held?.one || this.#boundaryAt(at, NEAR_PX.mouse) ? "ew-resize" : "";
     if (held?.one && held.one.frame !== null && (held.frame !== undefined || Math.abs(at.x - held.from) >= STILL_PX)) {
-      const frame = this.hand.allowed(held.one, Math.round(this.frameAt(at.x)) - (held.one.end === "end" ? 1 : 0));
+      const frame = this.hand.allowed(held.one, Math.round(this.frameAt(Math.min(LEFT + this.width, Math.max(LEFT, at.x)))) - (held.one.end === "end" ? 1 : 0));
       if (frame !== held.frame) this.hand.look(held.one, frame);
       held.frame = frame;
     }
@@ -185,6 +188,7 @@ export class Lanes {
   }
 
   #release(event) {
+    if (!event.isPrimary) return;
     const { held } = this, { x } = this.#place(event);
     this.held = null;
     if (held?.frame !== undefined) this.hand.put(held.one, held.frame);
@@ -198,9 +202,10 @@ export class Lanes {
   }
 
   #wheel(event) { // with Ctrl, or two fingers apart, about the pointer; sidewise along the film
-    const along = event.shiftKey ? event.deltaY : event.deltaX;
-    if (!event.ctrlKey && !along) return;
+    const along = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
+    if (!event.ctrlKey && !event.shiftKey && Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return;
     event.preventDefault();
+    this.isMoved = true;
     if (event.ctrlKey) this.zoomBy(2 ** (-event.deltaY / 200), this.frameAt(this.#place(event).x));
     else this.panTo(this.first + along / this.width * this.span);
     this.drawn();

@@ -81,6 +81,7 @@ function open({ video, front, facts, film }, said) {
     steps.value = String(marks.all.get(one.mark).node);
     if (questions && one.frame === null) questions.watch(Number(steps.value), one.at);
     else film.around(one.at, LOOP_S);
+    lanes.isMoved = false;
     lanes.follow(one.at);
     draw();
   }
@@ -107,7 +108,7 @@ function open({ video, front, facts, film }, said) {
   }
 
   const act = keysOf(page);
-  touches.replaceChildren(...TOUCHED.map(([code, word]) => h("button", { type: "button", class: "quiet", id: `do-${word}`, onclick: () => { act.by(code); draw(); } }, t(`steps.do.${word}`))));
+  touches.replaceChildren(...TOUCHED.map(([code, word]) => h("button", { type: "button", class: "quiet", id: `do-${word}`, onclick: () => { act.by(code); draw(); canvas.focus({ preventScroll: true }); } }, t(`steps.do.${word}`))));
   addEventListener("keydown", (event) => act(event) && draw());
   film.onFrame((frame) => { lanes.follow(frame); draw(); });
   new ResizeObserver(draw).observe(canvas);
