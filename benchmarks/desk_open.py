@@ -30,8 +30,8 @@ from whole import Figure, run
 
 from kitchensync.capture.station import Station
 from kitchensync.recipe_app.live.live_pictures import LivePictures
-from kitchensync.sensors.host_clock import host_ns
 from kitchensync.sensors.hololens.catalogue import is_front_camera
+from kitchensync.sensors.host_clock import host_ns
 
 NAME = "encoded rig at 1x"
 MOST, ASK_S = 1.10, 1.0
