@@ -63,7 +63,7 @@ function fill(tile, one) {
   tile.pictures.look(ended ? [] : one.pictures, one.paused);
   const who = [one.person, one.kitchen].filter(Boolean).join(" · ");
   tile.body.replaceChildren(
-    ...(who ? [h("p", { class: "word" }, who)] : []),
+    ...(who ? [h("p", {}, who)] : []),
     h("p", { class: "state" }, h("span", { class: `dot ${ended ? "stopped" : one.health}` }), ` ${one.ledger_closed ? t("room.closed") : t(`health.${ended ? "stopped" : one.health}`)}`, ...progress(one)),
     ...(one.paused ? [h("p", { class: "banner" }, t("live.paused"))] : []), ...words,
     ...(ended ? [] : one.pictures.flatMap((name) => tile.pictures.of(name))),
@@ -110,6 +110,8 @@ function show({ recordings, ended }) {
     tile.part.remove();
     tiles.delete(name);
   }
+  const preflight = at("preflight"); // devices that record are not to be disturbed
+  if (preflight) preflight.hidden = names.size > 0;
   for (const one of recordings) {
     const before = tiles.get(one.recording);
     if (before?.id !== one.id || !before) { // while its devices begin nobody knows yet who cooks in it

@@ -11,7 +11,7 @@ import { keysOf } from "/static/desk/reviewer/keys.js";
 import { asked, Questions, questionLanes } from "/static/desk/reviewer/evidence.js";
 
 const LOOP_S = 3, USUAL_S = 20;
-const TOUCHED = [["Space", "play"], ["Enter", "right"], ["n", "next"], ["s", "set"], ["a", "begin"], ["d", "missing"], ["Delete", "remove"], ["z", "undo"]];
+const TOUCHED = [["Space", "play"], ["Enter", "right"], ["n", "next"], ["s", "set"], ["a", "begin"], ["z", "undo"], ["d", "missing"], ["Delete", "remove"]];
 const root = document.getElementById("reviewer");
 const base = `/api/v1/desk/recordings/${root.dataset.recording}`, work = `${base}/${root.dataset.work}`;
 const answers = root.dataset.work === "evidence"; // to questions, each in a lane
@@ -108,7 +108,7 @@ function open({ video, front, facts, film }, said) {
   }
 
   const act = keysOf(page);
-  touches.replaceChildren(...TOUCHED.map(([code, word]) => h("button", { type: "button", class: "quiet", id: `do-${word}`, onclick: () => { act.by(code); draw(); canvas.focus({ preventScroll: true }); } }, t(`steps.do.${word}`))));
+  touches.replaceChildren(...TOUCHED.filter(([, word]) => !answers || word !== "begin").map(([code, word]) => h("button", { type: "button", class: "quiet", id: `do-${word}`, title: code.toUpperCase(), onclick: () => { act.by(code); draw(); canvas.focus({ preventScroll: true }); } }, t(`steps.do.${word}`))));
   addEventListener("keydown", (event) => act(event) && draw());
   film.onFrame((frame) => { lanes.follow(frame); draw(); });
   new ResizeObserver(draw).observe(canvas);
