@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,14 +73,8 @@ def measured(case: Case, *, is_open: bool) -> tuple[Figure, list[float]]:
     """Record a case once; return its figure and how old the pictures were."""
     with tempfile.TemporaryDirectory(prefix="ks") as name:
         folder = Path(name)
-        with looking(folder) if is_open else nobody() as pictures:
+        with looking(folder) if is_open else nullcontext([]) as pictures:
             return run(case, folder), pictures
-
-
-@contextmanager
-def nobody() -> Iterator[list[float]]:
-    """Look at nothing."""
-    yield []
 
 
 @contextmanager

@@ -46,12 +46,12 @@ class StoredStream(StoredPackets):
         """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""
         super().__init__(name, folder, description)
         self.manifest = manifest
-        self._hides = hides
+        self.hides = hides
 
     @cached_property
     def hidden(self) -> Mask:
         """Which packets may hold something of a privacy pause, (n,)."""
-        return super().hidden if self._hides is None else self._hides(self.index)
+        return super().hidden if self.hides is None else self.hides(self.index)
 
     def samples(self) -> Samples:
         """Read the samples of an inertial sensor, with stamps as sent and as repaired. Raises NotOfThisKind."""

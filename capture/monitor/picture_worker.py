@@ -80,10 +80,10 @@ def _jpeg(rgb: np.ndarray) -> bytes:
 class QueuedStream(StoredStream):
     """The newest packets of a stream that are not sealed yet, read like those that are."""
 
-    def __init__(self, sealed: StoredStream, recording: Recording, packets: Sequence[Packet]) -> None:
+    def __init__(self, sealed: StoredStream, packets: Sequence[Packet]) -> None:
         """Read `packets` in the place of what is sealed of a stream."""
-        super().__init__(sealed.name, sealed.folder, sealed.description, recording.manifest)
-        self._recording, self._packets = recording, packets
+        super().__init__(sealed.name, sealed.folder, sealed.description, sealed.manifest, sealed.hides)
+        self._packets = packets
 
     @cached_property
     def index(self) -> npt.NDArray[np.void]:
@@ -93,11 +93,6 @@ class QueuedStream(StoredStream):
             for one in self._packets
         ]
         return np.array(rows, INDEX)
-
-    @cached_property
-    def hidden(self) -> npt.NDArray[np.bool_]:
-        """Which packets may hold something of a privacy pause, (n,)."""
-        return self._recording.hides(self.name, self.index)
 
     def __len__(self) -> int:
         """Count the packets."""
@@ -141,7 +136,7 @@ class NewestPictures:
         """Return what is new of a stream; where that cannot be read or decoded, nothing."""
         try:
             sealed = opened.newest(name)
-            stream = self._queued(opened, sealed) or sealed
+            stream = self._queued(sealed) or sealed
             newest_ns = int(stream.index["host_ns"][-1]) if len(stream) else 0
             if newest_ns <= self._seen.get(name, 0):
                 return None
@@ -151,7 +146,7 @@ class NewestPictures:
             print(f"{name}: no picture now ({error})", file=sys.stderr)
             return None
 
-    def _queued(self, opened: Recording, sealed: StoredStream) -> QueuedStream | None:
+    def _queued(self, sealed: StoredStream) -> QueuedStream | None:
         """Return the newest packets that wait, from where decoding can begin; None where there are none."""
         if (plan := self._plan) is None:
             return None
@@ -159,7 +154,7 @@ class NewestPictures:
         try:
             for packet in newest_first(self._client, plan.uuid, sealed.name):
                 packets.insert(0, packet)
-                begin = QueuedStream(sealed, opened, packets)
+                begin = QueuedStream(sealed, packets)
                 if begin.format.get("codec") not in CODECS or is_key(begin, 0):
                     return begin
         except (redis.RedisError, ValueError, TypeError, KeyError, struct.error) as error:

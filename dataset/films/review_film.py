@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
 import sys
 from collections.abc import Iterable
@@ -48,7 +47,6 @@ KINDS = (
     "awake",
 )
 """What reviews, and a cook who looks back, add to the log: neither the film nor what stands beside it holds it."""
-NICE = 10
 KNOT_FRAMES = 30
 """For every so many pictures it is said when they were taken."""
 MOST_BYTES = 16 << 30
@@ -171,7 +169,6 @@ def _tell(done: int, whole: int) -> None:
 
 def main(recording: str, height: str) -> int:
     """Make the film; return the exit code."""
-    os.nice(NICE)
     limit_memory(MOST_BYTES)
     signal.alarm(STUCK_S)
     try:

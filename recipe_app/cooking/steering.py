@@ -63,9 +63,7 @@ def _start(
 ) -> dict[str, Any]:
     assert tools.capture is not None
     state = tools.records.state(recording)
-    _require_checklist(state)
-    if folder is not None:
-        raise NotNow("this recording has its folder {folder} already", folder=folder)
+    _require_not_begun(state, folder)
     row = tools.records.row(tables.recording, recording)
     if row and (unread := unread_card(tools, row["kitchen"])) is not None:
         raise NotNow(
@@ -96,12 +94,16 @@ def _start(
 def _go_on_without(
     tools: Collaborators, recording: str, folder: str | None, actor: str, reason: str
 ) -> dict[str, Any]:
-    _require_checklist(tools.records.state(recording))
-    if folder is not None:
-        raise NotNow("this recording has its folder {folder} already", folder=folder)
+    _require_not_begun(tools.records.state(recording), folder)
     said: dict[str, Any] = {"action": "without", "folder": None, "reasons": [], "why": reason}
     tools.records.note("capture", recording, said, actor=actor)
     return {"folder": None, "reasons": []}
+
+
+def _require_not_begun(state: dict[str, Any], folder: str | None) -> None:
+    _require_checklist(state)
+    if folder is not None:
+        raise NotNow("this recording has its folder {folder} already", folder=folder)
 
 
 def _require_checklist(state: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from kitchensync.dataset.errors import NotNow
 from kitchensync.recipe_app.cooking.checklist import keep_form
 from kitchensync.recipe_app.cooking.choosing import frozen
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.exchange.folders import is_set_aside
+from kitchensync.recipe_app.exchange.folders import is_set_aside, started_utc_ns
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import new_id, roles_of
 from kitchensync.recipe_app.store.shelf import keep_version
@@ -27,7 +27,7 @@ TEXT = "text"
 """How an order came about that nobody drew."""
 
 
-def unlisted(tools: Collaborators) -> list[dict[str, Any]]:
+def unlisted_recordings(tools: Collaborators) -> list[dict[str, Any]]:
     """Return the whole recordings of the data folder that are not in the list, newest first.
 
     `person` and `kitchen` are what `record` or `adopt` was told of them, `began_utc_ns` is 0 where nobody knows it.
@@ -52,19 +52,21 @@ def _facts(recording: Path, _mtime_ns: int, _inode: int) -> tuple[str, int, str,
         manifest = read_manifest(recording)
     except StorageError:
         return None
-    began_utc_ns = _began(manifest)
     who, where = str(manifest.get("pseudonym") or ""), str(manifest.get("place") or "")
-    return (recording.name, began_utc_ns, who, where) if _is_usable(manifest) else None
-
-
-def _began(manifest: Manifest) -> int:
-    return int((manifest.get("started") or {}).get("utc_ns", 0))
+    return (recording.name, started_utc_ns(manifest), who, where) if _is_usable(manifest) else None
 
 
 def _is_usable(manifest: Manifest) -> bool:
     """Return whether it is whole, nobody took it back, and no tablet said what was cooked."""
     is_said = manifest.get("recipe") or manifest.get("script")
     return manifest.get("state") == ENDED and not is_set_aside(manifest) and not is_said
+
+
+def cooks(tools: Collaborators) -> list[dict[str, Any]]:
+    """Return the people who may cook, by pseudonym."""
+    active, name = tables.person.c.active, tables.person.c.pseudonym
+    everybody = tools.records.rows(tables.person, active, order=name, limit=1 << 20)
+    return [row for row in everybody if "participant" in roles_of(row)]
 
 
 def put_into_list(
@@ -75,8 +77,9 @@ def put_into_list(
     The order is that of the recipe's text: nobody was shown another. Nothing is agreed to by this. Person and kitchen
     go into the manifest when the operation is filed.
     """
-    cook, place = tools.records.row(tables.person, person), tools.records.row(tables.kitchen, kitchen)
-    if cook is None or not cook["active"] or "participant" not in roles_of(cook):
+    cook = next((one for one in cooks(tools) if one["id"] == person), None)
+    place = tools.records.row(tables.kitchen, kitchen)
+    if cook is None:
         raise NotFound("no participant {name!r}; add the person under People", name=person[:80])
     if place is None:
         raise NotFound("no kitchen {name!r}; add it under Kitchens and tablets", name=kitchen[:80])
@@ -94,7 +97,7 @@ def put_into_list(
     order = [step.node for step in chosen.graph.steps]
     content = frozen(chosen, strategy=strategy, display="steps", seed=0)
     content |= {"order": order, "sampler": TEXT, "folder": folder, "kitchen": kitchen}
-    content |= {"began_utc_ns": _began(manifest)}
+    content |= {"began_utc_ns": started_utc_ns(manifest)}
     recording = new_id(tools.records.utc_ns())
     with tools.records.changing() as connection:
         there = select(tables.recording.c.id).where(tables.recording.c.folder == folder)

@@ -83,7 +83,7 @@ class Folders:
     def seconds(self, name: str, utc_ns: int) -> int | None:
         """Return how long ago a recording began; None where it does not say so as it should."""
         try:
-            began = _started_utc_ns(self.known_manifest(name))
+            began = started_utc_ns(self.known_manifest(name))
         except (StorageError, NotFound):
             return None
         return max(utc_ns - began, 0) // 10**9 if began else None
@@ -110,7 +110,7 @@ class Folders:
             manifest = self._peek(path)
             open_ = manifest.get("state") == "recording" or manifest.get("adopted")
             if open_ and not path.parent.name.startswith(("_", ".")):
-                found.append((-_started_utc_ns(manifest), path.parent.name))
+                found.append((-started_utc_ns(manifest), path.parent.name))
         return [name for _, name in sorted(found)]
 
     def append(self, name: str, events: Iterable[Event]) -> None:
@@ -230,8 +230,8 @@ def _unknown(name: str) -> NotFound:
     return NotFound("no recording {name!r}; choose one that runs", name=name[:80])
 
 
-def _started_utc_ns(manifest: dict[str, Any]) -> int:
-    """When it was started; 0 where its manifest does not say so as it should."""
+def started_utc_ns(manifest: dict[str, Any]) -> int:
+    """Return when a recording was started; 0 where its manifest does not say so as it should."""
     started = manifest.get("started")
     utc_ns = started.get("utc_ns") if isinstance(started, dict) else None
     return utc_ns if isinstance(utc_ns, int) else 0

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from kitchensync.dataset.operations.operation_kinds import Line, Misfit, Operation, OpId, Strict
+from kitchensync.recipe_app.cooking.steering import Action
 from kitchensync.recipe_app.study.wanted import Display, Strategy
 from kitchensync.task_graphs.text.plain_lines import LineKind
 
@@ -112,18 +113,17 @@ class OperationBatch(Strict):
     ]
 
 
-class Control(Strict):
-    """What shall happen to the devices of a recording."""
+class DeskControl(Strict):
+    """What shall happen to the devices of a recording; the desk may let a session go on `without` them."""
+
+    action: Action
+    reason: Annotated[str, Field(max_length=200)] = ""
+
+
+class Control(DeskControl):
+    """The same on a tablet."""
 
     action: Literal["start", "stop", "abort"]
-    reason: Annotated[str, Field(max_length=200)] = ""
-
-
-class DeskControl(Strict):
-    """The same at the desk, where somebody may also let a session go on `without` devices."""
-
-    action: Literal["start", "stop", "abort", "without"]
-    reason: Annotated[str, Field(max_length=200)] = ""
 
 
 class RoomControl(Strict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,36 +11,35 @@ from pathlib import Path
 
 import httpx
 import pytest
+from app_by_browser import (
+    add_cook,
+    add_kitchen,
+    app_of,
+    sign_in_first,
+    tablet_of,
+    wait_for_end,
+    write_rig,
+)
 from browser import LANDSCAPE, PATIENCE_MS, Tablet, chromium
-from processes import COMMAND, kitchensync, running
+from processes import kitchensync
 from waiting import until
 
 from kitchensync.capture.monitor.live_findings import findings_in
 from kitchensync.capture.monitor.rules import ALARM
-from kitchensync.capture.plan import is_running, runtime_folder
+from kitchensync.capture.plan import runtime_folder
 from kitchensync.capture.session.control import ask
 from kitchensync.virtual_kitchen.tablet import Desk
 from kitchensync.virtual_kitchen.tablet import Tablet as Program
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
-PIN, PASSWORD = "482916", "a long enough pass phrase"
 
 
 @contextmanager
 def app_with_rig(tmp_path: Path, host: str, camera: str = "") -> Iterator[tuple[str, str]]:
     """The app with a rig of a headset, and a camera; its address and the invite of its first start."""
-    rig = tmp_path / "rig.toml"
-    text = f'streams = ["pv", "gyroscope", "accelerometer"]\n[hololens]\nhololens = "{host}"\n'
-    rig.write_text(text + (f'[gopro]\ngopro = "{camera}"\n' if camera else ""))
-    command = [COMMAND, "app", "--data", str(tmp_path / "data"), "--port", "0", "--rig", str(rig)]
-    with running(command, stdout=subprocess.PIPE) as server:
-        lines: list[str] = []
-        for line in server.stdout:
-            lines.append(line)
-            if line.startswith("ready app="):
-                break
-        invite = next(line.partition("#")[2].strip() for line in lines if line.startswith("invite="))
-        yield lines[-1].partition("=")[2].strip(), invite
+    rig = write_rig(tmp_path / "rig.toml", host, camera)
+    with app_of(tmp_path / "data", [str(rig)]) as served:
+        yield served
 
 
 class Person:
@@ -63,28 +61,11 @@ class Person:
     def set_up(self, invite: str) -> Tablet:
         """From the invite of the first start to a paired tablet: admin, kitchen, participant, code."""
         desk = self.desk
-        desk.goto(f"{self.url}desk/sign-in#{invite}")
-        desk.get_by_label("New password").fill(PASSWORD)
-        desk.get_by_role("button", name="Save").click()
-        desk.get_by_label("Password", exact=True).fill(PASSWORD)
-        desk.get_by_role("button", name="Sign in at the desk").click()
+        sign_in_first(desk, self.url, invite)
         desk.get_by_role("link", name="Add a kitchen and pair a tablet").click()
-        desk.get_by_label("Name").fill("Kitchen 3")
-        desk.get_by_role("button", name="Add a kitchen").click()
-        desk.get_by_role("button", name="Pair a tablet").click()
-        code = desk.locator("dialog[open] #result-text").inner_text()
-        desk.goto(f"{self.url}desk/people")
-        desk.get_by_label("Pseudonym").fill("Basil")
-        desk.locator("#pin").fill(PIN)
-        desk.get_by_role("button", name="Add a person").click()
-        desk.get_by_role("cell", name="Basil").wait_for()
-        context = self.browser.new_context(viewport=LANDSCAPE, permissions=["screen-wake-lock"])
-        tablet = Tablet(context.new_page(), self.url)
-        call = tablet.page.locator(".alarm .call")  # on a busy computer a virtual device may fall silent
-        tablet.page.add_locator_handler(call, lambda button: button.click())
-        tablet.pair(code)
-        tablet.sign_in("Basil", PIN)
-        return tablet
+        code = add_kitchen(desk, "Kitchen 3")
+        add_cook(desk, self.url, "Basil")
+        return tablet_of(self.browser, self.url, code, "Basil")
 
     def cook(self, tablet: Tablet) -> None:
         """Four steps, two errors, one of them taken back and logged anew."""
@@ -98,14 +79,6 @@ class Person:
                 tablet.tap(["Timing", "Measurement"][number - 1])
         tablet.end_early()
         tablet.screen("review")
-
-
-def wait_for_end(folder: Path) -> dict:
-    """Wait until a recording is complete and its films are here; return its manifest."""
-    until(lambda: not is_running(runtime_folder(folder)), f"the end of {folder.name}", limit_s=150)
-    manifest: dict = json.loads((folder / "recording.json").read_text())
-    assert manifest["state"] != "recording"
-    return manifest
 
 
 def test_a_whole_session_by_browser_alone(kitchen, runtime, tmp_path):

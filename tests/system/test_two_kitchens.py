@@ -4,44 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from app_by_browser import add_cook, add_kitchen, app_of, sign_in_first, tablet_of, wait_for_end, write_rig
 from browser import LANDSCAPE, PATIENCE_MS, Tablet, chromium
-from processes import COMMAND, kitchensync, running
+from processes import kitchensync
 from waiting import until
-
-from kitchensync.capture.plan import is_running, runtime_folder
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-PIN, PASSWORD = "482916", "a long enough pass phrase"
 COOKS = {"North": "Basil", "South": "Sage"}
+ENDS_S = 200
 COOKED = {"North": "Tea and toast", "South": "Yogurt bowl"}
-STREAMS = '["pv", "gyroscope", "accelerometer"]'
-
-
-@contextmanager
-def app(tmp_path: Path, rigs: dict[str, tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The app with a rig (headset, camera) for each kitchen; its address and the invite of its first start."""
-    command = [COMMAND, "app", "--data", str(tmp_path / "data"), "--port", "0"]
-    for kitchen, (headset, camera) in rigs.items():
-        path = tmp_path / f"{kitchen}.toml"
-        path.write_text(
-            f'streams = {STREAMS}\n[hololens]\nhololens = "{headset}"\n[gopro]\ngopro = "{camera}"\n'
-        )
-        command += ["--rig", f"{kitchen}={path}"]
-    with running(command, stdout=subprocess.PIPE) as server:
-        lines: list[str] = []
-        for line in server.stdout:
-            lines.append(line)
-            if line.startswith("ready app="):
-                break
-        invite = next(line.partition("#")[2].strip() for line in lines if line.startswith("invite="))
-        yield lines[-1].partition("=")[2].strip(), invite
 
 
 class Operator:
@@ -60,36 +35,18 @@ class Operator:
     def set_up(self, invite: str) -> dict[str, Tablet]:
         """From the invite to a paired tablet in each kitchen, somebody signed in at each."""
         page = self.page
-        page.goto(f"{self.url}desk/sign-in#{invite}")
-        page.get_by_label("New password").fill(PASSWORD)
-        page.get_by_role("button", name="Save").click()
-        page.get_by_label("Password", exact=True).fill(PASSWORD)
-        page.get_by_role("button", name="Sign in at the desk").click()
+        sign_in_first(page, self.url, invite)
         page.get_by_role("heading", name="Today", exact=True).wait_for()
         codes = {}
         for kitchen in COOKS:
             page.goto(f"{self.url}desk/devices")
-            page.get_by_label("Name").fill(kitchen)
-            page.get_by_role("button", name="Add a kitchen").click()
-            place = page.locator("section", has=page.get_by_role("heading", name=kitchen, exact=True))
-            place.get_by_role("button", name="Pair a tablet").click()
-            codes[kitchen] = page.locator("dialog[open] #result-text").inner_text()
+            codes[kitchen] = add_kitchen(page, kitchen)
         for cook in COOKS.values():
-            page.goto(f"{self.url}desk/people")
-            page.get_by_label("Pseudonym").fill(cook)
-            page.locator("#pin").fill(PIN)
-            page.get_by_role("button", name="Add a person").click()
-            page.get_by_role("cell", name=cook).wait_for()
-        return {kitchen: self._tablet(codes[kitchen], cook) for kitchen, cook in COOKS.items()}
-
-    def _tablet(self, code: str, cook: str) -> Tablet:
-        context = self.browser.new_context(viewport=LANDSCAPE, permissions=["screen-wake-lock"])
-        tablet = Tablet(context.new_page(), self.url)
-        call = tablet.page.locator(".alarm .call")  # a device that is changed is an alarm at first
-        tablet.page.add_locator_handler(call, lambda button: button.click())
-        tablet.pair(code)
-        tablet.sign_in(cook, PIN)
-        return tablet
+            add_cook(page, self.url, cook)
+        return {
+            kitchen: tablet_of(self.browser, self.url, codes[kitchen], cook)
+            for kitchen, cook in COOKS.items()
+        }
 
     def look_over(self) -> None:
         """Have the devices of both kitchens looked over on Today: nothing stands against recording."""
@@ -140,18 +97,16 @@ def cook_with_two_errors(tablet: Tablet) -> None:
         tablet.page.locator("footer .done").click()
 
 
-def ended(folder: Path) -> dict:
-    until(lambda: not is_running(runtime_folder(folder)), f"the end of {folder.name}", limit_s=200)
-    return json.loads((folder / "recording.json").read_text())
-
-
 def test_a_session_of_two_kitchens_by_browser_alone(kitchen, runtime, tmp_path, loopback_host):
     """Preflight, start, follow, errors, battery, privacy pause, stop, card, next session."""
     north = kitchen(seconds=0)
     south_host = f"{loopback_host.rpartition('.')[0]}.1"  # which the first one never is
     south = kitchen("--fault", "headset_swap:@armed+0+15", seed=2, seconds=0, host=south_host)
-    rigs = {"North": (north.host, north.camera), "South": (south.host, south.camera)}
-    with chromium() as browser, app(tmp_path, rigs) as (url, invite):
+    rigs = [
+        f"{place}={write_rig(tmp_path / f'{place}.toml', there.host, there.camera)}"
+        for place, there in (("North", north), ("South", south))
+    ]
+    with chromium() as browser, app_of(tmp_path / "data", rigs) as (url, invite):
         operator = Operator(browser, url)
         tablets = operator.set_up(invite)
         operator.look_over()
@@ -189,7 +144,7 @@ def test_a_session_of_two_kitchens_by_browser_alone(kitchen, runtime, tmp_path, 
             for path in (tmp_path / "data").iterdir()
             if path.name[0] not in "._"
         }
-        told = {name: ended(path) for name, path in folders.items()}
+        told = {name: wait_for_end(path, ENDS_S) for name, path in folders.items()}
         for recipe in COOKED.values():
             operator.read_card(recipe)
 
@@ -201,7 +156,7 @@ def test_a_session_of_two_kitchens_by_browser_alone(kitchen, runtime, tmp_path, 
         operator.tile("North").get_by_role("button", name="Stop recording").click()
         operator.page.get_by_role("dialog").get_by_role("button", name="Stop recording").click()
         next_one = until(lambda: next((tmp_path / "data").glob("fresh_lemonade-*"), None), "the next one")
-        assert ended(next_one)["state"] == "complete"
+        assert wait_for_end(next_one, ENDS_S)["state"] == "complete"
         assert [tablet.problems for tablet in tablets.values()] == [[], []]
 
     places = {"tea_and_toast": ("North", "Basil"), "yogurt_bowl": ("South", "Sage")}

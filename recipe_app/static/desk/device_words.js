@@ -21,6 +21,12 @@ export function picturesAt(address) { // kept while the tiles are drawn anew; a 
   const kept = new Map(), asked = new Set();
   let paused = false;
   async function renew(name) {
+    if (asked.has(name)) return; // the last answer is on its way still
+    asked.add(name);
+    await fetched(name).catch(() => kept.delete(name));
+    asked.delete(name);
+  }
+  async function fetched(name) {
     const answer = await fetch(`${address}/${name}`, { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) });
     if (answer.status !== 200 || paused) return kept.delete(name);
     const drawn = await createImageBitmap(await answer.blob());
@@ -35,7 +41,7 @@ export function picturesAt(address) { // kept while the tiles are drawn anew; a 
     look(names, isPaused) {
       paused = isPaused;
       if (paused) kept.clear();
-      else for (const name of names) if (!asked.has(name)) asked.add(name) && renew(name).catch(() => kept.delete(name)).finally(() => asked.delete(name));
+      else names.forEach(renew);
     },
     of(name) {
       const { image, age } = kept.get(name) ?? {};

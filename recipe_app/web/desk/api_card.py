@@ -11,10 +11,9 @@ from kitchensync.dataset.errors import NotNow
 from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.cards import card_of, read_card
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.cooking.ended_today import title_of
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
+from kitchensync.recipe_app.web.desk.pages import render, who_cooks
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.storage.consent import Purpose, require_consent
@@ -36,13 +35,8 @@ def _found(tools: Collaborators, recording: str) -> tuple[str, dict[str, Any]]:
 def card_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
     """Show the card, or wait until it is made."""
     folder, found = _found(tools, recording)
-    row = tools.records.row(tables.recording, recording) or {}
-    person = tools.records.row(tables.person, row.get("person", "")) or {}
-    about = {
-        "title": title_of(row.get("recipe", "")),
-        "person": person.get("pseudonym"),
-        "kitchen": kitchens_of(tools).get(row.get("kitchen", "")),
-    }
+    row = tools.records.row(tables.recording, recording)
+    about = who_cooks(tools, row) if row else {}
     told = found | about | {"visitor": visitor, "recording": recording, "folder": folder}
     return render(request, "desk/card.html", **told)
 

@@ -12,16 +12,16 @@ from kitchensync.dataset.errors import NotNow
 from kitchensync.recipe_app.cooking import steering
 from kitchensync.recipe_app.cooking.capture_link import Capture
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.cooking.ended_today import ended_today, title_of
+from kitchensync.recipe_app.cooking.ended_today import ended_today
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.web.bodies import Preflight, RoomControl
-from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
+from kitchensync.recipe_app.web.desk.pages import kitchens_of, render, who_cooks
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.storage.errors import BadEventLog
-from kitchensync.storage.privacy import FOR_EVER, pauses_of
+from kitchensync.storage.privacy import FOR_EVER, Pauses, pauses_of
 from kitchensync.storage.reading.swaps import LONGEST_NS, swaps_of
 
 SHOWN = ("recording", "health", "findings", "cameras", "disk", "ledger_closed")
@@ -92,10 +92,7 @@ def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cooking(tools: Collaborators, row: dict[str, Any]) -> dict[str, Any]:
-    person, kitchen = tools.records.row(tables.person, row["person"]), kitchens_of(tools).get(row["kitchen"])
-    said = {key: row[key] for key in ("id", "phase", "steps", "steps_done")}
-    who = {"person": person and person["pseudonym"], "kitchen": kitchen}
-    return {**said, **who, "title": title_of(row["recipe"])}
+    return {key: row[key] for key in ("id", "phase", "steps", "steps_done")} | who_cooks(tools, row)
 
 
 def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:
@@ -106,18 +103,19 @@ def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:
 
 def is_paused(recording: Path) -> bool:
     """Return whether a privacy pause lasts; where its log cannot be read nobody knows, and it does."""
-    try:
-        return any(end_ns == FOR_EVER for _, end_ns in pauses_of(recording))
-    except BadEventLog:
-        return True
+    return any(end_ns == FOR_EVER for _, end_ns in _pauses(recording))
 
 
 def was_paused(recording: Path, host_ns: int) -> bool:
     """Return whether a moment lies in a privacy pause; where its log cannot be read nobody knows, and it does."""
+    return any(begin_ns <= host_ns <= end_ns for begin_ns, end_ns in _pauses(recording))
+
+
+def _pauses(recording: Path) -> Pauses:
     try:
-        return any(begin_ns <= host_ns <= end_ns for begin_ns, end_ns in pauses_of(recording))
+        return pauses_of(recording)
     except BadEventLog:
-        return True
+        return ((0, FOR_EVER),)
 
 
 def _is_swapping(recording: Path) -> bool:

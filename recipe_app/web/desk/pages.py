@@ -24,6 +24,7 @@ from kitchensync.recipe_app.cooking import checklist, voices
 from kitchensync.recipe_app.cooking.cards import unread_card
 from kitchensync.recipe_app.cooking.checklist import is_through, still_open
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.ended_today import title_of
 from kitchensync.recipe_app.exchange.app_withdrawals import note_download, proofs
 from kitchensync.recipe_app.exchange.folders import APP_FOLDER
 from kitchensync.recipe_app.exchange.stated_facts import AGES
@@ -102,6 +103,13 @@ def desk_sign_in(request: Request, tools: Tools, visitor: Asking) -> Response:
 def kitchens_of(tools: Collaborators) -> dict[str, str]:
     """Return the names of all kitchens by their ids."""
     return {row["id"]: row["name"] for row in tools.records.rows(tables.kitchen)}
+
+
+def who_cooks(tools: Collaborators, row: dict[str, Any]) -> dict[str, Any]:
+    """Return what is cooked, by whom and where: `title`, `person`, `kitchen`."""
+    person = tools.records.row(tables.person, row["person"])
+    kitchen = kitchens_of(tools).get(row["kitchen"])
+    return {"title": title_of(row["recipe"]), "person": person and person["pseudonym"], "kitchen": kitchen}
 
 
 def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:

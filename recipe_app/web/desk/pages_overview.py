@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from fastapi import Query, Request
 from fastapi.responses import Response
@@ -11,13 +11,11 @@ from sqlalchemy import ColumnElement, func, or_, select
 from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.dataset.operations.reduce import PHASES
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.cooking.unlisted import put_into_list
-from kitchensync.recipe_app.cooking.unlisted import unlisted as unlisted_recordings
+from kitchensync.recipe_app.cooking.unlisted import cooks, put_into_list, unlisted_recordings
 from kitchensync.recipe_app.exchange import published
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.store.app_records import roles_of
-from kitchensync.recipe_app.study.wanted import DISORDERED, STRATEGIES
+from kitchensync.recipe_app.study.wanted import STRATEGIES
 from kitchensync.recipe_app.web.bodies import Id
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
@@ -30,7 +28,7 @@ SORTS = {
     "recipe": tables.recording.c.recipe,
     "errors": tables.recording.c.errors.desc(),
 }
-COOKED = tuple(one for one in STRATEGIES if one != DISORDERED)
+Cooked = Literal["normal", "impromptu", "induced"]
 """What a session without a tablet can have been for: a wrong order has to be shown to somebody."""
 Word = Annotated[str, Query(max_length=80)]
 
@@ -40,7 +38,7 @@ class PutIntoList(Strict):
 
     folder: Id
     recipe: Id
-    strategy: Literal["normal", "impromptu", "induced"] = "normal"
+    strategy: Cooked = "normal"
     person: Id
     kitchen: Id
 
@@ -70,13 +68,12 @@ def overview(
         count = int(connection.execute(select(func.count()).select_from(table).where(*wanted)).scalar() or 0)
         found = [row._asdict() for row in connection.execute(asked)]
         names = [row.recipe for row in connection.execute(select(table.c.recipe).distinct())]
-    everybody = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
     chosen = {"q": q, **equal, "sort": sort}
     fields = {
         "recordings": found,
         "judged": {row["id"]: tools.judge.against(row) for row in found},
-        "people": {row["id"]: row["pseudonym"] for row in everybody},
-        "cooks": [row for row in everybody if row["active"] and "participant" in roles_of(row)],
+        "people": {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)},
+        "cooks": cooks(tools),
         "unlisted": unlisted_recordings(tools),
         "to_list": unlisted,
         "shelf": tools.shelf.recipes(),
@@ -88,7 +85,7 @@ def overview(
         "count": count,
         "page": page,
         "pages": max(1, -(-count // PAGE)),
-        "choices": {"strategy": FILTERED, "phase": PHASES, "sort": tuple(SORTS), "cooked": COOKED},
+        "choices": {"strategy": FILTERED, "phase": PHASES, "sort": tuple(SORTS), "cooked": get_args(Cooked)},
     }
     return render(request, "desk/overview.html", visitor=visitor, **fields)
 

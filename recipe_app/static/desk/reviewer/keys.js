@@ -90,7 +90,8 @@ export function keysOf(page) {
     z: () => marks.undo(), y: () => marks.redo(), Escape: () => { film.loop = null; }, "+": () => lanes.zoomBy(2), "-": () => lanes.zoomBy(0.5),
   };
 
-  const pressed = (event) => {
+  page.act = (name) => acts[name](); // what a button does that is touched
+  return (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input, textarea, summary, a")) return false;
     if (event.target.matches("button") && ["Space", "Enter"].includes(event.code)) return false;
     const person = "123456789".indexOf(event.key);
@@ -101,6 +102,4 @@ export function keysOf(page) {
     act();
     return true;
   };
-  pressed.by = (name) => acts[name](); // what a button does that is touched
-  return pressed;
 }

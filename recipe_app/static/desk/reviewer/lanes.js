@@ -39,11 +39,9 @@ export class Lanes {
 
   panTo(first) { this.first = Math.min(Math.max(0, first), this.film.frames - this.span); }
 
-  follow(frame, always = false) { // what is shown stays in sight, unless somebody moved along the film, or drags
-    if (this.held?.frame !== undefined || (this.isMoved && !always)) return;
-    this.isMoved = false;
-    if (frame >= this.first && frame <= this.first + this.span) return;
-    this.first = Math.min(Math.max(0, frame - this.span / 2), this.film.frames - this.span);
+  follow(frame) { // what is shown stays in sight, unless somebody moved along the film, or drags
+    if (this.held?.frame !== undefined || this.isMoved) return;
+    if (frame < this.first || frame > this.first + this.span) this.panTo(frame - this.span / 2);
   }
 
   draw(marks, boundary) {
@@ -171,7 +169,7 @@ export class Lanes {
     const at = this.#place(event);
     if (at.x < LEFT || event.button > 0 || !event.isPrimary) return;
     this.canvas.setPointerCapture(event.pointerId);
-    this.held = { from: at.x, node: at.node, one: this.#boundaryAt(at, NEAR_PX[event.pointerType] ?? NEAR_PX.mouse) };
+    this.held = { from: at.x, one: this.#boundaryAt(at, NEAR_PX[event.pointerType] ?? NEAR_PX.mouse) };
   }
 
   #move(event) {

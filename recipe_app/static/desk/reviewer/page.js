@@ -54,7 +54,7 @@ function open({ video, front, facts, film }, said) {
   const label = new Map(facts.steps.map((step) => [step.node, step.label]));
   const marks = new Marks(work, given, draw);
   marks.closed = Boolean(said.complete) || said.asked === false;
-  const hand = { boundaries: (node) => marks.boundaries.filter(({ mark }) => marks.all.get(mark).node === node), allowed: (one, frame) => page.allowed(one, frame), look, choose, put, go: look.bind(null, null) };
+  const hand = { boundaries: (node) => marks.boundaries.filter(({ mark }) => marks.all.get(mark).node === node), allowed: (one, frame) => page.allowed(one, frame), look, choose, put, go: (frame) => look(null, frame) };
   const lanes = new Lanes(canvas, film, facts, hand, draw);
   const begun = { at: performance.now(), open: marks.open.length };
   const page = { film, marks, lanes, steps, finish, choose, choices, clips: said.clips, chosen: null };
@@ -108,7 +108,7 @@ function open({ video, front, facts, film }, said) {
   }
 
   const act = keysOf(page);
-  touches.replaceChildren(...TOUCHED.filter(([, word]) => !answers || word !== "begin").map(([code, word]) => h("button", { type: "button", class: "quiet", id: `do-${word}`, title: code.toUpperCase(), onclick: () => { act.by(code); draw(); canvas.focus({ preventScroll: true }); } }, t(`steps.do.${word}`))));
+  touches.replaceChildren(...TOUCHED.filter(([, word]) => !answers || word !== "begin").map(([code, word]) => h("button", { type: "button", class: "quiet", id: `do-${word}`, title: code.toUpperCase(), onclick: () => { page.act(code); draw(); canvas.focus({ preventScroll: true }); } }, t(`steps.do.${word}`))));
   addEventListener("keydown", (event) => act(event) && draw());
   film.onFrame((frame) => { lanes.follow(frame); draw(); });
   new ResizeObserver(draw).observe(canvas);
