@@ -2,8 +2,8 @@
 
     import kitchensync as ks
 
-    recording = ks.open("data/take-1")
-    motion = recording["hololens/gyroscope"].samples()
+    rec = ks.open("data/take-1")
+    picture, motion = rec.pv[0], rec.gyroscope.sample([5.0, 5.1])
 
 `verify`, `synchronize`, `align` and `list_recordings` answer what `kitchensync verify|sync|align|list` print with
 `--json`, and raise where those refuse: errors of `kitchensync.storage.errors`, `kitchensync.sync.errors`, one line
@@ -17,20 +17,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kitchensync.storage.recording import Recording
+    from kitchensync.reader.opened_recording import OpenedRecording
 
 __all__ = ["align", "list_recordings", "open", "synchronize", "verify"]
 
 
-def open(path: str | os.PathLike[str]) -> Recording:
-    """Open a recording for reading; close it, or use it as a context manager.
+def open(path: str | os.PathLike[str], *, with_pauses: bool = False) -> OpenedRecording:
+    """Open a recording for reading; nothing is written by it. Close it, or use it as a context manager.
 
-    Streams are `recording["hololens/pv"]` and the like; files that were freed are read in a copy. Raises
-    NotARecording where there is none, Withdrawn where its consent was taken back.
+    `rec.pv[i]`, `rec.depth.at(seconds)`, `rec.gyroscope.sample(times)`, `rec.at(seconds=20)`, `rec.steps`; all times
+    are session seconds, and each stream says with `bound_at` how far they may be off. Files that were freed are read
+    in a copy. What lies in privacy pauses is left out but `with_pauses`. Raises NotARecording, Withdrawn.
     """
-    from kitchensync.storage.recording import open_recording
+    from kitchensync.reader.opened_recording import OpenedRecording
 
-    return open_recording(Path(path))
+    return OpenedRecording(_here(path), with_pauses=with_pauses)
 
 
 def list_recordings(root: str | os.PathLike[str]) -> list[Path]:
@@ -95,6 +96,16 @@ def align(
         prior_s=prior_s,
         prior_half_width_s=prior_half_width_s,
     )
+
+
+def _here(path: str | os.PathLike[str]) -> Path:
+    from kitchensync.storage.errors import NotARecording
+
+    if "://" in os.fspath(path):
+        raise NotARecording(
+            Path(path), "it is an address; copy the recording here first, recordings are read from disks"
+        )
+    return Path(path)
 
 
 def _recordings(path: Path, *, one: bool = False) -> list[Path]:

@@ -15,7 +15,7 @@ from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.host_clock import PROBE
 from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.consent import Purpose, require_consent
-from kitchensync.storage.copies.read_through import readable_folder
+from kitchensync.storage.copies.read_through import promised_hashes, readable_folder
 from kitchensync.storage.errors import UnknownStream
 from kitchensync.storage.events import Event, read_events
 from kitchensync.storage.life import usable_manifest
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from kitchensync.storage.reading.records import Records
     from kitchensync.storage.timeline.device_clock import HostClock
     from kitchensync.storage.timeline.session_time import SessionTime
+
+
+ADOPTED = "video"
+"""The kind of a device whose films were made elsewhere."""
 
 
 class StoredStream(StoredPackets):
@@ -225,6 +229,17 @@ class Recording:
         """Camera files by device name, in the order of chapter and number. Raises FilesFreed."""
         cameras = [name for name, device in self.manifest["devices"].items() if device["kind"] == "gopro"]
         return {name: camera_files(self.readable / name) for name in cameras}
+
+    @property
+    def films(self) -> dict[str, list[Path]]:
+        """Files of every camera by its name, in order; films that were adopted too. Raises FilesFreed."""
+        devices = self.manifest["devices"].items()
+        adopted = [name for name, about in devices if about["kind"] == ADOPTED]
+        promised = list(promised_hashes(self.readable, self.manifest)) if adopted else []
+        return self.gopro_files | {
+            name: [self.readable / one for one in promised if one.partition("/")[0] == name]
+            for name in adopted
+        }
 
     @property
     def camera_streams(self) -> list[str]:

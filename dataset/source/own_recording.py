@@ -21,7 +21,7 @@ from kitchensync.storage.events import events_of
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.privacy import WRITERS, Pauses, in_pauses
-from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
+from kitchensync.storage.reading.camera_streams import film_of
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.film_times import FilmPlace, FilmTimes
 from kitchensync.task_graphs.errors import RecipeError
@@ -110,13 +110,7 @@ class OwnRecording:
     @cached_property
     def clip(self) -> Clip:
         """The camera's film: the clips that our shutter began, else the first one, all their chapters as one."""
-        from kitchensync.sensors.gopro.files.clip import Clip, open_clip
-
-        files = self.recording.gopro_files.get(self.camera, [])
-        openings = clip_openings(read_media(self.recording.path, self.camera), files)
-        begun = [(one.opened_host_ns, one.files) for one in openings if one.opened_host_ns is not None]
-        ours = [files for _, files in sorted(begun)] or [one.files for one in openings[:1]]
-        return Clip([chapter for files in ours for chapter in open_clip(*files).chapters])
+        return film_of(self.recording.path, self.camera, self.recording.gopro_files.get(self.camera, []))
 
     @property
     def errors_planned(self) -> bool:

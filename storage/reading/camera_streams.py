@@ -19,6 +19,7 @@ from kitchensync.sensors.gopro.files.card_names import ClipFiles, card_name, gro
 from kitchensync.sensors.gopro.files.clip import Clip, open_clip
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.errors import UnknownStream
+from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
 from kitchensync.storage.reading.stream_kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
 
 if TYPE_CHECKING:
@@ -116,6 +117,17 @@ def place_in_clip(files: Iterable[Path], path: Path) -> PlaceInClip:
             _require_all_up_to(clip, path)
             return PlaceInClip(number, sum(len(open_media(chapter).frame_pts) for chapter in before))
     return PlaceInClip(None, 0)
+
+
+def film_of(recording: Path, camera: str, files: Iterable[Path]) -> Clip:
+    """Return all that a camera filmed in a recording's folder as one film: the clips that our shutter began.
+
+    The first clip where nobody noted when the shutter opened. Raises CannotJoin, UnreadableMedia.
+    """
+    openings = clip_openings(read_media(recording, camera), files)
+    begun = [(one.opened_host_ns, one.files) for one in openings if one.opened_host_ns is not None]
+    ours = [paths for _, paths in sorted(begun)] or [one.files for one in openings[:1]]
+    return Clip([chapter for paths in ours for chapter in open_clip(*paths).chapters])
 
 
 def camera_stream(files: Mapping[str, list[Path]], name: str, clip: int) -> CameraStream:

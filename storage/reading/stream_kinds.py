@@ -27,6 +27,8 @@ class CameraStreamKind(NamedTuple):
     reader: str
     imu: Callable[[Clip], ImuTrack] | None = None
     "Reads its inertial samples."
+    unit: str = ""
+    "Of those."
 
 
 CAMERA_STREAMS = {
@@ -34,8 +36,8 @@ CAMERA_STREAMS = {
     for kind in (
         CameraStreamKind("video", "pictures"),
         CameraStreamKind("audio", "sound"),
-        CameraStreamKind("gyroscope", "imu", lambda clip: clip.gyroscope()),
-        CameraStreamKind("accelerometer", "imu", lambda clip: clip.accelerometer()),
+        CameraStreamKind("gyroscope", "imu", lambda clip: clip.gyroscope(), "rad/s"),
+        CameraStreamKind("accelerometer", "imu", lambda clip: clip.accelerometer(), "m/s^2"),
     )
 }
 CAMERA = {

@@ -1,0 +1,184 @@
+"""Head, hands and gaze of whoever wears the headset, in the world, metres."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kitchensync.reader.timed_stream import TimedStream, interpolated
+from kitchensync.sensors.array_types import Floats, Floats32, Int64
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
+from kitchensync.storage.reading.records import Records, hand, read_records
+from kitchensync.storage.timeline.pose_track import PoseTrack, rotation_wxyz, transforms_of
+
+if TYPE_CHECKING:
+    from kitchensync.reader.opened_recording import OpenedRecording
+
+
+class Hands(NamedTuple):
+    """Joints of both hands in the world, (26, 3) or (m, 26, 3) metres, NaN where a hand was not seen."""
+
+    left: Floats32
+    right: Floats32
+
+
+class GazeRay(NamedTuple):
+    """A ray from between the eyes in the world: origin metres, direction of length 1; (3,) or (m, 3), NaN unseen."""
+
+    origin: Floats
+    direction: Floats
+
+
+class BodyStream(TimedStream):
+    """What one record a packet says of a body; the records are read once, all together."""
+
+    def __init__(self, recording: OpenedRecording, name: str) -> None:
+        super().__init__(recording, name)
+        self.stored = recording.stored[name]
+
+    @cached_property
+    def _records(self) -> Records:
+        return read_records(self.stored)
+
+    @property
+    def rows(self) -> Int64:
+        """The packet of each value, (n,)."""
+        return self._records.row
+
+    @cached_property
+    def worlds(self) -> npt.NDArray[np.int32]:
+        """World frame of each value, (n,): counted from 0 at each start of the headset's app."""
+        return self.recording.worlds_of(self.name)[self.rows]
+
+    def __len__(self) -> int:
+        """Count the values."""
+        return len(self.rows)
+
+    @cached_property
+    def session_ns(self) -> Int64:
+        """Session time of each value, (n,) int64 ns. Raises NotKnown."""
+        arrived_ns = self.stored.index["host_ns"][self.rows].astype(np.int64)
+        device = self.name.partition("/")[0]
+        return self.recording.clock.of_ticks(device, self._records.device_ticks, arrived_ns)
+
+    def _between(self, values: npt.NDArray[Any], times: npt.ArrayLike) -> Floats:
+        """Interpolate (n, k) at session times (m,), not from one world frame to another."""
+        out = np.full((len(np.atleast_1d(np.asarray(times))), values.shape[1]), np.nan)
+        for world in np.unique(self.worlds):
+            mine = self._in_time[self.worlds[self._in_time] == world]
+            here = interpolated(self.times[mine], values[mine], times)
+            out = np.where(np.isnan(out), here, out)
+        return out
+
+
+class HeadStream(BodyStream):
+    """`world_from_head` (4, 4), column vectors: x right, y up, z to the back; NaN where it was not tracked."""
+
+    kind = "head poses"
+
+    @cached_property
+    def _track(self) -> PoseTrack:
+        values = self._records.values
+        up, back = values["head_up"].astype(np.float64), -values["head_forward"].astype(np.float64)
+        turns = rotation_wxyz(np.stack([np.cross(up, back), up, back], axis=-1))
+        place = values["head_position"].astype(np.float64)
+        place[~self._records.has(spatial_input.HEAD)] = np.nan
+        return PoseTrack(self.session_ns // 100, place, turns, self.worlds, self.name)
+
+    @cached_property
+    def values(self) -> Floats:
+        """All poses, (n, 4, 4)."""
+        return transforms_of(self._track.position_m, self._track.rotation_wxyz)
+
+    def _value(self, number: int) -> Floats:
+        return self.values[number]
+
+    def sample(self, times: npt.ArrayLike) -> Floats:
+        """Interpolate at session times (m,), (m, 4, 4); NaN over gaps of 0.1 s, where lost, between world frames."""
+        ticks = np.rint(np.atleast_1d(np.asarray(times, np.float64)) * 1e7).astype(np.int64)
+        return self._track.at(ticks).world_from_local
+
+
+class HandStream(BodyStream):
+    """`Hands` of each packet; `joints` names the 26."""
+
+    kind = "readings of hands"
+    joints = spatial_input.JOINTS
+
+    @cached_property
+    def left(self) -> Floats32:
+        """Joints of the left hand, (n, 26, 3) metres, NaN where it was not seen."""
+        return hand(self._records, "left").position_m
+
+    @cached_property
+    def right(self) -> Floats32:
+        """Joints of the right hand, (n, 26, 3) metres, NaN where it was not seen."""
+        return hand(self._records, "right").position_m
+
+    def _value(self, number: int) -> Hands:
+        return Hands(self.left[number], self.right[number])
+
+    def _several(self, numbers: range) -> Any:
+        chosen = list(numbers)
+        return Hands(self.left[chosen], self.right[chosen])
+
+    def sample(self, times: npt.ArrayLike) -> Hands:
+        """Interpolate at session times (m,): `Hands` of (m, 26, 3), NaN where a hand was not seen beside."""
+        flat = np.concatenate([side.reshape(len(self), -1) for side in (self.left, self.right)], axis=1)
+        both = self._between(flat, times).astype(np.float32).reshape(-1, 2, len(self.joints), 3)
+        return Hands(both[:, 0], both[:, 1])
+
+
+class GazeStream(BodyStream):
+    """`GazeRay` of each packet of the eye tracker, or of spatial input where that was not recorded."""
+
+    kind = "readings of gaze"
+
+    @cached_property
+    def _rays(self) -> tuple[Floats, Floats]:
+        records = self._records
+        if not headset_stream(self.name.rpartition("/")[2]).rays_from_own_pose:
+            rays = records.values["eye_origin"], records.values["eye_direction"]
+            return self._known(*rays, records.has(spatial_input.EYE_RAY))
+        poses, rays = (
+            self.stored.poses(),
+            (records.values["combined"]["origin"], records.values["combined"]["direction"]),
+        )
+        if poses is None:
+            return self._known(*rays, np.zeros(len(self), np.bool_))
+        poses = poses[self.rows].astype(np.float64)
+        turn, place = poses[:, :3, :3], poses[:, 3, :3]
+        origin = np.einsum("ni,nij->nj", rays[0].astype(np.float64), turn) + place
+        direction = np.einsum("ni,nij->nj", rays[1].astype(np.float64), turn)
+        return self._known(origin, direction, records.has(eye_tracking.COMBINED) & (poses[:, 3, 3] != 0))
+
+    def _known(self, origin: Any, direction: Any, seen: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        there = seen[:, None]
+        return np.where(there, origin, np.nan), np.where(there, direction, np.nan)
+
+    @property
+    def origin(self) -> Floats:
+        """Where each ray begins, (n, 3) metres in the world, NaN unseen."""
+        return self._rays[0]
+
+    @property
+    def direction(self) -> Floats:
+        """Where each ray goes, (n, 3) of length 1, NaN unseen."""
+        return self._rays[1]
+
+    def _value(self, number: int) -> GazeRay:
+        return GazeRay(self.origin[number], self.direction[number])
+
+    def _several(self, numbers: range) -> Any:
+        chosen = list(numbers)
+        return GazeRay(self.origin[chosen], self.direction[chosen])
+
+    def sample(self, times: npt.ArrayLike) -> GazeRay:
+        """Interpolate at session times (m,): a `GazeRay` of (m, 3), NaN where the eyes were not seen beside."""
+        both = self._between(np.concatenate([self.origin, self.direction], axis=1), times)
+        direction = both[:, 3:] / np.linalg.norm(both[:, 3:], axis=1, keepdims=True)
+        return GazeRay(both[:, :3], direction)

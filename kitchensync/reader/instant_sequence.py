@@ -1,0 +1,126 @@
+"""One instant of all streams of a recording, and instants at a steady rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import floor
+from operator import index as whole
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kitchensync.reader.film_streams import FilmStream
+from kitchensync.reader.headset_streams import PictureStream, PosedStream
+from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.timed_stream import TimedStream, a_number
+
+if TYPE_CHECKING:
+    from kitchensync.reader.opened_recording import OpenedRecording
+
+POSE = "world_from_"
+
+
+class OneInstant:
+    """What was at one session time: `instant.pv`, `instant.gyroscope`, `instant.world_from_pv`.
+
+    Pictures, depth and sound are the nearest ones, None where none is near; what can be interpolated is, NaN where
+    nobody knows. Nothing is read before it is asked for.
+    """
+
+    def __init__(self, recording: OpenedRecording, seconds: float) -> None:
+        self.recording, self.seconds = recording, a_number(seconds)
+
+    @property
+    def pictures(self) -> dict[str, npt.NDArray[np.uint8]]:
+        """The picture of every camera that has one near, uint8 RGB (h, w, 3), by the name of the camera."""
+        found = {}
+        for short, full in self.recording.attributes.items():
+            stream = self.recording[full]
+            if short in found or not _is_camera(stream):
+                continue
+            picture = self._of(stream)
+            if picture is not None:
+                found[short] = picture
+        return found
+
+    @property
+    def indices(self) -> dict[str, int]:
+        """Number of the value of each stream that is near, by the stream's full name."""
+        found = {}
+        for name in self.recording.streams:
+            stream = self.recording[name]
+            try:
+                number = stream.index_at(self.seconds)
+            except (IndexError, NotKnown):
+                continue
+            if abs(stream.times[number] - self.seconds) <= stream.reach_s:
+                found[name] = number
+        return found
+
+    @property
+    def steps(self) -> list[str]:
+        """What was being done: the text of the steps that had begun and not ended. Needs pandas."""
+        table = self.recording.steps
+        here = table[(table["start"] <= self.seconds) & (self.seconds < table["end"])]
+        return list(here["step"])
+
+    def __getitem__(self, name: str) -> Any:
+        """Return what a stream had, by its full name; None where it had nothing. Raises UnknownStream."""
+        return self._of(self.recording[name])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "recording" not in self.__dict__:
+            raise AttributeError(name)
+        if name.startswith(POSE) and name != "world_from_head":
+            stream = getattr(self.recording, name.removeprefix(POSE))
+            if not isinstance(stream, PosedStream):
+                raise AttributeError(f"{stream.name} carries no poses")
+            return stream.sample_pose(self.seconds)[0]
+        return self._of(getattr(self.recording, "head" if name == "world_from_head" else name))
+
+    def _of(self, stream: TimedStream) -> Any:
+        try:
+            if type(stream).sample is TimedStream.sample:
+                return stream.near(self.seconds)
+            found = stream.sample(self.seconds)
+        except NotKnown:
+            return None
+        return type(found)(*(one[0] for one in found)) if isinstance(found, tuple) else found[0]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.recording.attributes]
+
+    def __repr__(self) -> str:
+        return f"<{self.recording.id} at {self.seconds:.3f} s>"
+
+
+def _is_camera(stream: TimedStream) -> bool:
+    return isinstance(stream, PictureStream | FilmStream)
+
+
+class InstantSequence:
+    """Instants of a recording at a steady rate: with a length and numbers, so that data loaders take it as it is."""
+
+    def __init__(self, recording: OpenedRecording, hz: float, start: float, end: float) -> None:
+        if a_number(hz) <= 0:
+            raise ValueError(f"{hz} instants a second: a rate is more than 0")
+        self.recording, self.hz, self.start, self.end = recording, float(hz), a_number(start), a_number(end)
+
+    def __len__(self) -> int:
+        """Count the instants from `start` to `end`, both included."""
+        return max(0, floor((self.end - self.start) * self.hz + 1e-9) + 1)
+
+    def __getitem__(self, number: int) -> OneInstant:
+        """Return an instant. Raises IndexError."""
+        which = whole(number)
+        if not -len(self) <= which < len(self):
+            raise IndexError(f"{len(self)} instants, there is no number {number}")
+        return self.recording.at(self.start + which % len(self) / self.hz)
+
+    def __iter__(self) -> Iterator[OneInstant]:
+        """Yield all instants in order."""
+        return (self[number] for number in range(len(self)))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return InstantSequence, (self.recording, self.hz, self.start, self.end)

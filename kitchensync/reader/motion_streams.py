@@ -1,0 +1,104 @@
+"""Motion of a headset and of a camera: rotation, acceleration and magnetic field in SI units."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.timed_stream import TimedStream, interpolated
+from kitchensync.sensors.array_types import Floats, Floats32, Int64
+from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.storage.reading.inertial import Samples, read_samples
+
+if TYPE_CHECKING:
+    import pandas
+
+    from kitchensync.reader.opened_recording import OpenedRecording
+
+AXES = ("x", "y", "z")
+
+
+class MotionStream(TimedStream):
+    """Samples of an inertial sensor, float32 (3,) in `unit`, in the sensor's own axes."""
+
+    kind = "samples"
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """Unit of the values: `rad/s`, `m/s^2`; the magnetometer's are as it sends them."""
+
+    @property
+    @abstractmethod
+    def values(self) -> Floats32:
+        """All samples, (n, 3) float32 in `unit`. Raises NotKnown where nobody told the unit."""
+
+    def __len__(self) -> int:
+        """Count the samples."""
+        return len(self.values)
+
+    def _value(self, number: int) -> Floats32:
+        return self.values[number]
+
+    def _several(self, numbers: range) -> Floats32:
+        return self.values[numbers.start : numbers.stop : numbers.step] if numbers else self.values[:0]
+
+    def sample(self, times: npt.ArrayLike) -> Floats:
+        """Interpolate at session times (m,), (m, 3) float64; NaN outside and over gaps of 0.1 s."""
+        order = self._in_time
+        return interpolated(self.times[order], self.values[order], times)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a table: columns x, y, z in `unit`, index session seconds. Needs pandas."""
+        from kitchensync.reader.step_table import the_pandas
+
+        pandas = the_pandas()
+        index = pandas.Index(self.times, name="session_s")
+        columns = [f"{axis} ({self.unit})" for axis in AXES]
+        return pandas.DataFrame(self.values, index=index, columns=columns)
+
+
+class HeadsetMotion(MotionStream):
+    """An inertial sensor of a headset; stamps are repaired over the whole recording."""
+
+    def __init__(self, recording: OpenedRecording, name: str) -> None:
+        super().__init__(recording, name)
+        self.stored = recording.stored[name]
+        self._sensor = headset_stream(name.rpartition("/")[2])
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values: `rad/s`, `m/s^2`; the magnetometer's are as it sends them."""
+        return "rad/s" if self._sensor.is_gyroscope else str(self._sensor.details(Profile())["unit"])
+
+    @cached_property
+    def _samples(self) -> Samples:
+        return read_samples(self.stored)
+
+    @cached_property
+    def values(self) -> Floats32:
+        """All samples, (n, 3) float32 in `unit`. Raises NotKnown where nobody told the unit."""
+        scale = self.recording.stored.si_scale(self.name)
+        if scale is None and not self._sensor.is_gyroscope:
+            scale = 1.0
+        if scale is None:
+            words = "its unit is not known; run `kitchensync sync`, or state gyroscope_unit in rig.toml"
+            raise NotKnown(f"{self.recording.id}: {self.name}: {words}")
+        return self._samples.xyz * np.float32(scale)
+
+    def __len__(self) -> int:
+        """Count the samples."""
+        return len(self._samples.xyz)
+
+    @cached_property
+    def session_ns(self) -> Int64:
+        """Session time of each sample, (n,) int64 ns. Raises NotKnown."""
+        found = self._samples
+        arrived_ns = self.stored.index["host_ns"][found.row].astype(np.int64)
+        return self.recording.clock.of_ticks(self.name.partition("/")[0], found.ticks, arrived_ns)

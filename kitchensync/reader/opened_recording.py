@@ -1,0 +1,282 @@
+"""A recording as `kitchensync.open` gives it: streams by name, an instant of all of them, steps, events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
+from kitchensync.reader.film_streams import CameraMotion, CameraSound, FilmStream, FilmTimeline
+from kitchensync.reader.headset_streams import DepthStream, PacketStream, PictureStream, SoundStream
+from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
+from kitchensync.reader.motion_streams import HeadsetMotion
+from kitchensync.reader.reading_clock import ReadingClock
+from kitchensync.reader.timed_stream import TimedStream
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SAMPLES, SOUND
+from kitchensync.storage.errors import StorageError, UnknownStream
+from kitchensync.storage.ledger_reader import read_notes
+from kitchensync.storage.reading.alignments import alignment_files, read_alignment
+from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
+from kitchensync.storage.reading.worlds import world_frames
+from kitchensync.storage.recording import Recording, open_recording
+
+if TYPE_CHECKING:
+    import pandas
+
+    from kitchensync.storage.timeline.alignment import Alignment
+
+HEADSET_KINDS: dict[str, type[PacketStream | HeadsetMotion]] = {
+    FRAMES: PictureStream, DEPTH: DepthStream, SAMPLES: HeadsetMotion, SOUND: SoundStream,
+}  # fmt: skip
+CAMERA_KINDS: dict[str, type[TimedStream]] = {
+    "pictures": FilmStream,
+    "sound": CameraSound,
+    "imu": CameraMotion,
+}
+HEAD = tuple(name for name, stream in STREAMS.items() if stream.is_head_pose)
+EYES = tuple(name for name, stream in STREAMS.items() if stream.rays_from_own_pose)
+BODY: dict[str, tuple[type[TimedStream], tuple[str, ...]]] = {
+    "head": (HeadStream, HEAD), "hands": (HandStream, HEAD), "gaze": (GazeStream, EYES + HEAD),
+}  # fmt: skip
+"""What is read of a body, and the streams that tell it, the best first."""
+DEPTHS = sorted((n for n, s in STREAMS.items() if s.kind == DEPTH), key=lambda n: -STREAMS[n].farthest_mm)
+"""What `depth` stands for: far depth sees the room, near depth the hands."""
+
+
+class OpenedRecording:
+    """One recording, read only: `rec.pv[0]`, `rec.gyroscope.sample(times)`, `rec.at(seconds=20)`, `rec.steps`.
+
+    Streams: `rec.streams` names them, `rec[name]` is one, and the main headset's are attributes by their short name
+    (`pv`, `vlc_leftfront`, `depth`, `gyroscope`, `microphone` ..), as are `head`, `hands`, `gaze` and each camera's
+    film by the camera's name (`gopro`). Session time is seconds since the main headset's first packet.
+    """
+
+    def __init__(self, path: Path, *, with_pauses: bool = False) -> None:
+        """Open a folder; what lies in privacy pauses is left out but `with_pauses`.
+
+        Raises NotARecording, Withdrawn.
+        """
+        self.path, self._with_pauses = path, with_pauses
+        self.stored: Recording = open_recording(path, with_pauses=with_pauses)
+        self._streams: dict[str, TimedStream] = {}
+        self._timelines: dict[str, FilmTimeline] = {}
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _open_again, (self.path, self._with_pauses)
+
+    def __enter__(self) -> OpenedRecording:
+        """Return the recording."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the files that are open."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the files that are open."""
+        for stream in self._streams.values():
+            stream.close()
+        self.stored.close()
+
+    @property
+    def id(self) -> str:
+        """The recording's id, which is also the name of its folder."""
+        return self.stored.id
+
+    @cached_property
+    def clock(self) -> ReadingClock:
+        """Session time of host times and of device ticks, and its bound."""
+        return ReadingClock(self.stored)
+
+    @cached_property
+    def films(self) -> dict[str, list[Path]]:
+        """Files of each camera by its name, in order, those of adopted films too. Raises FilesFreed."""
+        return self.stored.films
+
+    @property
+    def film_files(self) -> list[Path]:
+        """Files of all cameras."""
+        return [path for files in self.films.values() for path in files]
+
+    def timeline(self, camera: str) -> FilmTimeline:
+        """Return when what a camera filmed was. Raises CannotJoin where a chapter is missing."""
+        if camera not in self._timelines:
+            self._timelines[camera] = FilmTimeline(self, camera)
+        return self._timelines[camera]
+
+    @cached_property
+    def streams(self) -> list[str]:
+        """Full names of all streams, such as `hololens/pv` and `gopro/video`."""
+        cameras = [
+            f"{camera}/{kind}" for camera, files in self.films.items() if files for kind in CAMERA_STREAMS
+        ]
+        return [*self.stored.streams, *cameras]
+
+    def __getitem__(self, name: str) -> TimedStream:
+        """Return a stream by its full name. Raises UnknownStream, TypeError, FilesFreed."""
+        if not isinstance(name, str):
+            raise TypeError(f"a stream is found by its name, such as {self.streams[:1]}, not by {name!r}")
+        if name not in self._streams:
+            self._streams[name] = self._made(name)
+        return self._streams[name]
+
+    def _made(self, name: str) -> TimedStream:
+        device, _, short = name.rpartition("/")
+        if short in BODY and (found := self._body(device, short)) is not None:
+            return found
+        if name not in self.streams:
+            raise UnknownStream(name, self.streams)
+        if device in self.films:
+            return CAMERA_KINDS[CAMERA_STREAMS[short].reader](self, name)
+        sensor = self.stored.sensor(name)
+        return (HEADSET_KINDS.get(sensor.kind, PacketStream) if sensor else PacketStream)(self, name)
+
+    def _body(self, device: str, short: str) -> TimedStream | None:
+        kind, sources = BODY[short]
+        there = [f"{device}/{one}" for one in sources if f"{device}/{one}" in self.stored.streams]
+        return kind(self, there[0]) if there else None
+
+    def __getattr__(self, name: str) -> TimedStream:
+        if name.startswith("_") or "stored" not in self.__dict__:
+            raise AttributeError(name)
+        found = self.attributes.get(name)
+        if found is None:
+            there = ", ".join(sorted(self.attributes)) or "none"
+            raise AttributeError(f"{self.id} has no stream {name}; there are: {there}")
+        return self[found]
+
+    @cached_property
+    def attributes(self) -> dict[str, str]:
+        """Full name of each stream that is an attribute."""
+        head = self.stored.main_headset
+        found = {camera.replace("-", "_"): f"{camera}/video" for camera, files in self.films.items() if files}
+        if len(found) == 1:
+            found.setdefault("gopro", next(iter(found.values())))
+        mine = {
+            name.rpartition("/")[2]: name for name in self.stored.streams if name.partition("/")[0] == head
+        }
+        bodies = {
+            short: f"{head}/{short}"
+            for short, (_, wanted) in BODY.items()
+            if any(one in mine for one in wanted)
+        }
+        depth = next(({"depth": mine[one]} for one in DEPTHS if one in mine), {})
+        return found | mine | bodies | depth
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.attributes]
+
+    @cached_property
+    def duration(self) -> float:
+        """Session seconds of the last packet of the main headset, else of the longest film."""
+        ends = [
+            self[name] for name in self.stored.streams if name.partition("/")[0] == self.clock.main_headset
+        ]
+        ends = ends or [self[f"{camera}/video"] for camera, files in self.films.items() if files]
+        known = [float(one.times[-1]) for one in ends if len(one)]
+        return max(known, default=0.0)
+
+    def at(self, seconds: float) -> OneInstant:
+        """Return one instant of all streams; each is read when it is asked for."""
+        return OneInstant(self, seconds)
+
+    def instants(self, hz: float, start: float = 0.0, end: float | None = None) -> InstantSequence:
+        """Return instants, so many a second: a sequence that can be pickled, as data loaders want it."""
+        return InstantSequence(self, hz, start, self.duration if end is None else end)
+
+    def iterate(self, hz: float, start: float = 0.0, end: float | None = None) -> Iterator[OneInstant]:
+        """Yield instants, so many a second."""
+        return iter(self.instants(hz, start, end))
+
+    @cached_property
+    def steps(self) -> pandas.DataFrame:
+        """One row a step that the recipe asked for or that was done; see docs/reference/reading.md. Needs pandas."""
+        from kitchensync.reader.step_table import steps_of
+
+        return steps_of(self)
+
+    @cached_property
+    def events(self) -> pandas.DataFrame:
+        """What people did, by session seconds: kind, writer, bound_s, body. Needs pandas."""
+        from kitchensync.reader.step_table import events_of
+
+        return events_of(self)
+
+    @property
+    def alignment(self) -> Alignments:
+        """What `sync` found of each film."""
+        return Alignments([read_alignment(path) for path in alignment_files(self.path)])
+
+    def bound_at(self, seconds: float, name: str = "gopro/video") -> float:
+        """How far a stream's times may be off at an instant, seconds. Raises NotKnown."""
+        return self[name].bound_at(seconds)
+
+    def utc(self, seconds: float) -> np.datetime64:
+        """Return UTC of a session time. Raises NotKnown."""
+        return self.clock.to_utc(np.array([round(seconds * 1e9)], np.int64))[0]
+
+    @property
+    def calibration(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+        """Constants of each sensor that its headset gave: name of the stream -> name -> array."""
+        found = {}
+        for name in self.stored.streams:
+            try:
+                tables = self.stored.calibration(name)
+            except StorageError:
+                continue
+            found[name] = {key: np.asarray(table.values) for key, table in tables.items()}
+        return found
+
+    def worlds_of(self, name: str) -> npt.NDArray[np.int32]:
+        """Return the world frame of each packet of a stream, (n,): poses of different ones cannot be compared."""
+        return world_frames(self.stored[name], read_notes(self.stored.readable).get(name, []))
+
+    def __repr__(self) -> str:
+        from kitchensync.reader.shown_recording import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from kitchensync.reader.shown_recording import as_html
+
+        return as_html(self)
+
+
+class Alignments(dict[str, "Alignment"]):
+    """What `sync` found of each film, by the film's name; `status` and `bound_ms` of all together."""
+
+    def __init__(self, found: list[Alignment]) -> None:
+        super().__init__({one.source: one for one in found})
+
+    @property
+    def status(self) -> str:
+        """The worst: `aligned`, `check`, `not_aligned`; `not_done` where `sync` has not been here."""
+        worst = [status for status in ("not_aligned", "check", "aligned") if status in self.statuses.values()]
+        return worst[0] if worst else "not_done"
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """The status of each film."""
+        return {name: one.status for name, one in self.items()}
+
+    @property
+    def bound_ms(self) -> float | None:
+        """How far the gyroscopes of any film may be off, ms, 95 %; None where nobody says."""
+        known = [
+            bound
+            for one in self.values()
+            if one.errors
+            for bound in one.errors.bound95_ms
+            if bound is not None
+        ]
+        return max(known, default=None)
+
+
+def _open_again(path: Path, with_pauses: bool) -> OpenedRecording:
+    return OpenedRecording(path, with_pauses=with_pauses)

@@ -1,0 +1,75 @@
+"""Session seconds of everything in a recording: 0 at the main headset's first packet, on that headset's clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kitchensync.sensors.array_types import Int64
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.timeline.device_clock import constant_clock
+from kitchensync.storage.timeline.session_time import SessionTime
+
+
+class NotKnown(StorageError):
+    """What nobody knows of a recording, such as when a film was made, with what to do."""
+
+
+class ReadingClock:
+    """Session ns of device ticks and host times. Without a headset they count from the start of the recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.main_headset = recording.main_headset
+        self._started = recording.manifest.get("started") or {}
+        self._session = recording.session_time or self._since_start()
+
+    def _since_start(self) -> SessionTime:
+        return SessionTime(0, constant_clock(0, int(self._started.get("host_ns") or 0), 0))
+
+    @property
+    def bound_s(self) -> float:
+        """How far host times may be off on this clock, seconds. Raises NotKnown where nobody knows."""
+        bound_ns = self._session.bound_ns
+        if bound_ns is None:
+            raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")
+        return bound_ns / 1e9
+
+    def of_host(self, host_ns: npt.ArrayLike) -> Int64:
+        """Return session ns (n,) of CLOCK_MONOTONIC ns (n,). Raises NotKnown."""
+        found = self._session.of_host(host_ns)
+        if found is None:
+            raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")
+        return found
+
+    def of_ticks(self, device: str, ticks: npt.ArrayLike, arrived_ns: npt.ArrayLike) -> Int64:
+        """Return session ns (n,) of a headset's ticks (n,), that arrived at host ns (n,). Raises NotKnown."""
+        if device == self.main_headset:
+            return self._session.of_ticks(ticks, near_host_ns=arrived_ns)
+        clock = self._recording.device_clock(device)
+        if clock is None:
+            raise NotKnown(f"{self._recording.id}: no clock exchange of {device} was kept")
+        near_ns = np.asarray(arrived_ns, np.int64)
+        return self.of_host(clock.to_host_ns(np.asarray(ticks, np.int64), near_host_ns=near_ns))
+
+    def bound_of_s(self, device: str) -> float:
+        """How far the times of a headset's packets may be off, seconds: 0 for the one whose clock it is."""
+        if device == self.main_headset:
+            return 0.0
+        clock = self._recording.device_clock(device)
+        return self.bound_s + (clock.bound_ns / 1e9 if clock is not None else 0.0)
+
+    def to_host(self, session_ns: npt.ArrayLike) -> Int64:
+        """Return CLOCK_MONOTONIC ns (n,) of session ns (n,). Raises NotKnown."""
+        found = self._session.to_host(session_ns)
+        if found is None:
+            raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")
+        return found
+
+    def to_utc(self, session_ns: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
+        """Return UTC (n,) datetime64[ns] by the capture computer's clock at the start. Raises NotKnown."""
+        if not self._started.get("utc_ns") or not self._started.get("host_ns"):
+            raise NotKnown(f"{self._recording.id}: nobody wrote when it began")
+        since_ns = self.to_host(session_ns) - int(self._started["host_ns"])
+        return (int(self._started["utc_ns"]) + since_ns).astype("datetime64[ns]")

@@ -1,0 +1,60 @@
+"""An opened recording in words, for a terminal and for a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kitchensync.reader.headset_streams import PacketStream
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from kitchensync.reader.opened_recording import OpenedRecording
+
+HEAD = ("stream", "values", "from s", "to s")
+
+
+def _rows(recording: OpenedRecording) -> list[tuple[str, ...]]:
+    """Return a row a stream, without decoding any: packets of a headset, pictures of a film."""
+    return [_row(recording, name) for name in recording.streams]
+
+
+def _row(recording: OpenedRecording, name: str) -> tuple[str, ...]:
+    camera, _, kind = name.rpartition("/")
+    if camera in recording.films and kind != "video":
+        return name, "of the same film", "", ""
+    stream = recording[name] if camera in recording.films else PacketStream(recording, name)
+    try:
+        count, times = f"{len(stream)} {stream.kind}", stream.times[np.isfinite(stream.times)]
+    except (StorageError, SensorError) as error:
+        return name, str(error), "", ""
+    ends = (f"{times.min():.2f}", f"{times.max():.2f}") if len(times) else ("", "")
+    return name, count, *ends
+
+
+def _summary(recording: OpenedRecording) -> str:
+    found = recording.alignment
+    within = f", gyroscopes within {found.bound_ms:.2f} ms" if found.bound_ms is not None else ""
+    return f"{recording.id}: {recording.duration:.1f} s, films {found.status.replace('_', ' ')}{within}"
+
+
+def as_text(recording: OpenedRecording) -> str:
+    """Return a summary and a table of the streams."""
+    rows = [HEAD, *_rows(recording)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    return "\n".join([_summary(recording), *(f"  {line}" for line in lines)])
+
+
+def as_html(recording: OpenedRecording) -> str:
+    """Return the same as a piece of HTML."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in HEAD)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in _rows(recording)
+    )
+    return f"<p>{escape(_summary(recording))}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

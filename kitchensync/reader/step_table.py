@@ -1,0 +1,123 @@
+"""The steps of a recording and what people did in it, as tables on session time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kitchensync.dataset.operations.reduce import reduce_log
+from kitchensync.dataset.source.entries import Told, entries_of, with_judgments
+from kitchensync.dataset.source.own_recording import filed_operations
+from kitchensync.dataset.tables.step_rows import CATEGORIES
+from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
+from kitchensync.storage.timeline.film_times import UNKNOWN, FilmPlace
+
+if TYPE_CHECKING:
+    import pandas
+
+    from kitchensync.reader.opened_recording import OpenedRecording
+
+STEP_COLUMNS = (
+    "recording", "recipe", "entry", "node", "step", "start", "end", "done", "source", "bound_s",
+    "error", *CATEGORIES, "errors",
+)  # fmt: skip
+EVENT_COLUMNS = ("session_s", "kind", "writer", "bound_s", "body")
+
+
+def the_pandas() -> Any:
+    """Import pandas, which reading alone does without. Raises ImportError with what to do."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("tables need pandas: pip install 'kitchensync[data]'") from error
+    return pandas
+
+
+def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
+    """Return a row a step, `start` and `end` in session seconds, NaN where it was not done.
+
+    `source`: `touch`, `annotation` (accepted step times) or `end of the step before`; `errors`: what was done wrong,
+    in words. Without a recipe there are no rows. Raises BadEventLog, BadAnnotations, NotKnown.
+    """
+    pandas, path = the_pandas(), recording.path
+    state = reduce_log(filed_operations(path))
+    if state["recording"] is None:
+        return pandas.DataFrame(columns=list(STEP_COLUMNS))
+    state, accepted = with_judgments(state, newest_judged(path, "errors")), accepted_steps(path)
+
+    def place_of(host_ns: int) -> FilmPlace:
+        return FilmPlace(float(recording.clock.of_host([host_ns])[0]) / 1e9, recording.clock.bound_s)
+
+    told = entries_of(state, place_of, lambda label: 0, accepted)
+    film = _Film(recording, accepted) if accepted is not None else None
+    whose = {"recording": recording.id, "recipe": state["recording"]["name"]}
+    rows = [whose | _row(number, one, film) for number, one in enumerate(told)]
+    return pandas.DataFrame(rows, columns=list(STEP_COLUMNS))
+
+
+class _Film:
+    """Session seconds of seconds of the film that an annotator marked."""
+
+    def __init__(self, recording: OpenedRecording, accepted: AcceptedSteps) -> None:
+        camera = next((name for name, files in recording.films.items() if files), "")
+        if not camera:
+            raise NotKnown(f"{recording.id}: its steps were marked in a film that is not here")
+        times = recording.timeline(camera).pictures
+        known = np.flatnonzero(times.capture_ns != UNKNOWN)
+        if not len(known):
+            raise NotKnown(
+                f"{recording.id}: steps were marked in {camera}'s film: {times.why or 'run `kitchensync sync`'}"
+            )
+        self._seconds = (known / float(accepted.fps)).astype(np.float64)
+        self._session_s = recording.clock.of_host(times.capture_ns[known]) / 1e9
+        self._step_s = 1 / float(accepted.fps)
+
+    def session_s(self, film_s: float) -> float:
+        """Return session seconds; behind the last picture they go on at the film's rate."""
+        beyond_s = max(0.0, film_s - float(self._seconds[-1]))
+        return float(np.interp(film_s, self._seconds, self._session_s)) + beyond_s
+
+
+def _row(number: int, told: Told, film: _Film | None) -> dict[str, Any]:
+    entry, beside = told.entry, told.beside
+    start_s, end_s = (float(entry.start_s), float(entry.end_s)) if beside.get("done") else (np.nan, np.nan)
+    if film is not None and beside.get("done"):
+        start_s, end_s = film.session_s(start_s), film.session_s(end_s)
+    flags = {name: entry.has_tag(tag) for name, tag in CATEGORIES.items()}
+    return {
+        "entry": number,
+        "node": told.node,
+        "step": entry.description,
+        "start": start_s,
+        "end": end_s,
+        "done": bool(beside.get("done")),
+        "source": beside.get("start", ""),
+        "bound_s": float(beside.get("bound_s", np.nan)),
+        "error": bool(entry.errors),
+        **flags,
+        "errors": "; ".join(dict.fromkeys(f"{error.tag}: {error.description}" for error in entry.errors)),
+    }
+
+
+def events_of(recording: OpenedRecording) -> pandas.DataFrame:
+    """Return a row an event in the order of time: `session_s` within `bound_s`, `kind`, `writer`, `body`.
+
+    Raises BadEventLog, NotKnown.
+    """
+    pandas, events = the_pandas(), recording.stored.events()
+    if not events:
+        return pandas.DataFrame(columns=list(EVENT_COLUMNS))
+    session_ns = recording.clock.of_host([event["host_ns"] for event in events])
+    rows = [
+        (
+            ns / 1e9,
+            one["kind"],
+            one["writer"],
+            recording.clock.bound_s + one["uncertainty_ns"] / 1e9,
+            one["body"],
+        )
+        for ns, one in zip(session_ns, events, strict=True)
+    ]
+    return pandas.DataFrame(rows, columns=list(EVENT_COLUMNS))

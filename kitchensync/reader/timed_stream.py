@@ -1,0 +1,218 @@
+"""What every stream of an opened recording offers: a length, values by number, and values by time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from numbers import Real
+from operator import index as whole
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from kitchensync.reader.opened_recording import OpenedRecording
+
+LONGEST_GAP_S = 0.1
+"""Nothing is interpolated over a longer gap: nobody knows what was there."""
+LARGEST_SLICE_BYTES = 2 << 30
+
+
+class Unreadable(StorageError, ValueError):
+    """A value that was lost or does not decode, with the reason."""
+
+
+class NotOfThisStream(TypeError, AttributeError):
+    """What a stream of this kind cannot do; `hasattr` answers no."""
+
+
+class TimedStream(ABC):
+    """One stream: `len(s)`, `s[i]`, `s[a:b]` (one array), `s.at(seconds)`, `s.times`.
+
+    `unreadable` names the values that could not be read so far.
+    """
+
+    kind = "values"
+    "What it holds, in words."
+
+    def __init__(self, recording: OpenedRecording, name: str) -> None:
+        """`name` is the full one, such as `hololens/pv`."""
+        self.recording, self.name = recording, name
+        self.unreadable: dict[int, str] = {}
+
+    def close(self) -> None:  # noqa: B027 - most hold nothing open
+        """Close the files that are open."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def _value(self, number: int) -> Any:
+        """Return the value of a number in range. Raises what reading raises."""
+
+    @property
+    @abstractmethod
+    def session_ns(self) -> Int64:
+        """Session time of each value, (n,) int64 ns. Raises NotKnown."""
+
+    @cached_property
+    def times(self) -> Floats:
+        """Session seconds of each value, (n,) float64. Raises NotKnown."""
+        return self.session_ns / 1e9
+
+    @property
+    def times_ns(self) -> Int64:
+        """CLOCK_MONOTONIC ns of the capture computer of each value, (n,) int64. Raises NotKnown."""
+        return self.recording.clock.to_host(self.session_ns)
+
+    @property
+    def utc(self) -> npt.NDArray[np.datetime64]:
+        """UTC of each value, (n,) datetime64[ns]. Raises NotKnown."""
+        return self.recording.clock.to_utc(self.session_ns)
+
+    def bound_at(self, seconds: float) -> float:
+        """How far `times` may be off around an instant, seconds (95 % for films). Raises NotKnown."""
+        return self.recording.clock.bound_of_s(self.name.partition("/")[0])
+
+    def __getitem__(self, which: int | slice) -> Any:
+        """Return a value, or several as one array. Raises IndexError, TypeError, Unreadable."""
+        if isinstance(which, slice):
+            return self._several(range(*which.indices(len(self))))
+        try:
+            number = whole(which)
+        except TypeError:
+            words = f"{self.name} is read by number, a slice of numbers, or .at(seconds), not by {which!r}"
+            raise TypeError(words) from None
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"{self.name} has {len(self)} {self.kind}, there is no number {number}")
+        return self.read(number % len(self))
+
+    def read(self, number: int) -> Any:
+        """Return the value of a number in range. Raises Unreadable, which `unreadable` keeps."""
+        try:
+            return self._value(number)
+        except Unreadable as error:
+            self.unreadable[number] = str(error)
+            raise
+        except SensorError as error:
+            self.unreadable[number] = str(error)
+            raise Unreadable(f"{self.name} number {number}: {error}") from error
+
+    def _several(self, numbers: range) -> npt.NDArray[Any]:
+        if not numbers:
+            return np.empty((0,), np.float32)
+        first = np.asarray(self.read(numbers[0]))
+        if first.nbytes * len(numbers) > LARGEST_SLICE_BYTES:
+            gigabytes = first.nbytes * len(numbers) / 1e9
+            raise MemoryError(
+                f"{self.name}: {gigabytes:.0f} GB in one array; go over .between(start, end) instead"
+            )
+        return np.stack([first, *(self.read(number) for number in numbers[1:])])
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield all values in order, one in memory. Raises Unreadable; `between` leaves those out."""
+        return (self.read(number) for number in range(len(self)))
+
+    @cached_property
+    def _in_time(self) -> Int64:
+        """Numbers in the order of their times, those without a time left out."""
+        order = np.argsort(self.times, kind="stable")
+        return order[np.isfinite(self.times[order])]
+
+    def index_at(self, seconds: float) -> int:
+        """Return the number of the value nearest to a session time. Raises IndexError where there is none."""
+        order = self._in_time
+        if not len(order):
+            raise IndexError(f"{self.name} holds no {self.kind} with a time")
+        after = int(np.searchsorted(self.times[order], a_number(seconds)))
+        near = order[max(after - 1, 0) : after + 1]
+        return int(near[np.argmin(np.abs(self.times[near] - seconds))])
+
+    def at(self, seconds: float) -> Any:
+        """Return the value nearest to a session time. Raises IndexError, Unreadable."""
+        return self[self.index_at(seconds)]
+
+    @cached_property
+    def reach_s(self) -> float:
+        """How far away the nearest value of an instant may be to stand for it: two usual steps, 50 ms at least."""
+        steps = np.diff(self.times[self._in_time])
+        return max(0.05, 2 * float(np.median(steps))) if len(steps) else 0.05
+
+    def near(self, seconds: float) -> Any:
+        """Return the value of an instant; None where none is near enough or it cannot be read."""
+        try:
+            number = self.index_at(seconds)
+            return self[number] if abs(self.times[number] - seconds) <= self.reach_s else None
+        except (IndexError, Unreadable):
+            return None
+
+    def span(self, start: float, end: float) -> slice:
+        """Return the numbers between two session times, start included: `s[s.span(5, 10)]`."""
+        inside = np.flatnonzero((self.times >= a_number(start)) & (self.times < a_number(end)))
+        return slice(int(inside[0]), int(inside[-1]) + 1) if len(inside) else slice(0, 0)
+
+    def between(self, start: float, end: float) -> Iterator[tuple[float, Any]]:
+        """Yield (session seconds, value) between two times, one in memory; what cannot be read is left out.
+
+        `unreadable` names it afterwards.
+        """
+        for number in range(*self.span(start, end).indices(len(self))):
+            try:
+                yield float(self.times[number]), self.read(number)
+            except Unreadable:
+                continue
+
+    def sample(self, times: npt.ArrayLike) -> Any:
+        """Return values interpolated at session times. Raises NotOfThisStream where nothing lies between two."""
+        raise NotOfThisStream(
+            f"{self.name} holds {self.kind}: nothing lies between two; .at(seconds) gives the nearest"
+        )
+
+    def __repr__(self) -> str:
+        count = f"{self.name}: {len(self)} {self.kind}"
+        try:
+            known = self.times[self._in_time]
+        except StorageError as error:
+            return f"<{count}; {error}>"
+        if len(known) < 2:
+            return f"<{count}>"
+        rate = (len(known) - 1) / max(known[-1] - known[0], 1e-9)
+        return f"<{count}, {known[0]:.2f} to {known[-1]:.2f} s, {rate:.1f} a second>"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _stream_of, (self.recording, self.name)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("points", "grey", "rate_hz", "values", "joints", "to_pandas"):
+            raise NotOfThisStream(f"{self.name} holds {self.kind}: it has no {name}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _stream_of(recording: OpenedRecording, name: str) -> TimedStream:
+    return recording[name]
+
+
+def a_number(seconds: Any) -> float:
+    """Take a session time or a rate. Raises TypeError, in words."""
+    if isinstance(seconds, Real) and not isinstance(seconds, bool):
+        return float(seconds)
+    raise TypeError(f"a number of seconds is wanted, not {seconds!r}")
+
+
+def interpolated(own_s: Floats, values: npt.NDArray[Any], times: npt.ArrayLike) -> Floats:
+    """Interpolate values (n, k) at rising times (n,) linearly, (m, k) float64; NaN outside and over long gaps."""
+    when = np.atleast_1d(np.asarray(times, np.float64))
+    out = np.full((len(when), values.shape[1]), np.nan)
+    if len(own_s):
+        right = np.searchsorted(own_s, when).clip(0, len(own_s) - 1)
+        left = np.where(own_s[right] == when, right, (right - 1).clip(0))
+        inside = (when >= own_s[0]) & (when <= own_s[-1]) & (own_s[right] - own_s[left] <= LONGEST_GAP_S)
+        for axis in range(values.shape[1]):
+            out[inside, axis] = np.interp(when[inside], own_s, values[:, axis])
+    return out

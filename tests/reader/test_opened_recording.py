@@ -1,0 +1,261 @@
+"""`kitchensync.open` against a recording whose every picture, sample and touch is known, and a pause in it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from cooked_recording import DONE_S, STEPS, WRONG, write_cooked
+from films import film
+from folder_contents import contents
+from numbered_pictures import number_in
+from numbered_recording import DEPTH_S, PV_S, film_host_ns, write_numbered
+from small_recordings import FRAMES, HOST0_NS, UTC0_NS
+
+import kitchensync as ks
+from kitchensync.cli import main
+from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.timed_stream import Unreadable
+from kitchensync.storage.errors import NotARecording, UnknownStream
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import write_json
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+
+pytestmark = pytest.mark.slow
+DAMAGED = 3
+"""The depth packet that does not decode."""
+
+
+@pytest.fixture(scope="module")
+def cooked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
+    root = tmp_path_factory.mktemp("cooked")
+    return root / "take1", write_cooked(root)
+
+
+@pytest.fixture
+def rec(cooked: tuple[Path, Kitchen]) -> Any:
+    with ks.open(cooked[0]) as opened:
+        yield opened
+
+
+def session_s(kitchen: Kitchen, world_s: Any) -> Any:
+    """Session seconds of world seconds, by the virtual kitchen's own clock: the first packet came at 0."""
+    ticks = np.array([kitchen.headset_clock.ticks_at(float(at)) for at in np.atleast_1d(world_s)])
+    return (ticks - kitchen.headset_clock.ticks_at(0.0)) / 1e7
+
+
+def luma(rgb: np.ndarray) -> np.ndarray:
+    return rgb.mean(axis=2)
+
+
+def test_pictures_are_the_nearest_of_any_instant_in_any_order(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+    true_s = session_s(cooked[1], PV_S)
+    np.testing.assert_allclose(rec.pv.times, true_s, atol=1e-6)
+    rng = np.random.default_rng(1)
+    for at_s in (*rng.uniform(-1, 27, 25), 3.0, 3.05, 2.9, *true_s[98:104] + 0.01):
+        nearest = int(np.argmin([abs(own - at_s) for own in true_s]))
+        assert number_in(luma(rec.pv.at(float(at_s)))) == nearest == rec.pv.index_at(at_s)
+    assert number_in(luma(rec.pv[-1])) == len(PV_S) - 1
+    assert [number_in(luma(one)) for one in rec.pv[30:36:2]] == [30, 32, 34]
+    assert [number_in(luma(one)) for _, one in rec.pv.between(*true_s[[7, 12]])] == [7, 8, 9, 10, 11]
+
+
+def test_the_film_is_placed_within_its_bound(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+    true_s = session_s(cooked[1], [(film_host_ns(cooked[1], k) - HOST0_NS) / 1e9 for k in range(FRAMES)])
+    off_s = np.abs(rec.gopro.times - true_s)
+    assert off_s.max() <= min(rec.gopro.bound_at(at) for at in (3.0, 12.0, 24.0)) < 0.05
+    assert rec.alignment.status == "aligned"
+    assert rec.alignment.bound_ms < 1.0
+    turning = rec["gopro/gyroscope"]
+    at_s = np.linspace(4, 22, 500)
+    of_head, of_camera = (np.linalg.norm(one.sample(at_s), axis=1) for one in (rec.gyroscope, turning))
+    assert np.corrcoef(of_head, of_camera)[0, 1] > 0.95
+    assert turning.unit == rec.gyroscope.unit == "rad/s"
+
+
+def test_motion_and_head_are_those_of_the_world(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+    kitchen = cooked[1]
+    world_s = np.linspace(1.0, 24.0, 400)
+    at_s = session_s(kitchen, world_s)
+    true = kitchen.motion.angular_velocity(world_s)
+    np.testing.assert_allclose(rec.gyroscope.sample(at_s), true, atol=0.02 * np.abs(true).max())
+    head = rec.head.sample(at_s)
+    np.testing.assert_allclose(head[:, :3, 3], kitchen.motion.position(world_s), atol=1e-3)
+    np.testing.assert_allclose(
+        head[:, :3, :3] @ head[:, :3, :3].transpose(0, 2, 1), np.tile(np.eye(3), (400, 1, 1)), atol=1e-9
+    )
+    assert np.isnan(rec.head.sample([-1.0, 60.0])).all()
+    assert np.isnan(rec.gyroscope.sample([-1.0, 60.0])).all()
+    assert np.isnan(rec.hands.sample(at_s).left).all(), "no hand was ever seen"
+    table = rec.gyroscope.to_pandas()
+    assert list(table.columns) == ["x (rad/s)", "y (rad/s)", "z (rad/s)"]
+    assert len(table) == len(rec.gyroscope)
+
+
+def test_poses_say_which_frame_they_take_where(rec: Any) -> None:
+    poses = rec.pv.world_from_pv
+    assert poses[:, 0, 3].tolist()[:50] == list(range(50))
+    assert np.isnan(poses[50]).all(), "not tracked"
+    between = rec.at(float(rec.pv.times[10:12].mean())).world_from_pv
+    assert between[0, 3] == pytest.approx(10.5, abs=0.01)
+    np.testing.assert_allclose(between[:3, :3], np.diag([1.0, -1.0, -1.0]))
+
+
+def test_what_does_not_decode_is_named_and_left_out(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+    np.testing.assert_allclose(rec.depth[0], np.full((512, 512), 0.1, np.float32))
+    assert rec.depth.grey(5).max() == 205
+    with pytest.raises(Unreadable, match="packet 3"):
+        rec.depth[DAMAGED]
+    shown = [round(1000 * float(one.max())) - 100 for _, one in rec.depth.between(0.0, 26.0)]
+    assert shown == [n for n in range(len(DEPTH_S)) if n != DAMAGED]
+    assert list(rec.depth.unreadable) == [DAMAGED]
+    assert rec.at(float(rec.depth.times[DAMAGED])).depth is None
+
+
+def test_steps_are_where_they_were_touched(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+    steps = rec.steps
+    assert list(steps["step"]) == [STEPS[str(n)]["label"] for n in (1, 2, 3, 4)]
+    assert list(steps["done"]) == [True, True, True, False]
+    true_s = session_s(cooked[1], list(DONE_S.values()))
+    np.testing.assert_allclose(steps["end"][:3], true_s, atol=1e-3 + float(steps["bound_s"].max()))
+    assert list(steps["error"]) == [node == WRONG for node in steps["node"]]
+    assert steps["errors"][1] == "Technique Error: spilt"
+    assert bool(steps["technique"][1])
+    assert rec.at(float(true_s[1]) - 0.5).steps == [STEPS["2"]["label"]]
+    events = rec.events
+    assert list(events["kind"]) == ["recipe", "done", "error", "done", "done"]
+    np.testing.assert_allclose(events["session_s"][3], true_s[1], atol=2e-3)
+
+
+def test_ten_instants_a_second_over_all_cameras(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+    true_s = session_s(cooked[1], PV_S)
+    seen = list(rec.iterate(hz=10, start=1.0, end=6.0))
+    assert [one.seconds for one in seen] == pytest.approx(np.arange(1.0, 6.01, 0.1))
+    for one in seen:
+        assert number_in(luma(one.pictures["pv"])) == int(np.argmin(np.abs(true_s - one.seconds)))
+        assert ("gopro" in one.pictures) == (one.seconds > float(rec.gopro.times[0]) - rec.gopro.reach_s)
+        assert one.indices["hololens/pv"] == rec.pv.index_at(one.seconds)
+    gap_s = float(true_s[99:101].mean())
+    assert rec.at(gap_s).pv is not None, "three pictures were never taken, the next is near enough"
+    assert rec.at(60.0).pv is None
+
+
+def _picture_4(stream: Any) -> int | None:
+    return number_in(luma(stream[4]))
+
+
+def _instant_20(instants: Any) -> tuple[int, np.ndarray]:
+    return len(instants), instants[20].gyroscope
+
+
+def test_streams_travel_to_other_processes(rec: Any) -> None:
+    instants = rec.instants(hz=5)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(_picture_4, (rec.pv,)) == 4
+        count, turning = pool.apply(_instant_20, (instants,))
+    assert count == len(instants) == 130
+    assert np.array_equal(turning, instants[20].gyroscope)
+
+
+def test_wrong_kinds_are_refused_in_words(rec: Any, tmp_path: Path) -> None:
+    refused: list[tuple[Any, type[Exception], str]] = [
+        (lambda: rec.pv.sample([1.0]), TypeError, "nothing lies between two"),
+        (lambda: rec.gyroscope.points, TypeError, "has no points"),
+        (lambda: rec.pv["5"], TypeError, "by number"),
+        (lambda: rec.at("5"), TypeError, "number of seconds"),
+        (lambda: rec[3], TypeError, "by its name"),
+        (lambda: rec.pv[10**6], IndexError, f"{len(PV_S)} pictures"),
+        (lambda: rec["hololens/nothing"], UnknownStream, "hololens/pv"),
+        (lambda: rec.nothing, AttributeError, "gopro"),
+        (lambda: ks.open(tmp_path), NotARecording, "recording.json"),
+        (lambda: ks.open("s3://lab/take-1"), NotARecording, "copy"),
+        (lambda: rec.iterate(hz=0), ValueError, "more than 0"),
+    ]
+    for act, kind, words in refused:
+        with pytest.raises(kind, match=words):
+            act()
+    assert not hasattr(rec.pv, "values")
+
+
+def test_it_shows_itself_and_writes_nothing(cooked: tuple[Path, Kitchen]) -> None:
+    before = contents(cooked[0])
+    with ks.open(cooked[0]) as rec:
+        assert "films aligned, gyroscopes within" in repr(rec)
+        assert f"hololens/pv             {len(PV_S)} packets" in repr(rec)
+        assert rec._repr_html_().count("<tr>") == 1 + len(rec.streams)
+        assert "pictures" in repr(rec.pv)
+        true_utc = np.datetime64(UTC0_NS + 5 * 10**9, "ns")
+        assert abs(rec.utc(float(session_s(cooked[1], 5.0)[0])) - true_utc) < np.timedelta64(2, "ms")
+        assert abs(rec.pv.utc[0] - np.datetime64(UTC0_NS + 10**7, "ns")) < np.timedelta64(2, "ms")
+        assert rec.duration == pytest.approx(26.0, abs=0.1)
+        list(rec.iterate(hz=1))
+    assert contents(cooked[0]) == before
+
+
+def test_nothing_of_a_pause_is_handed_out(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
+    shutil.copytree(cooked[0], tmp_path / "take1")
+    log = EventLog(tmp_path / "take1", "operator")
+    for kind, at_s in (("pause", 9.0), ("resume", 12.5)):
+        log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
+    hidden = (session_s(cooked[1], 9.0)[0], session_s(cooked[1], 12.5)[0])
+    with ks.open(tmp_path / "take1") as rec, ks.open(tmp_path / "take1", with_pauses=True) as all_of_it:
+        streams = [rec.pv, rec.gopro, rec.gyroscope, rec.head, rec["gopro/gyroscope"], rec["gopro/audio"]]
+        for one in streams:
+            assert not ((one.times >= hidden[0]) & (one.times <= hidden[1])).any(), one
+            whole = all_of_it.head if one is rec.head else all_of_it[one.name]
+            assert ((whole.times >= hidden[0]) & (whole.times <= hidden[1])).any(), one
+        assert not {number_in(luma(one)) for _, one in rec.pv.between(8.5, 13)} & set(
+            np.flatnonzero((PV_S >= 9.0) & (PV_S <= 12.5)).tolist()
+        )
+        assert rec.at(10.5).pictures == {}
+        assert np.isnan(rec.at(10.5).head).all()
+
+
+def test_a_film_that_was_not_aligned_has_pictures_and_no_time(tmp_path: Path) -> None:
+    write_numbered(tmp_path)
+    with ks.open(tmp_path / "take1") as rec:
+        assert rec.gopro[0].shape == (180, 320, 3)
+        assert len(rec.gopro.media_times) == FRAMES
+        assert rec.alignment.status == "not_done"
+        for read in (
+            lambda: rec.gopro.times,
+            lambda: rec.gopro.at(5.0),
+            lambda: rec["gopro/gyroscope"].times,
+        ):
+            with pytest.raises(NotKnown, match="kitchensync sync"):
+                read()
+        assert rec.at(5.0).gopro is None
+        assert "gopro/video" in repr(rec)
+
+
+def test_two_chapters_are_one_film(tmp_path: Path) -> None:
+    made = film(tmp_path / "take" / "left", 150, 90, seed=8)
+    devices = {"left": {"kind": "gopro"}}
+    manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "files": {}}
+    write_json(tmp_path / "take" / "recording.json", {**manifest, "devices": devices, "streams": {}})
+    assert len(made.chapters) == 2
+    with ks.open(tmp_path / "take") as rec:
+        assert rec.gopro is rec.left
+        assert len(rec.left) == 150
+        for number in (149, 3, 90, 89, 91):
+            with rec.timeline("left").clip.pictures() as pictures:
+                assert np.array_equal(rec.left[number], pictures.number(number).rgb)
+        assert rec.left.media_times[119] == pytest.approx(119 * 1001 / 30000)
+        assert rec["left/audio"][-1].shape[0] in (1, 2)
+
+
+def test_an_adopted_film_is_read_on_its_own_time(tmp_path: Path) -> None:
+    made = film(tmp_path / "card", 60, 60, seed=3)
+    words = ["adopt", "found", str(made.chapters[0].path), "--data", str(tmp_path / "data")]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    with ks.open(tmp_path / "data" / "found") as rec:
+        assert len(rec.gopro) == 60
+        np.testing.assert_allclose(rec.gopro.times, np.arange(60) * 1001 / 30000, atol=1e-9)
+        assert rec.gopro.at(1.0).ndim == 3
+        assert rec.duration == pytest.approx(59 * 1001 / 30000)
