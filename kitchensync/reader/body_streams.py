@@ -12,7 +12,7 @@ from kitchensync.reader.timed_stream import TimedStream, interpolated
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
-from kitchensync.storage.reading.records import Records, hand, read_records
+from kitchensync.storage.reading.records import Records, hand
 from kitchensync.storage.timeline.pose_track import PoseTrack, rotation_wxyz, transforms_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class GazeRay(NamedTuple):
 
 
 class BodyStream(TimedStream):
-    """What one record a packet says of a body; the records are read once, all together."""
+    """What one record a packet says of a body; the records are read once, all together, for head, hands and gaze."""
 
     def __init__(self, recording: OpenedRecording, name: str) -> None:
         super().__init__(recording, name)
@@ -42,7 +42,7 @@ class BodyStream(TimedStream):
 
     @cached_property
     def _records(self) -> Records:
-        return read_records(self.stored)
+        return self.recording.records(self.name)
 
     @property
     def rows(self) -> Int64:

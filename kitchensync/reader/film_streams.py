@@ -132,11 +132,18 @@ class FilmStream(TimedStream):
         """Session seconds of each picture, (n,) float64, NaN in a chapter that is not aligned. Raises NotKnown."""
         return np.where(self.session_ns == UNKNOWN, np.nan, self.session_ns / 1e9)
 
+    @property
+    def bounds_s(self) -> Floats:
+        """How far each of `times` may be off, (n,) seconds, 95 %; NaN where nobody knows."""
+        times = self.timeline.pictures
+        return np.where(times.capture_ns == UNKNOWN, np.nan, times.bound_ns / 1e9)[self.rows]
+
     def bound_at(self, seconds: float) -> float:
         """How far `times` may be off at an instant, seconds, 95 %. Raises NotKnown."""
-        if not self.timeline.pictures.is_placed:
+        bound_s = float(self.bounds_s[self.index_at(seconds)])
+        if np.isnan(bound_s):
             raise NotKnown(f"{self.name}: {self.timeline.pictures.why or 'run `kitchensync sync` first'}")
-        return int(self.timeline.pictures.bound_ns[self.rows[self.index_at(seconds)]]) / 1e9
+        return bound_s
 
     @cached_property
     def _pictures(self) -> ClipPictures:

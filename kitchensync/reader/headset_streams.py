@@ -13,12 +13,20 @@ from kitchensync.calibration.geometry.reference_frames import OPENCV_FROM_PV_AXE
 from kitchensync.calibration.recorded import front_lens, look_up_table, rig_from
 from kitchensync.reader.timed_stream import TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
-from kitchensync.sensors.hololens.catalogue import is_front_camera
-from kitchensync.storage.reading.headset_pictures import DepthFrame, Frame, unbroken_depth, unbroken_frames
+from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera
+from kitchensync.sensors.hololens.video import CODECS
+from kitchensync.storage.reading.headset_pictures import (
+    DepthFrame,
+    Frame,
+    is_key,
+    unbroken_depth,
+    unbroken_frames,
+)
 from kitchensync.storage.reading.records import read_sound
 from kitchensync.storage.timeline.pose_track import PoseTrack
 
 if TYPE_CHECKING:
+    from kitchensync.calibration.geometry.camera_models import Pinhole
     from kitchensync.calibration.space.depth_views import DepthSource
     from kitchensync.reader.opened_recording import OpenedRecording
     from kitchensync.storage.chunks.stored_packets import StoredPackets
@@ -82,6 +90,11 @@ class PosedStream(PacketStream, Generic[Shown]):
         if "_reader" in self.__dict__:
             self._reader.close()
 
+    def is_key(self, number: int) -> bool:
+        """Return whether a value stands alone: an encoded picture that can be decoded without the one before."""
+        is_encoded = self.stored.format.get("codec") in CODECS
+        return not is_encoded or is_key(self.stored, int(self.rows[number]))
+
     def frame(self, number: int) -> Shown:
         """Return a picture with its stamp, pose and optics. Raises IndexError, Unreadable."""
         row = int(self.rows[number])
@@ -128,6 +141,17 @@ class PictureStream(PosedStream[Frame]):
 
     def _value(self, number: int) -> npt.NDArray[np.uint8]:
         return self.frame(number).rgb()
+
+    def lens(self, number: int) -> Pinhole:
+        """Return the front camera's lens at a picture, without decoding it: its focus moves.
+
+        Raises Unreadable, Refused where the device's constants are not in the recording.
+        """
+        sensor, row = headset_stream(self.name.rpartition("/")[2]), int(self.rows[number])
+        assert sensor.cut is not None, "every camera has one"
+        metadata = sensor.cut(self.stored.payload(row)).metadata
+        told = Frame(row, 0, None, None, sensor.optics(metadata), metadata)
+        return front_lens(self.recording.stored, self.name, told)
 
     def project(self, number: int, points: npt.ArrayLike) -> Floats:
         """Return where points of the world, (..., 3) metres, are in a picture: pixels (..., 2), NaN outside of view.

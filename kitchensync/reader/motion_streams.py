@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from kitchensync.reader.timed_stream import TimedStream, interpolated
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile
-from kitchensync.storage.reading.inertial import Samples, read_samples
+from kitchensync.storage.reading.inertial import Samples, inertial_clock, packets_of_samples, read_samples
 
 if TYPE_CHECKING:
     import pandas
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from kitchensync.reader.opened_recording import OpenedRecording
 
 AXES = ("x", "y", "z")
+BLOCK_PACKETS = 32
 
 
 class MotionStream(TimedStream):
@@ -54,6 +56,10 @@ class MotionStream(TimedStream):
         order = self._in_time
         return interpolated(self.times[order], self.values[order], times)
 
+    def blocks(self) -> Iterator[tuple[Int64, Floats32]]:
+        """Yield session ns (m,) and values (m, 3) of some samples at a time, in the order of the stream."""
+        yield self.session_ns, self.values
+
     def to_pandas(self) -> pandas.DataFrame:
         """Return a table: columns x, y, z in `unit`, index session seconds. Needs pandas."""
         from kitchensync.reader.step_table import the_pandas
@@ -84,13 +90,40 @@ class HeadsetMotion(MotionStream):
     @cached_property
     def values(self) -> Floats32:
         """All samples, (n, 3) float32 in `unit`. Raises NotKnown where nobody told the unit."""
+        return self._samples.xyz * self._scale
+
+    @cached_property
+    def _scale(self) -> np.float32:
         scale = self.recording.stored.si_scale(self.name)
         if scale is None and not self._sensor.is_gyroscope:
             scale = 1.0
         if scale is None:
             words = "its unit is not known; run `kitchensync sync`, or state gyroscope_unit in rig.toml"
             raise NotKnown(f"{self.recording.id}: {self.name}: {words}")
-        return self._samples.xyz * np.float32(scale)
+        return np.float32(scale)
+
+    def blocks(self) -> Iterator[tuple[Int64, Floats32]]:
+        """Yield session ns (m,) and values (m, 3) of some packets at a time: the stream is read twice, never held."""
+        clock, done = inertial_clock(self.stored), 0
+        if clock is None:
+            return
+        hidden, device = self.stored.hidden, self.name.partition("/")[0]
+        arrived_ns = self.stored.index["host_ns"].astype(np.int64)
+        held: list[tuple[Int64, Int64, Floats32]] = []
+        for row, samples in packets_of_samples(self.stored):
+            ticks = clock.repair.ticks(samples["vinyl_ns"].astype(np.int64), first_sample=done)
+            done += len(samples)
+            if not hidden[row]:
+                held.append((ticks, np.full(len(ticks), arrived_ns[row]), samples["xyz"] * self._scale))
+            if len(held) >= BLOCK_PACKETS:
+                yield self._placed(device, held)
+                held = []
+        if held:
+            yield self._placed(device, held)
+
+    def _placed(self, device: str, held: list[tuple[Int64, Int64, Floats32]]) -> tuple[Int64, Floats32]:
+        ticks, near_ns, values = (np.concatenate(part) for part in zip(*held, strict=True))
+        return self.recording.clock.of_ticks(device, ticks, near_ns), values
 
     def __len__(self) -> int:
         """Count the samples."""

@@ -19,12 +19,15 @@ from kitchensync.reader.reading_clock import ReadingClock
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SAMPLES, SOUND
+from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError, UnknownStream
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
+from kitchensync.storage.reading.records import Records, read_records
 from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
 from kitchensync.storage.reading.worlds import world_frames
-from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.recording import Recording
+from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED
 
 if TYPE_CHECKING:
     import pandas
@@ -57,18 +60,19 @@ class OpenedRecording:
     film by the camera's name (`gopro`). Session time is seconds since the main headset's first packet.
     """
 
-    def __init__(self, path: Path, *, with_pauses: bool = False) -> None:
+    def __init__(self, path: Path, *, with_pauses: bool = False, purpose: Purpose | None = None) -> None:
         """Open a folder; what lies in privacy pauses is left out but `with_pauses`.
 
-        Raises NotARecording, Withdrawn.
+        `purpose`: only with the consent for it. Raises NotARecording, Withdrawn, NotPermitted.
         """
-        self.path, self._with_pauses = path, with_pauses
-        self.stored: Recording = open_recording(path, with_pauses=with_pauses)
+        self.path, self._with_pauses, self._purpose = path, with_pauses, purpose
+        self.stored = Recording(path, with_pauses=with_pauses, purpose=purpose)
         self._streams: dict[str, TimedStream] = {}
         self._timelines: dict[str, FilmTimeline] = {}
+        self._records: dict[str, Records] = {}
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _open_again, (self.path, self._with_pauses)
+        return _open_again, (self.path, self._with_pauses, self._purpose)
 
     def __enter__(self) -> OpenedRecording:
         """Return the recording."""
@@ -175,12 +179,12 @@ class OpenedRecording:
     @cached_property
     def duration(self) -> float:
         """Session seconds of the last packet of the main headset, else of the longest film."""
-        ends = [
-            self[name] for name in self.stored.streams if name.partition("/")[0] == self.clock.main_headset
+        head = self.clock.main_headset
+        ends: list[TimedStream] = [
+            PacketStream(self, name) for name in self.stored.streams if name.partition("/")[0] == head
         ]
         ends = ends or [self[f"{camera}/video"] for camera, files in self.films.items() if files]
-        known = [float(one.times[-1]) for one in ends if len(one)]
-        return max(known, default=0.0)
+        return max((float(one.times[-1]) for one in ends if len(one)), default=0.0)
 
     def at(self, seconds: float) -> OneInstant:
         """Return one instant of all streams; each is read when it is asked for."""
@@ -233,6 +237,12 @@ class OpenedRecording:
             found[name] = {key: np.asarray(table.values) for key, table in tables.items()}
         return found
 
+    def records(self, name: str) -> Records:
+        """Read the records of a stream, once."""
+        if name not in self._records:
+            self._records[name] = read_records(self.stored[name])
+        return self._records[name]
+
     def worlds_of(self, name: str) -> npt.NDArray[np.int32]:
         """Return the world frame of each packet of a stream, (n,): poses of different ones cannot be compared."""
         return world_frames(self.stored[name], read_notes(self.stored.readable).get(name, []))
@@ -257,7 +267,7 @@ class Alignments(dict[str, "Alignment"]):
     @property
     def status(self) -> str:
         """The worst: `aligned`, `check`, `not_aligned`; `not_done` where `sync` has not been here."""
-        worst = [status for status in ("not_aligned", "check", "aligned") if status in self.statuses.values()]
+        worst = [status for status in (NOT_ALIGNED, CHECK, ALIGNED) if status in self.statuses.values()]
         return worst[0] if worst else "not_done"
 
     @property
@@ -267,16 +277,10 @@ class Alignments(dict[str, "Alignment"]):
 
     @property
     def bound_ms(self) -> float | None:
-        """How far the gyroscopes of any film may be off, ms, 95 %; None where nobody says."""
-        known = [
-            bound
-            for one in self.values()
-            if one.errors
-            for bound in one.errors.bound95_ms
-            if bound is not None
-        ]
-        return max(known, default=None)
+        """How far the gyroscopes of any film that was aligned may be off, ms, 95 %; None where nobody says."""
+        told = (one.errors.bound95_ms for one in self.values() if one.errors and one.status != NOT_ALIGNED)
+        return max((bound for bounds in told for bound in bounds if bound is not None), default=None)
 
 
-def _open_again(path: Path, with_pauses: bool) -> OpenedRecording:
-    return OpenedRecording(path, with_pauses=with_pauses)
+def _open_again(path: Path, with_pauses: bool, purpose: Purpose | None) -> OpenedRecording:
+    return OpenedRecording(path, with_pauses=with_pauses, purpose=purpose)

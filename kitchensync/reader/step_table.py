@@ -41,10 +41,15 @@ def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
     `source`: `touch`, `annotation` (accepted step times) or `end of the step before`; `errors`: what was done wrong,
     in words. Without a recipe there are no rows. Raises BadEventLog, BadAnnotations, NotKnown.
     """
-    pandas, path = the_pandas(), recording.path
+    return the_pandas().DataFrame(step_rows_of(recording), columns=list(STEP_COLUMNS))
+
+
+def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
+    """Return the rows of `steps_of`, without pandas."""
+    path = recording.path
     state = reduce_log(filed_operations(path))
     if state["recording"] is None:
-        return pandas.DataFrame(columns=list(STEP_COLUMNS))
+        return []
     state, accepted = with_judgments(state, newest_judged(path, "errors")), accepted_steps(path)
 
     def place_of(host_ns: int) -> FilmPlace:
@@ -53,8 +58,7 @@ def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
     told = entries_of(state, place_of, lambda label: 0, accepted)
     film = _Film(recording, accepted) if accepted is not None else None
     whose = {"recording": recording.id, "recipe": state["recording"]["name"]}
-    rows = [whose | _row(number, one, film) for number, one in enumerate(told)]
-    return pandas.DataFrame(rows, columns=list(STEP_COLUMNS))
+    return [whose | _row(number, one, film) for number, one in enumerate(told)]
 
 
 class _Film:
@@ -106,11 +110,16 @@ def events_of(recording: OpenedRecording) -> pandas.DataFrame:
 
     Raises BadEventLog, NotKnown.
     """
-    pandas, events = the_pandas(), recording.stored.events()
+    return the_pandas().DataFrame(event_rows_of(recording), columns=list(EVENT_COLUMNS))
+
+
+def event_rows_of(recording: OpenedRecording) -> list[tuple[float, str, str, float, dict[str, Any]]]:
+    """Return the rows of `events_of`, without pandas."""
+    events = recording.stored.events()
     if not events:
-        return pandas.DataFrame(columns=list(EVENT_COLUMNS))
+        return []
     session_ns = recording.clock.of_host([event["host_ns"] for event in events])
-    rows = [
+    return [
         (
             ns / 1e9,
             one["kind"],
@@ -118,6 +127,5 @@ def events_of(recording: OpenedRecording) -> pandas.DataFrame:
             recording.clock.bound_s + one["uncertainty_ns"] / 1e9,
             one["body"],
         )
-        for ns, one in zip(session_ns, events, strict=True)
+        for ns, one in zip(session_ns.tolist(), events, strict=True)
     ]
-    return pandas.DataFrame(rows, columns=list(EVENT_COLUMNS))

@@ -57,18 +57,18 @@ def read_records(stream: StoredPackets) -> Records:
     check_kind(stream.name, "records")
     record = headset_stream(stream.name.rpartition("/")[2]).record
     assert record is not None, "every stream of this kind has one"
-    size, kept, rows, hidden = record.itemsize, [], [], stream.hidden
+    hidden, count = stream.hidden, 0
+    values, rows = np.empty(len(stream), record), np.empty(len(stream), np.int64)
     for row, payload in enumerate(stream.payloads()):
         if hidden[row]:
             continue
-        if len(payload) == size:
-            kept.append(payload)
-            rows.append(row)
+        if len(payload) == record.itemsize:
+            values[count], rows[count] = np.frombuffer(payload, record)[0], row
+            count += 1
         else:
-            stream.bad[row] = f"{len(payload)} bytes instead of {size}"
-    index = np.array(rows, np.int64)
-    ticks = stream.index["device_ticks"].astype(np.int64)[index]
-    return Records(np.frombuffer(b"".join(kept), record), index, ticks)
+            stream.bad[row] = f"{len(payload)} bytes instead of {record.itemsize}"
+    ticks = stream.index["device_ticks"].astype(np.int64)[rows[:count]]
+    return Records(values[:count], rows[:count], ticks)
 
 
 def hand(records: Records, side: str) -> Hand:

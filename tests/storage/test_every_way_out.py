@@ -51,6 +51,8 @@ GIVES_AWAY: dict[str, list[str]] = {
     "export coherence": ["data", "--out", f"{OUT}/made"],
     "export promqa": ["data", "--out", f"{OUT}/made"],
     "export keysteps": ["data", "--out", f"{OUT}/made"],
+    "export tables": [TAKE, "--out", f"{OUT}/set"],
+    "export mcap": [TAKE, "--out", f"{OUT}/take.mcap"],
 }
 """Commands whose output others get: the participant agreed to `release_raw`."""
 ANNOTATES: dict[str, list[str]] = {

@@ -43,6 +43,8 @@ WRITES = {
     "export coherence": ["TAKE", "--out", OUT],
     "export prompts": ["TAKE", "--out", OUT],
     "export keysteps": ["TAKE", "--out", OUT],
+    "export tables": ["TAKE", "--out", OUT],
+    "export mcap": ["TAKE", "--out", OUT],
     "calibrate board": ["--out", OUT],
     "view": ["TAKE", "--save", OUT],
     "cloud": ["TAKE", "--out", OUT],
@@ -58,6 +60,7 @@ INTO_FOLDERS = {
     "release split",
     "export localization",
     "export frames",
+    "export tables",
     "export features",
 }
 """Those that write several files into a folder."""

@@ -77,6 +77,8 @@ TABLE: dict[str, list[str]] = {
     "export coherence": [RECORDING, "--out", "WRITTEN/out.json"],
     "export prompts": [RECORDING, "--out", "WRITTEN/out.json"],
     "export keysteps": [RECORDING, "--out", "WRITTEN/out.json"],
+    "export tables": [RECORDING, "--out", "WRITTEN/out"],
+    "export mcap": [RECORDING, "--out", "WRITTEN/out.mcap"],
     "measure spans": [FILE],
     "measure coherence": [FILE],
     "measure answers": [FILE, "--out", "WRITTEN/out.json"],

@@ -53,6 +53,14 @@ FORMS: Table = {
         "dataset.commands.export.export_assembly:assembly",
         "Questions about toys that are put together (JSON).",
     ),
+    "tables": (
+        "exports.export_tables:tables",
+        "Motion, poses, hands, gaze, steps, events of a recording (Parquet, CSV).",
+    ),
+    "mcap": (
+        "exports.export_mcap:mcap",
+        "All of a recording in one file for Foxglove and other tools (MCAP).",
+    ),
     "keysteps": (
         "dataset.commands.export.export_steps:keysteps",
         "Steps of recordings without errors, in order, with times (JSON).",

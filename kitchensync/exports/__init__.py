@@ -1,0 +1,1 @@
+"""One recording in the files of other tools, made from `kitchensync.open`."""

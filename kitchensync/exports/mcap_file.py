@@ -1,0 +1,156 @@
+"""One recording as one MCAP file: every stream with its times, merged in the order of time."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kitchensync.calibration.errors import Refused
+from kitchensync.exports.exported_span import ExportedSpan
+from kitchensync.exports.mcap_pieces import (
+    McapChannels,
+    Piece,
+    camera_pieces,
+    lens_pieces,
+    pieces_of,
+    told_pieces,
+    utc_ns_of,
+)
+from kitchensync.exports.video_packets import NoPlainVideo
+from kitchensync.reader.headset_streams import PictureStream, PosedStream
+from kitchensync.reader.opened_recording import BODY, OpenedRecording
+from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.sensors.hololens.headset_stream import RECORDS
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.shell.outputs import written
+
+SCHEMA = "export-mcap/1"
+CHUNK_BYTES = 1 << 20
+KNOTS_NS = 10_000_000_000
+Progress = Callable[[float, float, str], None]
+
+
+class NoFoxglove(StorageError):
+    """The package that writes the file is not installed."""
+
+
+def write_mcap(
+    recording: OpenedRecording,
+    out: Path,
+    span: ExportedSpan,
+    depth_hz: float | None,
+    tell: Progress,
+    *,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Write a recording as MCAP; return topics, messages and what was left out, with the reasons.
+
+    One packet of each stream is in memory at a time, beside poses and hands. Raises OutputRefused, NoFoxglove, what
+    reading raises.
+    """
+    try:
+        import foxglove
+        from foxglove.mcap import MCAPCompression, MCAPWriteOptions
+    except ImportError as error:
+        raise NoFoxglove(f"{error}; pip install 'kitchensync[export]'") from error
+    context = foxglove.Context()
+    made, counts, without = McapChannels(context), dict[str, int](), dict[str, str]()
+    options = MCAPWriteOptions(
+        compression=MCAPCompression.Zstd, compression_level=1, compression_threads=0, chunk_size=CHUNK_BYTES
+    )
+    with (
+        written(out, force=force, ending=".mcap") as part,
+        foxglove.open_mcap(part, context=context, writer_options=options) as file,
+    ):
+        file.write_metadata("kitchensync", _about(recording, span))
+        for name, count in _logged(recording, span, made, depth_hz, without, tell):
+            counts[name] = counts.get(name, 0) + count
+        if without:
+            file.write_metadata("left_out", without)
+    return {
+        "recording": recording.id,
+        "file": str(out),
+        "bytes": out.stat().st_size,
+        "span_s": span.said,
+        "messages": counts,
+        "topics": sorted(made.made),
+        "left_out": without,
+    }
+
+
+def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
+    """Return what the file says of itself: how its times become session time, and how far those may be off."""
+    alignment = recording.alignment
+    return {
+        "recording": recording.id,
+        "uuid": str(recording.stored.manifest.get("uuid", "")),
+        "session_ns_and_utc_ns": json.dumps(_knots(recording)),
+        "alignment": alignment.status,
+        "gyroscopes_within_ms": "" if alignment.bound_ms is None else f"{alignment.bound_ms:.3f}",
+        "span_s": json.dumps(span.said),
+        "pauses": json.dumps(len(recording.stored.pauses)),
+    }
+
+
+def _knots(recording: OpenedRecording) -> list[list[int]]:
+    """Return pairs of session ns and UTC ns, each ten seconds; between two of them time passes evenly."""
+    session_ns = np.arange(0, round(recording.duration * 1e9) + 2 * KNOTS_NS, KNOTS_NS)
+    return np.column_stack([session_ns, utc_ns_of(recording, session_ns)]).tolist()
+
+
+def _logged(
+    recording: OpenedRecording, span: ExportedSpan, made: McapChannels, depth_hz: float | None,
+    without: dict[str, str], tell: Progress,
+) -> Iterator[tuple[str, int]]:  # fmt: skip
+    """Log the pieces of all streams in the order of time; yield what each is of and how many messages it had."""
+    streams = [_guarded(name, make, without) for name, make in _named_pieces(recording, span, made, depth_hz)]
+    zero_ns, end = _knots(recording)[0][1], min(span.end, recording.duration)
+    for at_ns, name, log in heapq.merge(*streams, key=lambda one: one[0]):
+        try:
+            yield name, log()
+        except (NotKnown, Refused) as error:
+            without.setdefault(name, str(error))
+        tell(min(max((at_ns - zero_ns) / 1e9, 0.0), end), end, name)
+
+
+def _named_pieces(
+    recording: OpenedRecording, span: ExportedSpan, made: McapChannels, depth_hz: float | None
+) -> Iterator[tuple[str, Callable[[], Iterator[Piece]]]]:
+    """Yield what is handed over of each stream: records of a body as head, hands and gaze."""
+    names = [name for name in recording.streams if not _is_body(recording, name)]
+    head = recording.stored.main_headset
+    bodies = [
+        f"{head}/{short}"
+        for short, (_, wanted) in BODY.items()
+        if any(f"{head}/{one}" in recording.streams for one in wanted)
+    ]
+    for name in names + bodies:
+        stream = recording[name]
+        yield name, partial(pieces_of, stream, span, made, depth_hz)
+        if isinstance(stream, PosedStream):
+            yield f"{name} poses", partial(camera_pieces, stream, span, made)
+        if isinstance(stream, PictureStream):
+            yield f"{name} lens", partial(lens_pieces, stream, span, made)
+    yield "steps and events", partial(told_pieces, recording, span, made)
+
+
+def _is_body(recording: OpenedRecording, name: str) -> bool:
+    sensor = recording.stored.sensor(name) if name in recording.stored.streams else None
+    return sensor is not None and sensor.kind == RECORDS
+
+
+def _guarded(
+    name: str, pieces: Callable[[], Iterator[Piece]], without: dict[str, str]
+) -> Iterator[tuple[int, str, Callable[[], int]]]:
+    """Yield the pieces of a stream; what cannot be handed over is named, and the others go on."""
+    try:
+        for at_ns, log in pieces():
+            yield at_ns, name, log
+    except (NotKnown, NoPlainVideo, Refused) as error:
+        without[name] = str(error)

@@ -1,0 +1,372 @@
+"""What each stream of a recording becomes in an MCAP file: pieces in the order of time, each logged in its turn.
+
+Schemas are Foxglove's (https://docs.foxglove.dev/docs/visualization/message-schemas). Times are UTC ns:
+CLOCK_MONOTONIC of the capture computer plus a constant that the file names, so that no digit is lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kitchensync.calibration.errors import Refused
+from kitchensync.exports.exported_span import ExportedSpan
+from kitchensync.exports.video_packets import NoPlainVideo, film_units, headset_units
+from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
+from kitchensync.reader.film_streams import CameraSound, FilmStream
+from kitchensync.reader.headset_streams import DepthStream, PictureStream, PosedStream, SoundStream
+from kitchensync.reader.motion_streams import MotionStream
+from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.reader.step_table import event_rows_of, step_rows_of
+from kitchensync.reader.timed_stream import TimedStream
+from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.sensors.hololens.catalogue import is_front_camera
+from kitchensync.sensors.hololens.video import CODECS
+from kitchensync.storage.timeline.film_times import UNKNOWN
+from kitchensync.storage.timeline.pose_track import rotation_wxyz
+
+if TYPE_CHECKING:
+    from foxglove import Context
+
+Piece = tuple[int, Callable[[], int]]
+"""UTC ns of its first message, and what logs it and returns how many messages that were."""
+WORLD = "world"
+FEW_HZ = 2.0
+"""Depth pictures a second, at most, where nobody asked for a number."""
+NS = 1_000_000_000
+FORMATS = {"h264": "h264", "h265": "h265", "hevc": "h265"}
+
+
+@dataclass
+class McapChannels:
+    """The channels of one file, made when they are first wanted."""
+
+    context: Context
+    made: dict[str, Any] = field(default_factory=dict)
+
+    def of(self, kind: str, topic: str, **about: str) -> Any:
+        """Return the channel of a topic, of a schema by its name."""
+        if topic not in self.made:
+            from foxglove import channels
+
+            made = getattr(channels, f"{kind}Channel")
+            self.made[topic] = made(topic, context=self.context, metadata=about or None)
+        return self.made[topic]
+
+
+def stamp(utc_ns: int) -> Any:
+    """Return a time as messages have it."""
+    from foxglove.messages import Timestamp
+
+    return Timestamp(utc_ns // NS, utc_ns % NS)
+
+
+def utc_ns_of(recording: OpenedRecording, session_ns: Int64) -> Int64:
+    """Return UTC ns (n,) of session ns (n,). Raises NotKnown."""
+    return recording.clock.to_utc(session_ns).astype(np.int64)
+
+
+def pieces_of(
+    stream: TimedStream, span: ExportedSpan, made: McapChannels, depth_hz: float | None
+) -> Iterator[Piece]:
+    """Return the pieces of a stream in a span. Raises NoPlainVideo with what to do instead, NotKnown, Refused."""
+    if isinstance(stream, MotionStream):
+        return _motion(stream, span, made)
+    if isinstance(stream, DepthStream):
+        return _depth(stream, span, made, depth_hz)
+    if isinstance(stream, PictureStream):
+        return _pictures(stream, span, made)
+    if isinstance(stream, FilmStream):
+        return _film(stream, span, made)
+    if isinstance(stream, SoundStream | CameraSound):
+        return _sound(stream, span, made)
+    if isinstance(stream, HeadStream):
+        return _transforms(
+            stream, stream.values, stream.worlds, f"{stream.name.partition('/')[0]}/head", span, made
+        )
+    if isinstance(stream, HandStream):
+        return _hands(stream, span, made)
+    if isinstance(stream, GazeStream):
+        return _gaze(stream, span, made)
+    raise NoPlainVideo(f"{stream.kind}: no schema holds those")
+
+
+def _numbers(stream: TimedStream, span: ExportedSpan) -> tuple[range, Int64]:
+    """Return the numbers of a span, and the UTC ns of all values; 0 where a time is not known."""
+    times_ns = np.where(stream.session_ns == UNKNOWN, 0, stream.session_ns)
+    utc_ns = np.where(stream.session_ns == UNKNOWN, 0, utc_ns_of(stream.recording, times_ns))
+    return range(*stream.span(span.start, span.end).indices(len(stream))), utc_ns
+
+
+def _motion(stream: MotionStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    from foxglove.messages import Vector3
+
+    channel = made.of("Vector3", f"/{stream.name}", unit=stream.unit)
+    first_ns, last_ns = (end * 1e9 for end in (span.start, span.end))
+
+    def log(at_ns: Int64, values: Any) -> int:
+        for ns, (x, y, z) in zip(at_ns.tolist(), values.tolist(), strict=True):
+            channel.log(Vector3(x=x, y=y, z=z), log_time=ns)
+        return len(at_ns)
+
+    for session_ns, values in stream.blocks():
+        inside = (session_ns >= first_ns) & (session_ns < last_ns)
+        if inside.any():
+            at_ns = utc_ns_of(stream.recording, session_ns[inside])
+            yield int(at_ns[0]), partial(log, at_ns, values[inside])
+
+
+def _pictures(stream: PictureStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    numbers, utc_ns = _numbers(stream, span)
+    if stream.stored.format.get("codec") not in CODECS:
+        yield from _raw_pictures(stream, numbers, utc_ns, made)
+        return
+    from foxglove.messages import CompressedVideo
+
+    channel, form = made.of("CompressedVideo", f"/{stream.name}"), FORMATS[stream.stored.format["codec"]]
+    at_ns = dict(zip(stream.rows.tolist(), utc_ns.tolist(), strict=True))
+
+    def log(ns: int, unit: bytes) -> int:
+        picture = CompressedVideo(timestamp=stamp(ns), frame_id=stream.name, data=unit, format=form)
+        channel.log(picture, log_time=ns)
+        return 1
+
+    rows = stream.rows[numbers.start : numbers.stop]
+    for row, unit in headset_units(stream.stored, rows):
+        yield at_ns[row], partial(log, at_ns[row], unit)
+
+
+def _raw_pictures(
+    stream: PictureStream, numbers: range, utc_ns: Int64, made: McapChannels
+) -> Iterator[Piece]:
+    channel = made.of("RawImage", f"/{stream.name}")
+    for number in numbers:
+        ns = int(utc_ns[number])
+        yield ns, partial(_log_image, channel, stream.name, ns, "rgb8", partial(stream.read, number))
+
+
+def _log_image(channel: Any, frame: str, ns: int, encoding: str, read: Callable[[], Any]) -> int:
+    from foxglove.messages import RawImage
+
+    from kitchensync.reader.timed_stream import Unreadable
+
+    try:
+        image = np.ascontiguousarray(read())
+    except Unreadable:
+        return 0
+    height, width = image.shape[:2]
+    picture = RawImage(
+        timestamp=stamp(ns), frame_id=frame, width=width, height=height, encoding=encoding,
+        step=image.strides[0], data=image.tobytes(),
+    )  # fmt: skip
+    channel.log(picture, log_time=ns)
+    return 1
+
+
+def _depth(stream: DepthStream, span: ExportedSpan, made: McapChannels, hz: float | None) -> Iterator[Piece]:
+    """Millimetres along each pixel's ray: so many pictures a second, or those that stand alone, which is quick."""
+    numbers, utc_ns = _numbers(stream, span)
+    channel = made.of("RawImage", f"/{stream.name}", unit="mm along the ray, 0 = none")
+    step_ns, due_ns = NS / (hz or FEW_HZ), 0.0
+    for number in numbers:
+        ns = int(utc_ns[number])
+        if ns < due_ns or (hz is None and not stream.is_key(number)):
+            continue
+        due_ns = max(due_ns + step_ns, ns + step_ns / 2)
+        yield (
+            ns,
+            partial(_log_image, channel, stream.name, ns, "16UC1", partial(_millimetres, stream, number)),
+        )
+
+
+def _millimetres(stream: DepthStream, number: int) -> Any:
+    stream.read(number)  # which names it where it is unreadable
+    return stream.frame(number).depth_mm
+
+
+def _film(stream: FilmStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    from foxglove.messages import CompressedVideo
+
+    numbers, utc_ns = _numbers(stream, span)
+    wanted = {int(stream.rows[k]): int(utc_ns[k]) for k in numbers if utc_ns[k]}
+    channel, clip = made.of("CompressedVideo", f"/{stream.name}"), stream.timeline.clip
+    video = clip.chapters[0].video
+    assert video is not None, "it has pictures"
+    form = FORMATS[video.codec]
+
+    def log(ns: int, unit: bytes) -> int:
+        picture = CompressedVideo(timestamp=stamp(ns), frame_id=stream.name, data=unit, format=form)
+        channel.log(picture, log_time=ns)
+        return 1
+
+    for number, unit in film_units(clip, wanted):
+        yield wanted[number], partial(log, wanted[number], unit)
+
+
+def _sound(stream: SoundStream | CameraSound, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    """Sound of the headset as it came where it is AAC, other sound as 16-bit samples."""
+    from foxglove.messages import CompressedAudio, RawAudio
+
+    numbers, utc_ns = _numbers(stream, span)
+    is_aac = isinstance(stream, SoundStream) and stream.stored.format.get("codec") == "aac"
+    channel = made.of("CompressedAudio" if is_aac else "RawAudio", f"/{stream.name}")
+
+    def log(number: int, ns: int) -> int:
+        if is_aac:
+            data = stream.stored.payload(int(stream.rows[number]))
+            channel.log(CompressedAudio(timestamp=stamp(ns), data=data, format="mp4a.40.2"), log_time=ns)
+            return 1
+        block = stream.read(number)
+        samples = np.rint(np.clip(block.T, -1, 1) * 32767).astype("<i2")
+        sound = RawAudio(
+            timestamp=stamp(ns), data=samples.tobytes(), format="pcm-s16", sample_rate=stream.rate_hz,
+            number_of_channels=block.shape[0],
+        )  # fmt: skip
+        channel.log(sound, log_time=ns)
+        return 1
+
+    for number in numbers:
+        yield int(utc_ns[number]), partial(log, number, int(utc_ns[number]))
+
+
+def frame_of(world: int) -> str:
+    """Return the name of a world frame: each start of the headset's app has its own."""
+    return WORLD if world <= 0 else f"{WORLD}_{world}"
+
+
+def _pose(place: Floats, turn: Floats) -> Any:
+    """Return a pose of a position (3,) and a rotation w x y z (4,)."""
+    from foxglove.messages import Pose, Quaternion, Vector3
+
+    (x, y, z), (qw, qx, qy, qz) = place, turn
+    return Pose(position=Vector3(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+
+
+def _transforms(
+    stream: TimedStream, transforms: Floats, worlds: Any, child: str, span: ExportedSpan, made: McapChannels
+) -> Iterator[Piece]:
+    from foxglove.messages import FrameTransform, Quaternion, Vector3
+
+    numbers, utc_ns = _numbers(stream, span)
+    channel, turns = made.of("FrameTransform", f"/tf/{child}"), rotation_wxyz(transforms[:, :3, :3])
+
+    def log(number: int, ns: int) -> int:
+        (x, y, z), (qw, qx, qy, qz) = transforms[number, :3, 3], turns[number]
+        found = FrameTransform(
+            timestamp=stamp(ns), parent_frame_id=frame_of(int(worlds[number])), child_frame_id=child,
+            translation=Vector3(x=x, y=y, z=z), rotation=Quaternion(x=qx, y=qy, z=qz, w=qw),
+        )  # fmt: skip
+        channel.log(found, log_time=ns)
+        return 1
+
+    for number in numbers:
+        if np.isfinite(turns[number]).all():
+            yield int(utc_ns[number]), partial(log, number, int(utc_ns[number]))
+
+
+def camera_pieces(stream: PosedStream[Any], span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    """Return where a camera of the headset was at each of its pictures. Raises Refused without its constants."""
+    worlds = stream.recording.worlds_of(stream.name)[stream.rows]
+    return _transforms(stream, stream.world_from_camera, worlds, stream.name, span, made)
+
+
+def lens_pieces(stream: PictureStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    """Return the calibration of the front camera, once a second: its focus moves."""
+    if not is_front_camera(stream.name):
+        raise Refused(f"{stream.name}: its lens is a table, in the calibration of the recording")
+    numbers, utc_ns = _numbers(stream, span)
+    channel = made.of("CameraCalibration", f"/{stream.name}/calibration")
+
+    def log(number: int, ns: int) -> int:
+        from foxglove.messages import CameraCalibration
+
+        lens = stream.lens(number)
+        fx, fy, cx, cy = lens.fx, lens.fy, lens.cx, lens.cy
+        found = CameraCalibration(
+            timestamp=stamp(ns), frame_id=stream.name, width=lens.width, height=lens.height,
+            distortion_model="plumb_bob", D=[lens.k1, lens.k2, lens.p1, lens.p2, lens.k3],
+            K=[fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0], R=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+            P=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
+        )  # fmt: skip
+        channel.log(found, log_time=ns)
+        return 1
+
+    due_ns = 0
+    for number in numbers:
+        ns = int(utc_ns[number])
+        if ns >= due_ns:
+            due_ns = ns + NS
+            yield ns, partial(log, number, ns)
+
+
+def _hands(stream: HandStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    from foxglove.messages import Pose, PosesInFrame, Vector3
+
+    numbers, utc_ns = _numbers(stream, span)
+    head, joints = stream.name.partition("/")[0], ",".join(stream.joints)
+    sides = {"left": stream.left, "right": stream.right}
+    channels = {side: made.of("PosesInFrame", f"/{head}/hands/{side}", joints=joints) for side in sides}
+
+    def log(side: str, number: int, ns: int) -> int:
+        poses = [Pose(position=Vector3(x=x, y=y, z=z)) for x, y, z in sides[side][number].tolist()]
+        world = frame_of(int(stream.worlds[number]))
+        channels[side].log(PosesInFrame(timestamp=stamp(ns), frame_id=world, poses=poses), log_time=ns)
+        return 1
+
+    for number in numbers:
+        for side, places in sides.items():
+            if np.isfinite(places[number, 0, 0]):
+                yield int(utc_ns[number]), partial(log, side, number, int(utc_ns[number]))
+
+
+def _gaze(stream: GazeStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    """The ray as a pose whose x axis points along it."""
+    from foxglove.messages import PoseInFrame
+
+    numbers, utc_ns = _numbers(stream, span)
+    channel = made.of("PoseInFrame", f"/{stream.name.partition('/')[0]}/gaze", axis="x points along the gaze")
+    along = stream.direction / np.linalg.norm(stream.direction, axis=1, keepdims=True)
+    upright = np.where(np.abs(along[:, 1:2]) < 0.9, [[0.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]])
+    beside = np.cross(along, upright)
+    beside /= np.linalg.norm(beside, axis=1, keepdims=True)
+    turns = rotation_wxyz(np.stack([along, beside, np.cross(along, beside)], axis=-1))
+
+    def log(number: int, ns: int) -> int:
+        world, pose = frame_of(int(stream.worlds[number])), _pose(stream.origin[number], turns[number])
+        channel.log(PoseInFrame(timestamp=stamp(ns), frame_id=world, pose=pose), log_time=ns)
+        return 1
+
+    for number in numbers:
+        if np.isfinite(turns[number, 0]):
+            yield int(utc_ns[number]), partial(log, number, int(utc_ns[number]))
+
+
+def told_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    """Return what people did, as lines of a log: steps with what was wrong in them, and events."""
+    from foxglove.messages import Log, LogLevel
+
+    lines: list[tuple[float, str, Any, str]] = []
+    for step in step_rows_of(recording):
+        if step["done"]:
+            named = f"{step['node']}: {step['step']}"
+            level = LogLevel.Warning if step["error"] else LogLevel.Info
+            why = f" ({step['errors']})" if step["error"] else ""
+            lines.append((step["start"], "steps", LogLevel.Info, f"begin {named}"))
+            lines.append((step["end"], "steps", level, f"end {named}{why}"))
+    for at_s, kind, _, _, body in event_rows_of(recording):
+        lines.append((at_s, "events", LogLevel.Info, f"{kind} {json.dumps(body, ensure_ascii=False)}"))
+    for at_s, topic, level, words in sorted(lines, key=lambda line: line[0]):
+        if span.start <= at_s < span.end:
+            ns = int(utc_ns_of(recording, np.array([round(at_s * 1e9)], np.int64))[0])
+            line = Log(timestamp=stamp(ns), level=level, message=words, name=topic)
+            yield ns, partial(_log_line, made.of("Log", f"/{topic}"), line, ns)
+
+
+def _log_line(channel: Any, line: Any, ns: int) -> int:
+    channel.log(line, log_time=ns)
+    return 1

@@ -1,0 +1,213 @@
+"""The tables of a recording: motion, poses, hands, gaze, pictures' times, steps and events, units in the names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kitchensync.calibration.errors import Refused
+from kitchensync.exports.exported_span import ExportedSpan
+from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
+from kitchensync.reader.film_streams import FilmStream
+from kitchensync.reader.headset_streams import PosedStream
+from kitchensync.reader.motion_streams import MotionStream
+from kitchensync.reader.opened_recording import BODY, OpenedRecording
+from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.timed_stream import TimedStream
+from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.shell.outputs import written
+from kitchensync.storage.timeline.pose_track import rotation_wxyz
+
+SCHEMA = "recording-tables/1"
+BLOCK = 100_000
+UNIT_NAMES = {"rad/s": "rad_per_s", "m/s^2": "m_per_s2"}
+"""Unit -> how a column's name says it; another is `as_sent`."""
+POSE = ("x_m", "y_m", "z_m", "qw", "qx", "qy", "qz")
+FORMS = ("parquet", "csv")
+Columns = dict[str, Any]
+"""Arrays of NumPy or pyarrow, (n,) each."""
+Progress = Callable[[float, float, str], None]
+
+
+@dataclass(frozen=True)
+class RecordingTable:
+    """One table: its rows come in blocks."""
+
+    name: str
+    stream: TimedStream | None
+    rows: int
+    columns: Callable[[slice], Columns]
+    "Columns of some rows besides the times."
+
+
+def tables_of(recording: OpenedRecording, span: ExportedSpan) -> tuple[list[RecordingTable], dict[str, str]]:
+    """Return the tables of the sensors, and why others are left out, by stream."""
+    found, without = [], {}
+    names = list(recording.streams)
+    head = recording.stored.main_headset
+    names += [
+        f"{head}/{short}"
+        for short, (_, wanted) in BODY.items()
+        if any(f"{head}/{one}" in names for one in wanted)
+    ]
+    for name in names:
+        stream = recording[name]
+        try:
+            columns = _columns_of(stream)
+            if columns is None:
+                without[name] = f"{stream.kind}: no table holds those"
+                continue
+            chosen = stream.span(span.start, span.end)
+            found.append(
+                RecordingTable(
+                    name.replace("/", "_"),
+                    stream,
+                    chosen.stop - chosen.start,
+                    _shifted(columns, chosen.start),
+                )
+            )
+        except (NotKnown, Refused) as error:
+            without[name] = str(error)
+    return found, without
+
+
+def _shifted(columns: Callable[[slice], Columns], first: int) -> Callable[[slice], Columns]:
+    return lambda rows: columns(slice(first + rows.start, first + rows.stop))
+
+
+def _columns_of(stream: TimedStream) -> Callable[[slice], Columns] | None:
+    """Return what gives the columns of some values of a stream; None where they fit into no table."""
+    if isinstance(stream, MotionStream):
+        unit = UNIT_NAMES.get(stream.unit, "as_sent")
+        return _timed(
+            stream, lambda rows: {f"{axis}_{unit}": stream.values[rows, k] for k, axis in enumerate("xyz")}
+        )
+    if isinstance(stream, HeadStream):
+        return _timed(stream, lambda rows: {**_pose(stream.values[rows]), "world": stream.worlds[rows]})
+    if isinstance(stream, HandStream):
+        return _timed(stream, lambda rows: {**_joints(stream, rows), "world": stream.worlds[rows]})
+    if isinstance(stream, GazeStream):
+        return _timed(stream, lambda rows: {**_gaze(stream, rows), "world": stream.worlds[rows]})
+    if isinstance(stream, PosedStream):
+        poses, worlds = stream.world_from_camera, stream.recording.worlds_of(stream.name)[stream.rows]
+        return _timed(
+            stream, lambda rows: {"row": stream.rows[rows], **_pose(poses[rows]), "world": worlds[rows]}
+        )
+    if isinstance(stream, FilmStream):
+        return _timed(
+            stream,
+            lambda rows: {
+                "picture": stream.rows[rows],
+                "media_s": stream.media_times[rows],
+                "bound_s": stream.bounds_s[rows],
+            },
+        )
+    return None
+
+
+def _timed(stream: TimedStream, more: Callable[[slice], Columns]) -> Callable[[slice], Columns]:
+    """Put the three times before the columns of some rows; empty where a film's chapter is not aligned."""
+
+    def columns(rows: slice) -> Columns:
+        seconds, session_ns = stream.times[rows], stream.session_ns[rows]
+        known = np.isfinite(seconds)
+        clock, at_ns = stream.recording.clock, np.where(known, session_ns, 0)
+        times = {"host_ns": clock.to_host(at_ns), "utc": clock.to_utc(at_ns)}
+        masked = {name: pa.array(values, mask=~known) for name, values in times.items()}
+        return {"session_s": seconds, **masked, **more(rows)}
+
+    return columns
+
+
+def _pose(transforms: Floats) -> Columns:
+    values = np.column_stack([transforms[:, :3, 3], rotation_wxyz(transforms[:, :3, :3])])
+    return {name: values[:, k] for k, name in enumerate(POSE)}
+
+
+def _joints(stream: HandStream, rows: slice) -> Columns:
+    return {
+        f"{side}_{joint}_{axis}_m": places[rows, k, a]
+        for side, places in (("left", stream.left), ("right", stream.right))
+        for k, joint in enumerate(stream.joints)
+        for a, axis in enumerate("xyz")
+    }
+
+
+def _gaze(stream: GazeStream, rows: slice) -> Columns:
+    origin = {f"origin_{axis}_m": stream.origin[rows, k] for k, axis in enumerate("xyz")}
+    return origin | {f"direction_{axis}": stream.direction[rows, k] for k, axis in enumerate("xyz")}
+
+
+def write_tables(
+    recording: OpenedRecording,
+    out: Path,
+    span: ExportedSpan,
+    form: str,
+    tell: Progress,
+    *,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Write one file a table into a folder, some rows in memory beside the stream's own; return what was written.
+
+    Raises OutputRefused, what reading raises.
+    """
+    tables, without = tables_of(recording, span)
+    said: dict[str, Any] = {}
+    for number, table in enumerate(tables):
+        tell(number, len(tables), table.name)
+        path = out / f"{table.name}.{form}"
+        _write(path, _blocks(table), form, force=force)
+        assert table.stream is not None
+        said[table.name] = {"rows": table.rows, "file": path.name, "stream": table.stream.name}
+    for name, frame in (("steps", recording.steps), ("events", recording.events)):
+        rows = frame[(frame["start" if name == "steps" else "session_s"].fillna(span.start) >= span.start)]
+        rows = rows[rows["end" if name == "steps" else "session_s"].fillna(span.start) <= span.end]
+        if "body" in rows:
+            rows = rows.assign(body=[json.dumps(body, ensure_ascii=False) for body in rows["body"]])
+        path = out / f"{name}.{form}"
+        _write(path, [pa.Table.from_pandas(rows, preserve_index=False)], form, force=force)
+        said[name] = {"rows": len(rows), "file": path.name, "stream": None}
+    about = {
+        "schema": SCHEMA,
+        "recording": recording.id,
+        "span_s": span.said,
+        "tables": said,
+        "left_out": without,
+    }
+    with written(out / "about.json", force=force) as part:
+        part.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    return about
+
+
+def _blocks(table: RecordingTable) -> Iterator[pa.Table]:
+    for first in range(0, max(table.rows, 1), BLOCK):
+        rows = slice(first, min(first + BLOCK, table.rows))
+        yield pa.table({name: _array(values) for name, values in table.columns(rows).items()})
+
+
+def _array(values: Any) -> Any:
+    """Return a column; what is not a number is empty."""
+    return values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
+
+
+def _write(path: Path, blocks: Iterator[pa.Table] | Sequence[pa.Table], form: str, *, force: bool) -> None:
+    import pyarrow.csv as csv
+    import pyarrow.parquet as pq
+
+    with written(path, force=force) as part:
+        writer: Any = None
+        try:
+            for block in blocks:
+                if writer is None:
+                    made = pq.ParquetWriter if form == "parquet" else csv.CSVWriter
+                    writer = made(str(part), block.schema)
+                writer.write_table(block)
+        finally:
+            if writer is not None:
+                writer.close()

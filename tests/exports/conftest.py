@@ -1,0 +1,20 @@
+"""One cooked, filmed and synchronized recording for all exports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cooked_recording import write_cooked
+
+from kitchensync.storage.manifest import edit_manifest
+
+
+@pytest.fixture(scope="session")
+def cooked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of which nothing may be changed."""
+    root = tmp_path_factory.mktemp("cooked")
+    write_cooked(root)
+    with edit_manifest(root / "take1") as manifest:
+        manifest["consent_scopes"] = ["release_raw"]
+    return root / "take1"

@@ -1,0 +1,165 @@
+"""`kitchensync export mcap`, read by `mcap` and by the schemas in the file, against `kitchensync.open`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from mcap.reader import make_reader
+from numbered_pictures import luma_of, number_in
+from numbered_recording import DEPTH_S, PV_S
+from small_recordings import HOST0_NS, UTC0_NS
+
+import kitchensync as ks
+from kitchensync.cli import main
+from kitchensync.storage.events import EventLog
+
+pytestmark = pytest.mark.slow
+Topics = dict[str, list[tuple[int, Any]]]
+
+
+def run(recording: Path, out: Path, *more: object) -> Result:
+    return CliRunner().invoke(main, ["export", "mcap", str(recording), "--out", str(out), *map(str, more)])
+
+
+def read(path: Path) -> tuple[Topics, dict[str, dict[str, str]]]:
+    """Return (log time, message) by topic, each made by the schema that the file holds, and its metadata."""
+    topics: Topics = defaultdict(list)
+    classes: dict[int, Any] = {}
+    with path.open("rb") as file:
+        reader = make_reader(file, validate_crcs=True)
+        for schema, channel, message in reader.iter_messages():
+            assert schema is not None
+            if schema.id not in classes:
+                pool = descriptor_pool.DescriptorPool()
+                for one in descriptor_pb2.FileDescriptorSet.FromString(schema.data).file:
+                    pool.Add(one)
+                assert schema.name.startswith("foxglove.")
+                classes[schema.id] = message_factory.GetMessageClass(pool.FindMessageTypeByName(schema.name))
+            topics[channel.topic].append((message.log_time, classes[schema.id].FromString(message.data)))
+        told = {one.name: dict(one.metadata) for one in reader.iter_metadata()}
+    return topics, told
+
+
+def ns_of(stamp: Any) -> int:
+    return int(stamp.seconds * 1_000_000_000 + stamp.nanos)
+
+
+def session_s(told: dict[str, dict[str, str]], utc_ns: list[int]) -> Any:
+    """Session seconds by what the file says of its own times."""
+    session_ns, at_ns = np.array(json.loads(told["kitchensync"]["session_ns_and_utc_ns"])).T
+    return np.interp(np.array(utc_ns) - at_ns[0], at_ns - at_ns[0], session_ns) / 1e9
+
+
+def pictures(messages: list[tuple[int, Any]]) -> list[Any]:
+    decoder = av.CodecContext.create({"h264": "h264", "h265": "hevc"}[messages[0][1].format], "r")
+    shown = [picture for _, one in messages for picture in decoder.decode(av.Packet(one.data))]
+    return [*shown, *decoder.decode(None)]
+
+
+@pytest.fixture(scope="module")
+def made(
+    cooked: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Topics, dict[str, Any], dict[str, Any]]:
+    out = tmp_path_factory.mktemp("mcap") / "take1.mcap"
+    done = run(cooked, out, "--depth-per-second", 100, "--json")
+    assert done.exit_code == 0, done.output
+    topics, told = read(out)
+    return topics, told, json.loads(done.stdout)
+
+
+def test_every_time_is_that_of_reading_to_the_nanosecond(made: Any, cooked: Path) -> None:
+    topics, told, said = made
+    assert sum(len(found) for found in topics.values()) == sum(said["messages"].values())
+    with ks.open(cooked) as rec:
+        streams = {"hololens/gyroscope": rec.gyroscope, "hololens/pv": rec.pv, "gopro/video": rec.gopro}
+        for name, stream in streams.items():
+            found = topics[f"/{name}"]
+            assert [ns for ns, _ in found] == stream.utc.astype(np.int64).tolist(), name
+            assert name == "hololens/gyroscope" or [ns_of(one.timestamp) for ns, one in found] == [
+                ns for ns, _ in found
+            ]
+        back_s = session_s(told, [ns for ns, _ in topics["/hololens/pv"]])
+        np.testing.assert_allclose(back_s, rec.pv.times, atol=1e-6)
+        assert told["kitchensync"]["alignment"] == rec.alignment.status
+        turning = np.array([[one.x, one.y, one.z] for _, one in topics["/hololens/gyroscope"]])
+        np.testing.assert_array_equal(turning.astype(np.float32), rec.gyroscope.values)
+        head = np.array(
+            [[getattr(one.translation, axis) for axis in "xyz"] for _, one in topics["/tf/hololens/head"]]
+        )
+        np.testing.assert_allclose(head, rec.head.values[:, :3, 3])
+        assert len(topics["/tf/hololens/pv"]) == len(PV_S) - 1, "one was not tracked"
+
+
+def test_pictures_are_those_that_were_stored(made: Any, cooked: Path) -> None:
+    topics = made[0]
+    assert [number_in(luma_of(one)) for one in pictures(topics["/hololens/pv"])] == list(range(len(PV_S)))
+    film = pictures(topics["/gopro/video"])
+    with ks.open(cooked) as rec:
+        assert len(film) == len(rec.gopro)
+        for number in (0, 59, 300, len(film) - 1):
+            there = film[number].to_ndarray(format="rgb24").astype(int)
+            assert np.abs(there - rec.gopro[number]).mean() < 1.0
+    depth = [np.frombuffer(one.data, "<u2") for _, one in topics["/hololens/depth_ahat"]]
+    assert [int(one.max()) for one in depth] == [100 + n for n in range(len(DEPTH_S)) if n != 3]
+    assert topics["/hololens/depth_ahat"][0][1].encoding == "16UC1"
+
+
+def test_steps_errors_and_what_is_left_out_are_told(made: Any, cooked: Path) -> None:
+    topics, told, said = made
+    lines = [one.message for _, one in topics["/steps"]]
+    assert lines[-1] == "end 3: Do-Do thing 3"
+    assert "end 2: Do-Do thing 2 (Technique Error: spilt)" in lines
+    assert [one.message.partition(" ")[0] for _, one in topics["/events"]] == [
+        "recipe",
+        "done",
+        "error",
+        "done",
+        "done",
+    ]
+    assert told["left_out"] == said["left_out"]
+    assert "constants" in told["left_out"]["hololens/depth_ahat poses"]
+
+
+def test_a_span_begins_at_a_key_picture(cooked: Path, tmp_path: Path) -> None:
+    assert run(cooked, tmp_path / "out.mcap", "--from", 6, "--to", 8).exit_code == 0
+    topics, told = read(tmp_path / "out.mcap")
+    numbers = [number_in(luma_of(one)) for one in pictures(topics["/hololens/pv"])]
+    with ks.open(cooked) as rec:
+        wanted = rec.pv.span(6, 8)
+        assert numbers[-1] == wanted.stop - 1
+        assert numbers == list(range(numbers[0], wanted.stop))
+        assert 0 <= wanted.start - numbers[0] < 30
+        motion = rec.gyroscope.span(6, 8)
+        assert len(topics["/hololens/gyroscope"]) == motion.stop - motion.start
+    film_s = session_s(told, [ns for ns, _ in topics["/gopro/video"]])
+    assert 6 <= film_s[0] < 7.1
+    assert 7.9 < film_s[-1] < 8
+
+
+def test_nothing_of_a_pause_is_in_the_file(cooked: Path, tmp_path: Path) -> None:
+    shutil.copytree(cooked, tmp_path / "take1")
+    log = EventLog(tmp_path / "take1", "operator")
+    for kind, at_s in (("pause", 9.0), ("resume", 12.5)):
+        log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
+    assert run(tmp_path / "take1", tmp_path / "out.mcap").exit_code == 0
+    topics, _ = read(tmp_path / "out.mcap")
+    for topic, found in topics.items():
+        inside = [ns for ns, _ in found if UTC0_NS + 9_000_000_000 <= ns <= UTC0_NS + 12_500_000_000]
+        assert inside == [] or topic in ("/events", "/steps"), topic
+    numbers = [number_in(luma_of(one)) for one in pictures(topics["/hololens/pv"])]
+    hidden = np.flatnonzero((PV_S >= 9.0) & (PV_S <= 12.5))
+    assert not set(hidden.tolist()) & set(numbers)
+    assert next(n for n in numbers if n is not None and n > hidden[-1]) % 30 == 0, (
+        "after it a key picture is first"
+    )
+    assert None not in numbers
+    assert len(pictures(topics["/gopro/video"])) == len(topics["/gopro/video"])

@@ -1,0 +1,93 @@
+"""`kitchensync export tables`, read by pandas, against `kitchensync.open` and against pyarrow's own counts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from click.testing import CliRunner, Result
+from cooked_recording import DONE_S
+from small_recordings import HOST0_NS
+
+import kitchensync as ks
+from kitchensync.cli import main
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
+
+pytestmark = pytest.mark.slow
+READERS = {"parquet": pandas.read_parquet, "csv": pandas.read_csv}
+
+
+def run(recording: Path, out: Path, *more: object) -> Result:
+    return CliRunner().invoke(main, ["export", "tables", str(recording), "--out", str(out), *map(str, more)])
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_tables_hold_what_reading_gives(cooked: Path, tmp_path: Path, form: str) -> None:
+    done = run(cooked, tmp_path / "out", "--form", form, "--json")
+    assert done.exit_code == 0, done.output
+    about = json.loads((tmp_path / "out" / "about.json").read_text())
+    tables = {name: READERS[form](tmp_path / "out" / one["file"]) for name, one in about["tables"].items()}
+    assert {name: len(table) for name, table in tables.items()} == {
+        name: one["rows"] for name, one in about["tables"].items()
+    }
+    with ks.open(cooked) as rec:
+        turning = tables["hololens_gyroscope"]
+        np.testing.assert_array_equal(turning["session_s"], rec.gyroscope.times)
+        np.testing.assert_array_equal(turning["host_ns"], rec.gyroscope.times_ns)
+        np.testing.assert_array_equal(pandas.to_datetime(turning["utc"]).to_numpy(), rec.gyroscope.utc)
+        columns = ["x_rad_per_s", "y_rad_per_s", "z_rad_per_s"]
+        np.testing.assert_allclose(turning[columns], rec.gyroscope.values, rtol=1e-6)
+        film = tables["gopro_video"]
+        np.testing.assert_allclose(film["session_s"], rec.gopro.times)
+        np.testing.assert_allclose(film["bound_s"], rec.gopro.bounds_s)
+        assert film["picture"].tolist() == list(range(len(rec.gopro)))
+        head = tables["hololens_head"]
+        np.testing.assert_allclose(head[["x_m", "y_m", "z_m"]], rec.head.values[:, :3, 3])
+        front = tables["hololens_pv"]
+        assert np.isnan(front["x_m"][50]), "not tracked"
+        assert front["x_m"][51] == 51
+        assert tables["hololens_hands"]["left_palm_x_m"].isna().all()
+        assert tables["steps"]["end"].tolist() == pytest.approx(rec.steps["end"].tolist(), nan_ok=True)
+        assert tables["events"]["kind"].tolist() == rec.events["kind"].tolist()
+        assert [json.loads(body) for body in tables["events"]["body"]] == rec.events["body"].tolist()
+    assert about["left_out"].keys() >= {"gopro/audio"}
+
+
+def test_a_step_is_cut_out_of_every_table(cooked: Path, tmp_path: Path) -> None:
+    assert run(cooked, tmp_path / "out", "--step", 2).exit_code == 0
+    with ks.open(cooked) as rec:
+        start, end = rec.steps["start"][1], rec.steps["end"][1]
+    assert end - start == pytest.approx(DONE_S[2] - DONE_S[1], abs=0.01)
+    for name in ("hololens_gyroscope", "gopro_video", "hololens_pv", "hololens_head"):
+        times = pandas.read_parquet(tmp_path / "out" / f"{name}.parquet")["session_s"]
+        assert start <= times.min() < start + 0.1, name
+        assert end - 0.1 < times.max() < end, name
+    assert run(cooked, tmp_path / "more", "--step", 9).exit_code == 1
+    assert run(cooked, tmp_path / "more", "--from", 9, "--to", 3).exit_code == 1
+
+
+def test_nothing_of_a_pause_and_nothing_without_consent(cooked: Path, tmp_path: Path) -> None:
+    shutil.copytree(cooked, tmp_path / "take1")
+    log = EventLog(tmp_path / "take1", "operator")
+    for kind, at_s in (("pause", 9.0), ("resume", 12.5)):
+        log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
+    assert run(tmp_path / "take1", tmp_path / "out").exit_code == 0
+    for path in (tmp_path / "out").glob("*.parquet"):
+        if path.stem not in ("steps", "events"):
+            host_ns = pandas.read_parquet(path)["host_ns"]
+            assert len(host_ns) or "magnetometer" in path.name, "it was empty before"
+            inside = (host_ns >= HOST0_NS + 9_000_000_000) & (host_ns <= HOST0_NS + 12_500_000_000)
+            assert not inside.any(), path.name
+    again = run(tmp_path / "take1", tmp_path / "out")
+    assert (again.exit_code, "--force" in again.output) == (1, True)
+    with edit_manifest(tmp_path / "take1") as manifest:
+        manifest["consent_scopes"] = ["annotate"]
+    refused = run(tmp_path / "take1", tmp_path / "none", "--json")
+    assert refused.exit_code == 1
+    assert "release_raw" in refused.output
+    assert not (tmp_path / "none").exists()
