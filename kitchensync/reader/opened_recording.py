@@ -278,8 +278,13 @@ class Alignments(dict[str, "Alignment"]):
     @property
     def bound_ms(self) -> float | None:
         """How far the gyroscopes of any film that was aligned may be off, ms, 95 %; None where nobody says."""
-        told = (one.errors.bound95_ms for one in self.values() if one.errors and one.status != NOT_ALIGNED)
-        return max((bound for bounds in told for bound in bounds if bound is not None), default=None)
+        return max((one.bound95_ms for one in self.values() if one.bound95_ms is not None), default=None)
+
+    @property
+    def bounds(self) -> str:
+        """How far motion and pictures of the film that is worst off may be off, in words."""
+        placed = [one for one in self.values() if one.is_placed]
+        return max(placed, key=lambda one: one.bound95_ms or 0.0).bounds_in_words if placed else ""
 
 
 def _open_again(path: Path, with_pauses: bool, purpose: Purpose | None) -> OpenedRecording:

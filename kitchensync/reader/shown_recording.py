@@ -36,9 +36,9 @@ def _row(recording: OpenedRecording, name: str) -> tuple[str, ...]:
 
 
 def _summary(recording: OpenedRecording) -> str:
-    found = recording.alignment
-    within = f", gyroscopes within {found.bound_ms:.2f} ms" if found.bound_ms is not None else ""
-    return f"{recording.id}: {recording.duration:.1f} s, films {found.status.replace('_', ' ')}{within}"
+    films = f"films {recording.alignment.status.replace('_', ' ')}"
+    said = filter(None, (f"{recording.duration:.1f} s", films, recording.alignment.bounds))
+    return f"{recording.id}: {', '.join(said)}"
 
 
 def as_text(recording: OpenedRecording) -> str:

@@ -43,8 +43,8 @@ def _show(said: dict[str, Any]) -> None:
         share = "" if line["coverage"] is None else f"{100 * line['coverage']:.0f} %"
         click.echo(f"{line['status']:5} {line['name']:28} {share:>6} {'; '.join(line['reasons'])}")
     if (alignment := said["alignment"]) is not None:
-        bound = "" if alignment["bound_ms"] is None else f", within {alignment['bound_ms']:.1f} ms"
-        click.echo(f"{alignment['status']:5} alignment by {alignment['by']}: {alignment['verdict']}{bound}")
+        said_of_it = ", ".join(filter(None, (alignment["verdict"], alignment.get("bounds"))))
+        click.echo(f"{alignment['status']:5} alignment by {alignment['by']}: {said_of_it}")
     for event in said["events"][:SHOWN_EVENTS]:
         click.echo(f"      {event['at_s']:8.1f} s {event['kind']} ({event['by']})")
     for words in said["repeat"]:

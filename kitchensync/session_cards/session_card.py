@@ -95,13 +95,11 @@ def _alignment(aligned: dict[str, Any] | None, stage: str) -> dict[str, Any] | N
         "reasons": [reason for pair in pairs for reason in pair.get("reasons", [])]
         or aligned.get("reasons", []),
         "bound_ms": max(
-            (
-                bound
-                for pair in pairs
-                if WORTH.get(pair["status"], FAIL) != FAIL
-                and (bound := Alignment.from_object(pair).bound95_ms) is not None
-            ),
+            (bound for pair in pairs if (bound := Alignment.from_object(pair).bound95_ms) is not None),
             default=None,
+        ),
+        "bounds": next(
+            (words for pair in pairs if (words := Alignment.from_object(pair).bounds_in_words)), ""
         ),
         "samples": {pair["source"]: pair["samples"] for pair in pairs if pair.get("samples")},
     }

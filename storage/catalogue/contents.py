@@ -201,5 +201,6 @@ def _alignment(file: Path) -> dict[str, Any]:
         "status": stored.status,
         "bound95_ms": stored.bound95_ms,
         "total_ms": stored.total_ms,
+        "bounds": stored.bounds_in_words,
     }
     return said | ({"problem": stored.problem} if stored.problem else {})

@@ -112,8 +112,7 @@ def _show(said: dict[str, Any]) -> None:
     if said["events"]:
         click.echo("events: " + ", ".join(f"{count} {kind}" for kind, count in said["events"].items()))
     for one in said["alignments"]:
-        bound = f", within {one['bound95_ms']:.2f} ms (95 %)" if one["bound95_ms"] is not None else ""
-        click.echo(f"{one['source']}: {one['status']}{bound}")
+        click.echo(f"{one['source']}: {', '.join(filter(None, (one['status'], one['bounds'])))}")
     if said["calibration"]:
         click.echo(f"calibration: {len(said['calibration'])} tables")
 

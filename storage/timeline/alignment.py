@@ -168,14 +168,31 @@ class Alignment:
         return float((self.camera_gyro or {}).get("late_s") or 0.0)
 
     @property
+    def is_placed(self) -> bool:
+        """Return whether its map may be used: aligned, or nearly so."""
+        return self.status in (ALIGNED, CHECK)
+
+    @property
     def bound95_ms(self) -> float | None:
         """The largest 95 % bound; None where nothing is aligned or nobody says."""
-        return self.errors.largest_bound_ms if self.errors is not None else None
+        return self.errors.largest_bound_ms if self.errors is not None and self.is_placed else None
 
     @property
     def total_ms(self) -> float | None:
         """One sigma with the systematic parts; None where nothing is aligned or nobody says."""
-        return self.errors.total_ms if self.errors is not None else None
+        return self.errors.total_ms if self.errors is not None and self.is_placed else None
+
+    @property
+    def bounds_in_words(self) -> str:
+        """How far motion and pictures may be off, with what is only assumed; nothing where nothing is aligned."""
+        said, parts = [], self.errors.systematic if self.errors is not None else ()
+        if self.bound95_ms is not None:
+            said.append(f"gyroscopes within {self.bound95_ms:.2f} ms")
+        if self.total_ms is not None and parts:
+            is_measured = all(part.source == MEASURED for part in parts)
+            how = "measured" if is_measured else "assumed; `kitchensync sync-camera` measures it"
+            said.append(f"pictures within {2 * self.total_ms:.0f} ms (95 %, camera latency {how})")
+        return "; ".join(said)
 
     def as_object(self) -> dict[str, Any]:
         """Return what stands in the file; figures may still be NumPy's."""

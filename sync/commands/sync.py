@@ -255,15 +255,15 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
         click.echo(f"{indent}  - {text}")
     if said.clock_map is None:
         return
-    within = f"within {said.bound95_ms:.2f} ms (95 %)"
+    if said.bounds_in_words:
+        click.echo(f"{indent}  {said.bounds_in_words}")
     if said.is_on_camera:
         click.echo(f"{indent}  begins at second {said.clock_map.tau_s(0.0):.4f} of {said.master}")
     fit = said.gyro.fit if said.gyro is not None else None
     if said.gyro is None or fit is None:
-        click.echo(f"{indent}  {within}, latencies apart")
         return
     windows = f"{said.gyro.windows_ok} of {said.gyro.windows} windows, agreement {fit.correlation:.3f}"
-    click.echo(f"{indent}  drift {fit.drift_ppm:.2f} ppm, {within}, {windows}")
+    click.echo(f"{indent}  drift {fit.drift_ppm:.2f} ppm, {windows}")
 
 
 @click.command()

@@ -206,12 +206,17 @@ def test_info_shows_the_film_of_an_adopted_recording(data: Path) -> None:
 def test_info_says_how_good_an_alignment_is(data: Path) -> None:
     folder = data / "take-1" / "sync" / "alignment"
     folder.mkdir(parents=True)
-    sigma = {"bound95_ms": [0.05, 0.061, 0.04], "total_ms": 15.1}
+    latency = {"part": "camera_gyro_to_frame", "value": 0.0, "sigma": 15.0, "source": "default"}
+    sigma = {"bound95_ms": [0.05, 0.061, 0.04], "total_ms": 15.1, "systematic_ms": [latency]}
     body = {"schema": "alignment/1", "source": "gopro/GX010001.MP4", "status": "check", "sigma": sigma}
     (folder / "GX010001.MP4.json").write_text(json.dumps(body))
     (one,) = asked("info", str(data / "take-1"))["alignments"]
     assert (one["status"], one["bound95_ms"], one["total_ms"]) == ("check", 0.061, 15.1)
-    assert "within 0.06 ms (95 %)" in CliRunner().invoke(main, ["info", str(data / "take-1")]).stdout
+    said = CliRunner().invoke(main, ["info", str(data / "take-1")]).stdout
+    assert "gyroscopes within 0.06 ms; pictures within 30 ms (95 %, camera latency assumed" in said
+    (folder / "GX010001.MP4.json").write_text(json.dumps(body | {"status": "not_aligned"}))
+    (one,) = asked("info", str(data / "take-1"))["alignments"]
+    assert (one["bound95_ms"], one["total_ms"], one["bounds"]) == (None, None, "")
 
 
 def test_info_places_a_plugin_stream_by_its_arrivals_without_a_headset(data: Path) -> None:
