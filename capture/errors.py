@@ -83,7 +83,7 @@ class DeviceTaken(CaptureError):
     def __init__(self, device: str, recording: str) -> None:
         super().__init__(
             f"{device} belongs to recording {recording or 'that begins now'}; stop that one, or let its films stay on"
-            " the card for now (`kitchensync stop --leave-films`)"
+            f" the card for now (`kitchensync stop {recording or 'ID'} --leave-films`)"
         )
 
 

@@ -110,6 +110,8 @@ def run(options: Options) -> None:
             if options.faults.has_waiting():
                 threading.Thread(target=_arm_when_told, args=(headset,), name="arming", daemon=True).start()
             print(f"ready gopro={','.join(map(str, gopro_ports))}", flush=True)
+            if sys.stdout.isatty():
+                print(f"in another terminal: {record_line(options, gopro_ports)}", file=sys.stderr)
             _wait(headset, ports, cameras, asked_to_stop)
         finally:
             ports.stop()
@@ -122,6 +124,14 @@ def run(options: Options) -> None:
             raise KitchenError(
                 f"the truth could not be written to {options.out}: {error.strerror}"
             ) from error
+
+
+def record_line(options: Options, gopro_ports: list[int]) -> str:
+    """Return the command that records what is served."""
+    cameras = [f"http://{options.gopro_host}:{port}" for port in gopro_ports]
+    named = cameras if len(cameras) == 1 else [f"gopro-{k}={url}" for k, url in enumerate(cameras, start=1)]
+    given = " ".join(f"--gopro {one}" for one in named)
+    return f"kitchensync record take-1 --data data --hololens {options.hololens_host} {given}"
 
 
 def _check(options: Options) -> None:

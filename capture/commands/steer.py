@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from kitchensync.storage.shell.answer import Answer, answers
@@ -25,9 +27,10 @@ IN_WORDS = {
 )
 @answers("stop/1")
 def stop(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
-    """Stop the recording ID, or the only one that runs; return when every packet is accounted for.
+    """Stop the recording ID; return when every packet is accounted for.
 
-    Films of cameras may still be on their way to this computer then. A second `stop --leave-films` lets them stay.
+    Without ID it asks, on a terminal; elsewhere it says what runs and stops nothing. Films of cameras may still be
+    on their way to this computer when it returns; a second `stop --leave-films` lets them stay.
 
     \b
     Example:
@@ -41,7 +44,7 @@ def stop(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
 @click.option("--reason", default="", metavar="WORDS", help="Why it shall not be used; kept with it.")
 @answers("stop/1")
 def abort(recording: str | None, reason: str) -> Answer:
-    """Stop the recording ID, or the only one that runs, and mark it as not to be used; it is kept.
+    """Stop the recording ID and mark it as not to be used; it is kept. Without ID it asks, on a terminal.
 
     \b
     Example:
@@ -51,13 +54,11 @@ def abort(recording: str | None, reason: str) -> Answer:
 
 
 def _stopped(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
-    from pathlib import Path
-
     from kitchensync.capture.errors import NotRunning
     from kitchensync.capture.session.control import ask, find, wait_for_ledger
     from kitchensync.capture.station import keep_reason
 
-    name, endpoint = find(recording)
+    name, endpoint = find(recording or _chosen())
     told = ask(endpoint, "abort" if abort is not None else "stop")
     if told is None:
         raise NotRunning(name, [])
@@ -70,6 +71,36 @@ def _stopped(recording: str | None, abort: str | None, leave_films: bool) -> Ans
     films = [camera for camera, facts in told["cameras"].items() if facts["state"] not in ("done", "pending")]
     answer = {"recording": name, "path": str(path), "films_awaited": [] if leave_films else films}
     return Answer(answer, _say_stopped)
+
+
+def _chosen() -> str | None:
+    """Ask which of the running recordings is meant; None where none runs. Raises UsageError without a terminal."""
+    import sys
+
+    from kitchensync.capture.session.control import running
+
+    found = {name: _where(endpoint) for name, endpoint in running()}
+    if not found:
+        return None
+    if not sys.stdin.isatty():
+        known = "; ".join(f"{name} ({where})" for name, where in found.items())
+        raise click.UsageError(f"which recording? Give its ID. Running: {known}")
+    if len(found) == 1:
+        ((name, where),) = found.items()
+        click.confirm(f"Stop {name} ({where})?", abort=True, err=True)
+        return name
+    for name, where in found.items():
+        click.echo(f"{name}  {where}", err=True)
+    return str(click.prompt("Which one", type=click.Choice(list(found)), err=True))
+
+
+def _where(endpoint: Path) -> str:
+    """Say in which folder a recording is made, and since when."""
+    from kitchensync.capture.session.control import ask
+    from kitchensync.sensors.host_clock import utc_anchor
+
+    minutes = (utc_anchor().utc_ns - endpoint.stat().st_mtime_ns) / 60e9
+    return f"{(ask(endpoint, 'state') or {}).get('path', 'it does not answer')}, for {minutes:.0f} min"
 
 
 def _say_stopped(said: dict[str, object]) -> None:

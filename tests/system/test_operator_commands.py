@@ -39,7 +39,10 @@ def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(
         assert "hololens belongs to recording take; stop that one" in one_line(second)
         assert not (data / "other").exists()
         assert "other is not running" in one_line(kitchensync("stop", "other"))
-        stopped = said("stop")
+        for unnamed in (kitchensync("stop"), kitchensync("abort", "--reason", "smoke")):
+            assert unnamed.returncode == 2
+            assert f"Running: take ({data / 'take'}, for 0 min)" in one_line(unnamed)
+        stopped = said("stop", "take")
         manifest = read_manifest(data / "take")
         output, _ = recorder.communicate(timeout=LIMIT_S)
     assert (stopped["recording"], stopped["films_awaited"]) == ("take", [])

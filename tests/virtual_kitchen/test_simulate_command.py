@@ -15,10 +15,22 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from kitchensync.capture.commands.record import record
 from kitchensync.virtual_kitchen.cli import simulate
 from kitchensync.virtual_kitchen.errors import KitchenError
+from kitchensync.virtual_kitchen.simulation import Options, record_line
 from kitchensync.virtual_kitchen.world.clocks import headset_clock
 from kitchensync.virtual_kitchen.world.replay import read_replay
+
+
+def test_the_line_that_records_it_is_a_command_that_there_is(tmp_path: Path) -> None:
+    for ports, cameras in (([8080], 1), ([8081, 8082], 2)):
+        words = record_line(Options(1, tmp_path, gopro_host="127.9.9.9"), ports).split()
+        assert words[:2] == ["kitchensync", "record"]
+        given = record.make_context("record", words[2:]).params
+        assert (given["recording"], given["hololens"]) == ("take-1", ("127.0.0.1",))
+        assert [url.rpartition("127.9.9.9:")[2] for url in given["gopro"]] == [str(port) for port in ports]
+        assert len({name.partition("=")[0] for name in given["gopro"]}) == cameras
 
 
 @pytest.mark.slow
