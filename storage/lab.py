@@ -23,6 +23,11 @@ class Lab(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
+    data: str = Field(
+        default="",
+        description="Folder of the recordings for commands that are not told, from the folder of this file on.",
+    )
+
     stores: list[str] = Field(
         default=[],
         description="Addresses of stores that belong to the laboratory: copies there need no consent.",
@@ -75,8 +80,20 @@ class Lab(BaseModel):
 def lab_of(recording: Path) -> Lab:
     """Read the lab file that holds for a recording; without one nothing is stated. Raises BadLabFile, OSError."""
     path = _file(recording)
-    if path is None:
-        return Lab()
+    return Lab() if path is None else _read(path)
+
+
+def stated_data() -> Path | None:
+    """Return the data folder that the lab file states: the one that is named, or that of this folder or one above.
+
+    None where there is none, or it states no folder. Raises BadLabFile, OSError.
+    """
+    path = _file(Path.cwd() / "any")
+    stated = _read(path).data if path is not None else ""
+    return path.parent / stated if path is not None and stated else None
+
+
+def _read(path: Path) -> Lab:
     try:
         return Lab.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:

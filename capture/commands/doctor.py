@@ -9,6 +9,7 @@ from typing import Literal
 
 import click
 
+from kitchensync.storage.shell.data_folder import data_option
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
 
 
@@ -19,7 +20,7 @@ from kitchensync.storage.shell.given_path import GivenRecording, given_path
     type=given_path(exists=True, dir_okay=False),
     help="Rig file: check this computer and every device in it.",
 )
-@click.option("--data", type=given_path(), default=Path(), help="Folder of the recordings.")
+@data_option("Folder of the recordings.", kind=given_path())
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0),

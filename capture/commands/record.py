@@ -10,13 +10,14 @@ from typing import Any
 
 import click
 
+from kitchensync.storage.shell.data_folder import RULE, data_option, default_data
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputFolder
 
 
 @click.command()
 @click.argument("recording", metavar="ID")
-@click.option("--data", required=True, type=OutputFolder(), help="Folder of all recordings.")
+@data_option("Folder of all recordings.")
 @click.option("--rig", type=given_path(exists=True), help="rig.toml that names the devices to record.")
 @click.option("--hololens", multiple=True, metavar="[NAME=]HOST", help="A headset; may be repeated.")
 @click.option(
@@ -104,7 +105,7 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
 
 
 @click.command()
-@click.option("--data", type=given_path(exists=True), help="Folder of all recordings.")
+@click.option("--data", type=given_path(exists=True), help=f"Folder of all recordings  [default: {RULE}]")
 @click.option(
     "--rebuild",
     type=given_path(exists=True),
@@ -122,15 +123,14 @@ def recover(data: Path | None, rebuild: Path | None) -> None:
       kitchensync recover --data data
       kitchensync recover --rebuild data/take-1
     """
-    if (data is None) == (rebuild is None):
+    if data is not None and rebuild is not None:
         raise click.UsageError("give either --data or --rebuild")
     if rebuild is not None:
         _rebuild(rebuild)
         return
-    assert data is not None
     from kitchensync.capture.session.recover import recover_all
 
-    found = recover_all(data)
+    found = recover_all(data or default_data())
     for path in found.paths:
         click.echo(f"{path.name} is recovered; check it with `kitchensync verify {path}`")
     for line in found.left:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.data_folder import data_option
 from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, given_path
 from kitchensync.storage.shell.progress import byte_bar
 from kitchensync.task_graphs.errors import BadGraph
@@ -16,12 +17,8 @@ from kitchensync.task_graphs.errors import BadGraph
 @click.command()
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
 @click.option("--to", required=True, metavar="URL", help="A folder, s3://..., or hf://datasets/OWNER/NAME.")
-@click.option(
-    "--data",
-    type=given_path(file_okay=False),
-    default=Path("recordings"),
-    show_default=True,
-    help="Folder of the recordings: each is asked for its consent again.",
+@data_option(
+    "Folder of the recordings: each is asked for its consent again.", kind=given_path(file_okay=False)
 )
 @click.option(
     "--numbering",

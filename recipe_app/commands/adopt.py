@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.data_folder import data_option
 from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import OutputFolder
 from kitchensync.storage.shell.progress import byte_bar
 from kitchensync.storage.timeline.alignment import NOT_ALIGNED
 
@@ -19,13 +19,7 @@ from kitchensync.storage.timeline.alignment import NOT_ALIGNED
 @click.command()
 @click.argument("recording", metavar="ID")
 @click.argument("files", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
-@click.option(
-    "--data",
-    type=OutputFolder(),
-    default=Path("recordings"),
-    show_default=True,
-    help="Data folder.",
-)
+@data_option("Data folder.")
 @click.option("--consent", default="none", show_default=True, help="Reference of the participant's consent.")
 @click.option("--participant", default="", help="Pseudonym of whoever is seen.")
 @click.option("--sync", "aligns", is_flag=True, help="Align the films by their motion and write report.html.")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kitchensync.storage.shell.data_folder import RULE
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputFolder
 
@@ -27,7 +28,7 @@ class RigOfKitchen(click.ParamType):
 @click.option(
     "--data",
     type=OutputFolder(),
-    help="Folder of the recordings [default: recordings, made if absent].",
+    help=f"Folder of the recordings, made if absent  [default: {RULE}]",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve on.")
 @click.option(

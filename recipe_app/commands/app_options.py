@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.storage.shell.data_folder import data_option
 
-DATA = click.option(
-    "--data",
-    type=OutputFolder(),
-    default=Path("recordings"),
-    show_default=True,
-    help="As for `app`.",
-)
+DATA = data_option("As for `app`.")
 DATABASE = click.option("--database", metavar="URL", help="As for `app`: postgresql://...")

@@ -14,6 +14,7 @@ from kitchensync.dataset.commands.release_split import split
 from kitchensync.dataset.commands.release_stats import stats
 from kitchensync.recipe_app.commands.app_options import DATABASE
 from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.data_folder import default_data
 from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, given_path
 from kitchensync.storage.shell.output_options import OutputFolder, OutputPath, output
 from kitchensync.storage.shell.outputs import write_output
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from kitchensync.dataset.release.release import Stated
     from kitchensync.storage.batch.runner import Workforce
 
-RECORDINGS = Path("recordings")
 """The data folder of the app when nobody says another."""
 
 
@@ -63,7 +63,7 @@ for command in (split, stats, push):
     "--data",
     type=OutputFolder(),
     help="Data folder of the app: what was stated at its desk of recipes and participants is counted, what was "
-    "corrected in a published folder counts [default: around the recordings; recordings].",
+    "corrected in a published folder counts  [default: around the recordings]",
 )
 @DATABASE
 @click.option(
@@ -185,9 +185,9 @@ def _again(
     files = published.files_of(folder)
     corrected: list[str] = []
     warnings: list[str] = []
-    place = place_of(data or RECORDINGS, database)
+    place = place_of(data or default_data(), database)
     if data is not None or not isinstance(place, Path) or place.is_file():
-        with memory(data or RECORDINGS, database) as tools:
+        with memory(data or default_data(), database) as tools:
             collection = published.collection_of(files)
             if collection in published.collections(tools.records):
                 given = published.give_back(collection, tools.records)

@@ -12,6 +12,7 @@ import click
 
 from kitchensync.dataset.commands.options import SEED
 from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.data_folder import data_option
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputPath, output_file
 from kitchensync.storage.shell.outputs import check_output, write_output
@@ -116,12 +117,7 @@ def plan(
 
 @study.command("coverage")
 @click.argument("file", metavar="STUDY.toml", type=given_path(exists=True, dir_okay=False))
-@click.option(
-    "--data",
-    required=True,
-    type=given_path(exists=True, file_okay=False),
-    help="Folder of recordings, searched recursively.",
-)
+@data_option("Folder of recordings, searched recursively.", kind=given_path(exists=True, file_okay=False))
 @click.option(
     "--by",
     default="recipe,strategy",

@@ -34,6 +34,7 @@ from kitchensync.recipe_app.web.door import tls
 from kitchensync.recipe_app.web.door.connections import MOST_HEAD, BoundedServer
 from kitchensync.sensors.host_clock import host_ns, utc_anchor
 from kitchensync.storage.lab import share
+from kitchensync.storage.shell.data_folder import default_data
 from kitchensync.storage.shell.end_signals import ending_at_signals
 from kitchensync.storage.shell.loopback import is_loopback_address
 
@@ -238,7 +239,7 @@ def _shelf_folder(setup: Setup) -> Path:
 def _data(setup: Setup, stack: contextlib.ExitStack) -> Path:
     if setup.demo and setup.data is None:
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kitchensync-demo-")))
-    data = setup.data or Path("recordings")
+    data = setup.data or default_data()
     try:
         data.mkdir(parents=True, exist_ok=True)
     except OSError as error:

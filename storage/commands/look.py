@@ -8,13 +8,14 @@ from typing import Any
 import click
 
 from kitchensync.storage.shell.answer import Answer, answers, length_words, show_table, size_words
+from kitchensync.storage.shell.data_folder import default_data
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
 
 COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "verdict", "alignment", "size")
 
 
 @click.command("list")
-@click.argument("root", default="data", type=given_path(exists=True, file_okay=False))
+@click.argument("root", default=default_data, type=given_path(exists=True, file_okay=False))
 @click.option(
     "--where",
     "conditions",
@@ -26,7 +27,7 @@ COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "
 @click.option("--rebuild", is_flag=True, help="Read every recording again, ignoring the catalogue.")
 @answers("list/1")
 def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> Answer:
-    """List the recordings below ROOT [default: data], recursively.
+    """List the recordings below ROOT (else the data folder), recursively.
 
     The verdict is the last one of `record`, `verify` or `report`; of a withdrawn recording only its name is shown.
 

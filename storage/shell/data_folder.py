@@ -1,0 +1,33 @@
+"""The folder of the recordings, where a command is not told: one rule for all commands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kitchensync.storage.lab import stated_data
+from kitchensync.storage.shell.output_options import OutputFolder
+
+VARIABLE = "KITCHENSYNC_DATA"
+USUAL, FORMER = Path("data"), Path("recordings")
+"""The usual folder; and that which the recipe app made where it was not told, which is still found."""
+RULE = f"{VARIABLE}, else lab.toml, else {USUAL}"
+
+
+def default_data() -> Path:
+    """Return the folder that KITCHENSYNC_DATA names, else lab.toml, else `data`. Raises BadLabFile."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named)
+    if (stated := stated_data()) is not None:
+        return stated
+    return FORMER if FORMER.is_dir() and not USUAL.exists() else USUAL
+
+
+def data_option(words: str, *, kind: click.ParamType | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """Declare --data with the usual folder as its default; `words` is its help."""
+    given = kind or OutputFolder()
+    return click.option("--data", type=given, default=default_data, show_default=RULE, help=words)
