@@ -105,7 +105,7 @@ def _here(path: str | os.PathLike[str]) -> Path:
         raise NotARecording(
             Path(path), "it is an address; copy the recording here first, recordings are read from disks"
         )
-    return Path(path)
+    return Path(path).parent if Path(path).name == "recording.json" else Path(path)
 
 
 def _recordings(path: Path, *, one: bool = False) -> list[Path]:

@@ -49,7 +49,9 @@ def span_of(
     else:
         rows = [row for row in step_rows_of(recording) if row["done"] and row["node"] == step]
         if not rows:
-            raise NoSuchSpan(f"{recording.id}: no step {step} was done; `rec.steps` and `info` list them")
+            raise NoSuchSpan(
+                f"{recording.id}: no step {step} was done; `rec.steps` lists them by their `node`"
+            )
         found = ExportedSpan(min(row["start"] for row in rows), max(row["end"] for row in rows))
     if found.start >= found.end:
         raise NoSuchSpan(f"{recording.id}: from {found.start:g} s to {found.end:g} s is nothing")

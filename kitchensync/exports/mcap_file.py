@@ -92,7 +92,7 @@ def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
         "uuid": str(recording.stored.manifest.get("uuid", "")),
         "session_ns_and_utc_ns": json.dumps(_knots(recording)),
         "alignment": alignment.status,
-        "gyroscopes_within_ms": "" if alignment.bound_ms is None else f"{alignment.bound_ms:.3f}",
+        "gyroscopes_within_ms": str(alignment.gyroscopes_within_ms or ""),
         "span_s": json.dumps(span.said),
         "pauses": json.dumps(len(recording.stored.pauses)),
     }

@@ -21,7 +21,7 @@ from kitchensync.reader.opened_recording import BODY, OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats
-from kitchensync.storage.shell.outputs import written
+from kitchensync.storage.shell.outputs import check_output, written
 from kitchensync.storage.timeline.pose_track import rotation_wxyz
 
 SCHEMA = "recording-tables/1"
@@ -60,6 +60,8 @@ def tables_of(recording: OpenedRecording, span: ExportedSpan) -> tuple[list[Reco
         stream = recording[name]
         try:
             columns = _columns_of(stream)
+            if isinstance(stream, MotionStream) and len(stream):
+                stream.read(0)  # whose unit may not be known
             if columns is None:
                 without[name] = f"{stream.kind}: no table holds those"
                 continue
@@ -158,6 +160,9 @@ def write_tables(
     Raises OutputRefused, what reading raises.
     """
     tables, without = tables_of(recording, span)
+    for name in [*(table.name for table in tables), "steps", "events"]:
+        check_output(out / f"{name}.{form}", force=force)
+    check_output(out / "about.json", force=force)
     said: dict[str, Any] = {}
     for number, table in enumerate(tables):
         tell(number, len(tables), table.name)
@@ -165,14 +170,10 @@ def write_tables(
         _write(path, _blocks(table), form, force=force)
         assert table.stream is not None
         said[table.name] = {"rows": table.rows, "file": path.name, "stream": table.stream.name}
-    for name, frame in (("steps", recording.steps), ("events", recording.events)):
-        rows = frame[(frame["start" if name == "steps" else "session_s"].fillna(span.start) >= span.start)]
-        rows = rows[rows["end" if name == "steps" else "session_s"].fillna(span.start) <= span.end]
-        if "body" in rows:
-            rows = rows.assign(body=[json.dumps(body, ensure_ascii=False) for body in rows["body"]])
+    for name, frame in told_in(recording, span):
         path = out / f"{name}.{form}"
-        _write(path, [pa.Table.from_pandas(rows, preserve_index=False)], form, force=force)
-        said[name] = {"rows": len(rows), "file": path.name, "stream": None}
+        _write(path, [pa.Table.from_pandas(frame, preserve_index=False)], form, force=force)
+        said[name] = {"rows": len(frame), "file": path.name, "stream": None}
     about = {
         "schema": SCHEMA,
         "recording": recording.id,
@@ -183,6 +184,16 @@ def write_tables(
     with written(out / "about.json", force=force) as part:
         part.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return about
+
+
+def told_in(recording: OpenedRecording, span: ExportedSpan) -> Iterator[tuple[str, Any]]:
+    """Yield the steps of which a part lies in a span, all of them where nothing is cut off, and the events in it."""
+    steps, events = recording.steps, recording.events
+    if span != ExportedSpan():
+        steps = steps[(steps["end"] > span.start) & (steps["start"] < span.end)]
+        events = events[(events["session_s"] >= span.start) & (events["session_s"] < span.end)]
+    yield "steps", steps
+    yield "events", events.assign(body=[json.dumps(body, ensure_ascii=False) for body in events["body"]])
 
 
 def _blocks(table: RecordingTable) -> Iterator[pa.Table]:

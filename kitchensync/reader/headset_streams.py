@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -154,19 +155,20 @@ class PictureStream(PosedStream[Frame]):
         return front_lens(self.recording.stored, self.name, told)
 
     def project(self, number: int, points: npt.ArrayLike) -> Floats:
-        """Return where points of the world, (..., 3) metres, are in a picture: pixels (..., 2), NaN outside of view.
+        """Return where points of the world, (..., 3) metres, are in picture `number`: pixels (..., 2), x and y.
+
+        NaN outside of the picture, behind the camera, and for points that are NaN.
 
         Raises Unreadable, Refused where the device's constants are not in the recording.
         """
         stored, world = self.recording.stored, np.asarray(points, np.float64)
         is_front = is_front_camera(self.name)
-        lens = (
-            front_lens(stored, self.name, self.frame(number))
-            if is_front
-            else look_up_table(stored, self.name)
-        )
+        lens = self.lens(number) if is_front else look_up_table(stored, self.name)
         in_camera = transform_points(inverse(self.world_from_camera[number]), world.reshape(-1, 3))
-        return np.asarray(lens.project(in_camera), np.float64).reshape(*world.shape[:-1], 2)
+        pixels = np.array(lens.project(in_camera), np.float64)
+        beyond = (pixels <= -0.5) | (pixels >= np.array([lens.width, lens.height]) - 0.5)
+        pixels[np.any(beyond, axis=1)] = np.nan
+        return pixels.reshape(*world.shape[:-1], 2)
 
 
 class DepthStream(PosedStream[DepthFrame]):
@@ -188,12 +190,18 @@ class DepthStream(PosedStream[DepthFrame]):
 
         return DepthSource(self.recording.stored, self.name)
 
+    def points_at(self, seconds: float) -> Floats32:
+        """Return `points` of the picture nearest to a session time."""
+        return self.points(self.index_at(seconds))
+
     def points(self, number: int) -> Floats32:
-        """Return the points of a picture in the world, (m, 3) metres; what wrapped around is left out.
+        """Return the points of picture `number` in the world, (m, 3) metres; what wrapped around is left out.
 
         Raises Unreadable where it was not tracked, Refused where the device's constants are not in the recording.
         """
-        row = int(self.rows[number])
+        if not isinstance(number, Integral):
+            raise TypeError(f"a picture has a number, {number!r} is none; points_at takes session seconds")
+        row = int(self.rows[int(number)])
         view = next(self._source.views(row, row + 1), None)
         if view is None:
             raise Unreadable(f"{self.name} packet {row}: it cannot be decoded, or the headset was lost")

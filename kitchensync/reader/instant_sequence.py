@@ -34,15 +34,17 @@ class OneInstant:
     @property
     def pictures(self) -> dict[str, npt.NDArray[np.uint8]]:
         """The picture of every camera that has one near, uint8 RGB (h, w, 3), by the name of the camera."""
-        found = {}
-        for short, full in self.recording.attributes.items():
-            stream = self.recording[full]
-            if short in found or not _is_camera(stream):
-                continue
-            picture = self._of(stream)
-            if picture is not None:
-                found[short] = picture
-        return found
+        names = {full: short for short, full in reversed(self.recording.attributes.items())}
+        cameras = {
+            short: self.recording[full] for full, short in names.items() if _is_camera(self.recording[full])
+        }
+        found = {short: self._of(stream) for short, stream in cameras.items()}
+        return {short: picture for short, picture in found.items() if picture is not None}
+
+    @property
+    def utc(self) -> np.datetime64:
+        """UTC of this time. Raises NotKnown."""
+        return self.recording.utc(self.seconds)
 
     @property
     def indices(self) -> dict[str, int]:
@@ -60,24 +62,23 @@ class OneInstant:
 
     @property
     def steps(self) -> list[str]:
-        """What was being done: the text of the steps that had begun and not ended. Needs pandas."""
-        table = self.recording.steps
-        here = table[(table["start"] <= self.seconds) & (self.seconds < table["end"])]
-        return list(here["step"])
+        """What was being done: the text of the steps that had begun and not ended."""
+        return [row["step"] for row in self.recording.step_rows if row["start"] <= self.seconds < row["end"]]
 
     def __getitem__(self, name: str) -> Any:
         """Return what a stream had, by its full name; None where it had nothing. Raises UnknownStream."""
         return self._of(self.recording[name])
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or "recording" not in self.__dict__:
-            raise AttributeError(name)
-        if name.startswith(POSE) and name != "world_from_head":
-            stream = getattr(self.recording, name.removeprefix(POSE))
-            if not isinstance(stream, PosedStream):
-                raise AttributeError(f"{stream.name} carries no poses")
-            return stream.sample_pose(self.seconds)[0]
-        return self._of(getattr(self.recording, "head" if name == "world_from_head" else name))
+        short = name.removeprefix(POSE)
+        if "recording" not in self.__dict__ or short not in self.recording.attributes:
+            raise AttributeError(f"an instant has no {name}")
+        stream = self.recording[self.recording.attributes[short]]
+        if short == name or short == "head":
+            return self._of(stream)
+        if not isinstance(stream, PosedStream):
+            raise AttributeError(f"{stream.name} carries no poses")
+        return stream.sample_pose(self.seconds)[0]
 
     def _of(self, stream: TimedStream) -> Any:
         try:

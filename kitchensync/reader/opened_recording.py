@@ -123,9 +123,10 @@ class OpenedRecording:
         return [*self.stored.streams, *cameras]
 
     def __getitem__(self, name: str) -> TimedStream:
-        """Return a stream by its full name. Raises UnknownStream, TypeError, FilesFreed."""
+        """Return a stream by its full name, or by the name of its attribute. Raises UnknownStream, FilesFreed."""
         if not isinstance(name, str):
             raise TypeError(f"a stream is found by its name, such as {self.streams[:1]}, not by {name!r}")
+        name = name if "/" in name else self.attributes.get(name, name)
         if name not in self._streams:
             self._streams[name] = self._made(name)
         return self._streams[name]
@@ -198,14 +199,35 @@ class OpenedRecording:
         """Yield instants, so many a second."""
         return iter(self.instants(hz, start, end))
 
+    @property
+    def overlap(self) -> tuple[float, float]:
+        """First and last session second at which every camera has pictures, for `iterate(hz, *rec.overlap)`.
+
+        Raises NotKnown where a film is not aligned.
+        """
+        cameras = [
+            one for one in map(self.__getitem__, self.streams) if isinstance(one, PictureStream | FilmStream)
+        ]
+        times = [one.times[np.isfinite(one.times)] for one in cameras if len(one)]
+        return max((float(one.min()) for one in times), default=0.0), min(
+            (float(one.max()) for one in times), default=self.duration
+        )
+
     @cached_property
+    def step_rows(self) -> list[dict[str, Any]]:
+        """The rows of `steps`."""
+        from kitchensync.reader.step_table import step_rows_of
+
+        return step_rows_of(self)
+
+    @property
     def steps(self) -> pandas.DataFrame:
-        """One row a step that the recipe asked for or that was done; see docs/reference/reading.md. Needs pandas."""
+        """One row a step that the recipe asked for or that was done. Needs pandas."""
         from kitchensync.reader.step_table import steps_of
 
         return steps_of(self)
 
-    @cached_property
+    @property
     def events(self) -> pandas.DataFrame:
         """What people did, by session seconds: kind, writer, bound_s, body. Needs pandas."""
         from kitchensync.reader.step_table import events_of
@@ -259,7 +281,11 @@ class OpenedRecording:
 
 
 class Alignments(dict[str, "Alignment"]):
-    """What `sync` found of each film, by the film's name; `status` and `bound_ms` of all together."""
+    """What `sync` found of each film, by the film's name, and of all together.
+
+    `gyroscopes_within_ms` says how well the motion of two devices fits; `pictures_within_ms` how far the times of
+    pictures may be off, with what a camera's latency is assumed to be: that is what `bound_at` tells.
+    """
 
     def __init__(self, found: list[Alignment]) -> None:
         super().__init__({one.source: one for one in found})
@@ -276,9 +302,17 @@ class Alignments(dict[str, "Alignment"]):
         return {name: one.status for name, one in self.items()}
 
     @property
-    def bound_ms(self) -> float | None:
+    def gyroscopes_within_ms(self) -> float | None:
         """How far the gyroscopes of any film that was aligned may be off, ms, 95 %; None where nobody says."""
         return max((one.bound95_ms for one in self.values() if one.bound95_ms is not None), default=None)
+
+    @property
+    def pictures_within_ms(self) -> float | None:
+        """How far the pictures of any film that was aligned may be off, ms, 95 %; None where nobody says."""
+        return max((2 * one.total_ms for one in self.values() if one.total_ms is not None), default=None)
+
+    def __repr__(self) -> str:
+        return f"<{self.status}{', ' if self.bounds else ''}{self.bounds}: {', '.join(self) or 'no film'}>"
 
     @property
     def bounds(self) -> str:

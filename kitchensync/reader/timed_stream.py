@@ -189,7 +189,10 @@ class TimedStream(ABC):
         return _stream_of, (self.recording, self.name)
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("points", "grey", "rate_hz", "values", "joints", "to_pandas"):
+        if name == "project":
+            words = "the front camera and the grey ones project points; for a film: `kitchensync overlay`"
+            raise NotOfThisStream(f"{self.name} holds {self.kind}: {words}")
+        if name in ("points", "points_at", "grey", "rate_hz", "values", "joints", "to_pandas"):
             raise NotOfThisStream(f"{self.name} holds {self.kind}: it has no {name}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

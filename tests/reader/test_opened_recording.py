@@ -70,7 +70,9 @@ def test_the_film_is_placed_within_its_bound(rec: Any, cooked: tuple[Path, Kitch
     off_s = np.abs(rec.gopro.times - true_s)
     assert off_s.max() <= min(rec.gopro.bound_at(at) for at in (3.0, 12.0, 24.0)) < 0.05
     assert rec.alignment.status == "aligned"
-    assert rec.alignment.bound_ms < 1.0
+    assert rec.alignment.gyroscopes_within_ms < 1.0
+    assert rec.alignment.pictures_within_ms / 1e3 == pytest.approx(rec.gopro.bound_at(12.0), rel=0.1)
+    assert len(repr(rec.alignment)) < 200
     turning = rec["gopro/gyroscope"]
     at_s = np.linspace(4, 22, 500)
     of_head, of_camera = (np.linalg.norm(one.sample(at_s), axis=1) for one in (rec.gyroscope, turning))
