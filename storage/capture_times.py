@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kitchensync.storage.reading.alignments import film_clocks
+from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.sensors.gopro.files.card_names import group_clips
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.reading.alignments import FilmClock, film_clocks
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
     from kitchensync.sensors.gopro.files.clip import Clip
     from kitchensync.storage.recording import Recording
+    from kitchensync.storage.timeline.device_clock import HostClock
 
 EVENT_PLACES = Path("sync") / "events.json"
 SHUTTER_LATE_NS = 3_000_000_000
@@ -50,14 +54,22 @@ def capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
     capture_ns, bound_ns = np.full(total, UNKNOWN), np.zeros(total, np.int64)
     clocks, why = film_clocks(recording.path, recording.readable)
     by_file = {clock.file: clock for clock in clocks}
+    hosts = {clock.headset: recording.device_clock(clock.headset) for clock in clocks}
     for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
         clock = by_file.get(chapter.path)
-        host = recording.device_clock(clock.headset) if clock is not None else None
+        host = hosts[clock.headset] if clock is not None else None
         bound_s = clock.bound_s(chapter.frame_times_s) if clock is not None else None
-        if clock is not None and host is not None and bound_s is not None:
-            here = slice(first, first + len(chapter.frame_times_s))
-            capture_ns[here] = host.to_host_ns(clock.taken_at(chapter.frame_times_s))
-            bound_ns[here] = host.bound_ns + np.rint(bound_s * 1e9).astype(np.int64)
+        if clock is None or host is None or bound_s is None:
+            continue
+        found_ns = film_host_ns(recording, camera, clock, host, chapter.frame_times_s + clock.picture_late_s)
+        if found_ns is None:
+            why.append(
+                f"{chapter.path.name}: its headset was started anew, and nobody noted when it was filmed"
+            )
+            continue
+        here = slice(first, first + len(chapter.frame_times_s))
+        capture_ns[here] = found_ns
+        bound_ns[here] = host.bound_ns + np.rint(bound_s * 1e9).astype(np.int64)
     if not clocks and not recording.main_headset:
         return _by_events(recording, camera, clip) or FilmTimes(
             clip.rate,
@@ -68,17 +80,55 @@ def capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
     return FilmTimes(clip.rate, capture_ns, bound_ns, "; ".join(why))
 
 
+def film_host_ns(
+    recording: Recording, camera: str, clock: FilmClock, host: HostClock, media_s: Floats
+) -> Int64 | None:
+    """Return host ns (n,) of media seconds (n,) of an aligned file.
+
+    The ticks of a headset that was started anew repeat: then the shutter tells which of its clocks is meant, and
+    None is the answer where nobody noted that.
+    """
+    ticks = clock.ticks_of(media_s)
+    if not host.restarts:
+        return host.to_host_ns(ticks)
+    openings = clip_openings(read_media(recording.path, camera), recording.gopro_files.get(camera, []))
+    mine = next((one for one in openings if clock.file in one.files), None)
+    if mine is None or mine.opened_host_ns is None:
+        return None
+    before_s = sum(open_media(path).duration_s for path in mine.files[: mine.files.index(clock.file)])
+    near_ns = mine.opened_host_ns + np.rint((float(before_s) + media_s) * 1e9).astype(np.int64)
+    return host.to_host_ns(ticks, near_host_ns=near_ns)
+
+
 def _by_events(recording: Recording, camera: str, clip: Clip) -> FilmTimes | None:
-    """Without a headset: by where `sync` placed an event after the shutter; None where it placed none."""
+    """Without a headset: by where `sync` placed an event after the shutter; None where it placed none.
+
+    An event places the chapters of its own clip: nobody knows what lies between two clips.
+    """
     starts = {f"{camera}/{c.path.name}": s for c, s in zip(clip.chapters, clip.starts_s, strict=True)}
+    clip_of = {
+        f"{camera}/{path.name}": group
+        for group in group_clips(c.path for c in clip.chapters)
+        for path in group.paths
+    }
+    capture_ns, bound_ns = (
+        np.full(len(clip.frame_times_s), UNKNOWN),
+        np.zeros(len(clip.frame_times_s), np.int64),
+    )
+    media_ns = np.rint(clip.frame_times_s * 1e9).astype(np.int64)
     for host_ns, place in _placed(recording.path, f"{camera}/video"):
-        if place["frame"] is not None and place.get("file") in starts:
-            shown_ns = host_ns + round(place["dt_ms"] * 1e6)
-            start_ns = shown_ns - round((place["media_s"] + float(starts[place["file"]])) * 1e9)
-            capture_ns = start_ns + np.rint(clip.frame_times_s * 1e9).astype(np.int64)
-            bound_ns = np.full(len(capture_ns), round(place["uncertainty_ms"] * 1e6))
-            return FilmTimes(clip.rate, capture_ns, bound_ns)
-    return None
+        if place["frame"] is None or place.get("file") not in starts:
+            continue
+        group = clip_of.get(place["file"])
+        shown_ns = host_ns + round(place["dt_ms"] * 1e6)
+        start_ns = shown_ns - round((place["media_s"] + float(starts[place["file"]])) * 1e9)
+        for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
+            here = slice(first, first + len(chapter.frame_times_s))
+            is_of_it = clip_of.get(f"{camera}/{chapter.path.name}") is group
+            if is_of_it and (capture_ns[here] == UNKNOWN).all():
+                capture_ns[here] = start_ns + media_ns[here]
+                bound_ns[here] = round(place["uncertainty_ms"] * 1e6)
+    return FilmTimes(clip.rate, capture_ns, bound_ns) if (capture_ns != UNKNOWN).any() else None
 
 
 def _placed(recording: Path, video: str) -> Iterator[tuple[int, dict[str, Any]]]:

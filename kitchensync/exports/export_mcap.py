@@ -28,9 +28,10 @@ def mcap(
 ) -> Answer:  # fmt: skip
     """Write a recording as one MCAP file with Foxglove's schemas.
 
-    Video as it was stored (it begins at the key frame before --from), depth in millimetres, sound, poses of head and
-    cameras as transforms, lens, hands, gaze, motion, steps with errors and events as log. Times are UTC to the
-    nanosecond; the metadata `kitchensync` says how they become session time. What does not fit is left out and named.
+    Video as it was stored, from a key frame on (of a headset the one before --from, of a film the one after); depth
+    in millimetres, sound, poses of heads and cameras as transforms, lens, hands, gaze, motion, steps with errors and
+    events as log. Times are UTC to the nanosecond; the metadata `kitchensync` says how they become session time. What
+    cannot be handed over is left out and named.
     Needs the extra `export`.
 
     \b

@@ -44,6 +44,8 @@ def span_of(
 
     Raises NoSuchSpan.
     """
+    if step is not None and (start is not None or end is not None):
+        raise NoSuchSpan("give --step, or --from and --to")
     if step is None:
         found = ExportedSpan(float("-inf") if start is None else start, float("inf") if end is None else end)
     else:

@@ -22,10 +22,9 @@ from kitchensync.exports.mcap_pieces import (
     told_pieces,
     utc_ns_of,
 )
-from kitchensync.exports.video_packets import NoPlainVideo
 from kitchensync.reader.headset_streams import PictureStream, PosedStream
-from kitchensync.reader.opened_recording import BODY, OpenedRecording
-from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.headset_stream import RECORDS
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.shell.outputs import written
@@ -100,7 +99,7 @@ def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
 
 def _knots(recording: OpenedRecording) -> list[list[int]]:
     """Return pairs of session ns and UTC ns, each ten seconds; between two of them time passes evenly."""
-    session_ns = np.arange(0, round(recording.duration * 1e9) + 2 * KNOTS_NS, KNOTS_NS)
+    session_ns = np.arange(-6 * KNOTS_NS, round(recording.duration * 1e9) + 2 * KNOTS_NS, KNOTS_NS)
     return np.column_stack([session_ns, utc_ns_of(recording, session_ns)]).tolist()
 
 
@@ -110,12 +109,12 @@ def _logged(
 ) -> Iterator[tuple[str, int]]:  # fmt: skip
     """Log the pieces of all streams in the order of time; yield what each is of and how many messages it had."""
     streams = [_guarded(name, make, without) for name, make in _named_pieces(recording, span, made, depth_hz)]
-    zero_ns, end = _knots(recording)[0][1], min(span.end, recording.duration)
+    zero_ns, end = int(utc_ns_of(recording, np.zeros(1, np.int64))[0]), min(span.end, recording.duration)
     for at_ns, name, log in heapq.merge(*streams, key=lambda one: one[0]):
         try:
             yield name, log()
-        except (NotKnown, Refused) as error:
-            without.setdefault(name, str(error))
+        except (StorageError, SensorError, Refused) as error:
+            without.setdefault(name, f"in parts: {error}")
         tell(min(max((at_ns - zero_ns) / 1e9, 0.0), end), end, name)
 
 
@@ -123,21 +122,21 @@ def _named_pieces(
     recording: OpenedRecording, span: ExportedSpan, made: McapChannels, depth_hz: float | None
 ) -> Iterator[tuple[str, Callable[[], Iterator[Piece]]]]:
     """Yield what is handed over of each stream: records of a body as head, hands and gaze."""
-    names = [name for name in recording.streams if not _is_body(recording, name)]
-    head = recording.stored.main_headset
-    bodies = [
-        f"{head}/{short}"
-        for short, (_, wanted) in BODY.items()
-        if any(f"{head}/{one}" in recording.streams for one in wanted)
-    ]
-    for name in names + bodies:
-        stream = recording[name]
-        yield name, partial(pieces_of, stream, span, made, depth_hz)
-        if isinstance(stream, PosedStream):
-            yield f"{name} poses", partial(camera_pieces, stream, span, made)
-        if isinstance(stream, PictureStream):
-            yield f"{name} lens", partial(lens_pieces, stream, span, made)
+    for name in [*(one for one in recording.streams if not _is_body(recording, one)), *recording.bodies]:
+        kind = recording.kind_of(name)
+        yield name, partial(_pieces, recording, name, pieces_of, span, made, depth_hz)
+        if issubclass(kind, PosedStream):
+            yield f"{name} poses", partial(_pieces, recording, name, camera_pieces, span, made)
+        if issubclass(kind, PictureStream):
+            yield f"{name} lens", partial(_pieces, recording, name, lens_pieces, span, made)
     yield "steps and events", partial(told_pieces, recording, span, made)
+
+
+def _pieces(
+    recording: OpenedRecording, name: str, make: Callable[..., Iterator[Piece]], *how: Any
+) -> Iterator[Piece]:
+    """Open a stream when its turn comes."""
+    return make(recording[name], *how)
 
 
 def _is_body(recording: OpenedRecording, name: str) -> bool:
@@ -152,5 +151,5 @@ def _guarded(
     try:
         for at_ns, log in pieces():
             yield at_ns, name, log
-    except (NotKnown, NoPlainVideo, Refused) as error:
+    except (StorageError, SensorError, Refused) as error:
         without[name] = str(error)

@@ -96,11 +96,10 @@ def pieces_of(
     raise NoPlainVideo(f"{stream.kind}: no schema holds those")
 
 
-def _numbers(stream: TimedStream, span: ExportedSpan) -> tuple[range, Int64]:
-    """Return the numbers of a span, and the UTC ns of all values; 0 where a time is not known."""
+def _numbers(stream: TimedStream, span: ExportedSpan) -> tuple[list[int], Int64]:
+    """Return the numbers of a span in order of time, and the UTC ns of all values; none of those without a time."""
     times_ns = np.where(stream.session_ns == UNKNOWN, 0, stream.session_ns)
-    utc_ns = np.where(stream.session_ns == UNKNOWN, 0, utc_ns_of(stream.recording, times_ns))
-    return range(*stream.span(span.start, span.end).indices(len(stream))), utc_ns
+    return stream.span(span.start, span.end).tolist(), utc_ns_of(stream.recording, times_ns)
 
 
 def _motion(stream: MotionStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
@@ -115,7 +114,7 @@ def _motion(stream: MotionStream, span: ExportedSpan, made: McapChannels) -> Ite
         return len(at_ns)
 
     for session_ns, values in stream.blocks():
-        inside = (session_ns >= first_ns) & (session_ns < last_ns)
+        inside = (session_ns >= first_ns) & (session_ns < last_ns) & (session_ns != UNKNOWN)
         if inside.any():
             at_ns = utc_ns_of(stream.recording, session_ns[inside])
             yield int(at_ns[0]), partial(log, at_ns, values[inside])
@@ -136,13 +135,13 @@ def _pictures(stream: PictureStream, span: ExportedSpan, made: McapChannels) -> 
         channel.log(picture, log_time=ns)
         return 1
 
-    rows = stream.rows[numbers.start : numbers.stop]
+    rows = np.sort(stream.rows[numbers])
     for row, unit in headset_units(stream.stored, rows):
         yield at_ns[row], partial(log, at_ns[row], unit)
 
 
 def _raw_pictures(
-    stream: PictureStream, numbers: range, utc_ns: Int64, made: McapChannels
+    stream: PictureStream, numbers: list[int], utc_ns: Int64, made: McapChannels
 ) -> Iterator[Piece]:
     channel = made.of("RawImage", f"/{stream.name}")
     for number in numbers:
@@ -193,11 +192,14 @@ def _film(stream: FilmStream, span: ExportedSpan, made: McapChannels) -> Iterato
     from foxglove.messages import CompressedVideo
 
     numbers, utc_ns = _numbers(stream, span)
-    wanted = {int(stream.rows[k]): int(utc_ns[k]) for k in numbers if utc_ns[k]}
+    wanted = {int(stream.rows[k]): int(utc_ns[k]) for k in numbers}
     channel, clip = made.of("CompressedVideo", f"/{stream.name}"), stream.timeline.clip
     video = clip.chapters[0].video
-    assert video is not None, "it has pictures"
-    form = FORMATS[video.codec]
+    form = FORMATS.get(video.codec) if video is not None else None
+    if form is None:
+        raise NoPlainVideo(
+            f"its pictures are {video.codec if video else 'none'}; H.264 and H.265 are handed over"
+        )
 
     def log(ns: int, unit: bytes) -> int:
         picture = CompressedVideo(timestamp=stamp(ns), frame_id=stream.name, data=unit, format=form)

@@ -17,11 +17,14 @@ from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PosedStream
 from kitchensync.reader.motion_streams import MotionStream
-from kitchensync.reader.opened_recording import BODY, OpenedRecording
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import TimedStream
-from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.errors import StorageError
 from kitchensync.storage.shell.outputs import check_output, written
+from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz
 
 SCHEMA = "recording-tables/1"
@@ -40,50 +43,34 @@ class RecordingTable:
     """One table: its rows come in blocks."""
 
     name: str
-    stream: TimedStream | None
-    rows: int
-    columns: Callable[[slice], Columns]
-    "Columns of some rows besides the times."
+    stream: TimedStream
+    numbers: Int64
+    "Of its rows, in order of time."
+    columns: Callable[[Int64], Columns]
+    "Columns of some numbers."
 
 
 def tables_of(recording: OpenedRecording, span: ExportedSpan) -> tuple[list[RecordingTable], dict[str, str]]:
     """Return the tables of the sensors, and why others are left out, by stream."""
     found, without = [], {}
-    names = list(recording.streams)
-    head = recording.stored.main_headset
-    names += [
-        f"{head}/{short}"
-        for short, (_, wanted) in BODY.items()
-        if any(f"{head}/{one}" in names for one in wanted)
-    ]
-    for name in names:
-        stream = recording[name]
+    for name in recording.streams + recording.bodies:
         try:
+            stream = recording[name]
             columns = _columns_of(stream)
-            if isinstance(stream, MotionStream) and len(stream):
-                stream.read(0)  # whose unit may not be known
             if columns is None:
                 without[name] = f"{stream.kind}: no table holds those"
                 continue
-            chosen = stream.span(span.start, span.end)
+            if isinstance(stream, MotionStream) and len(stream):
+                stream.read(0)  # whose unit may not be known
             found.append(
-                RecordingTable(
-                    name.replace("/", "_"),
-                    stream,
-                    chosen.stop - chosen.start,
-                    _shifted(columns, chosen.start),
-                )
+                RecordingTable(name.replace("/", "_"), stream, stream.span(span.start, span.end), columns)
             )
-        except (NotKnown, Refused) as error:
+        except (StorageError, SensorError, Refused) as error:
             without[name] = str(error)
     return found, without
 
 
-def _shifted(columns: Callable[[slice], Columns], first: int) -> Callable[[slice], Columns]:
-    return lambda rows: columns(slice(first + rows.start, first + rows.stop))
-
-
-def _columns_of(stream: TimedStream) -> Callable[[slice], Columns] | None:
+def _columns_of(stream: TimedStream) -> Callable[[Int64], Columns] | None:
     """Return what gives the columns of some values of a stream; None where they fit into no table."""
     if isinstance(stream, MotionStream):
         unit = UNIT_NAMES.get(stream.unit, "as_sent")
@@ -113,16 +100,18 @@ def _columns_of(stream: TimedStream) -> Callable[[slice], Columns] | None:
     return None
 
 
-def _timed(stream: TimedStream, more: Callable[[slice], Columns]) -> Callable[[slice], Columns]:
+def _timed(stream: TimedStream, more: Callable[[Int64], Columns]) -> Callable[[Int64], Columns]:
     """Put the three times before the columns of some rows; empty where a film's chapter is not aligned."""
 
-    def columns(rows: slice) -> Columns:
-        seconds, session_ns = stream.times[rows], stream.session_ns[rows]
-        known = np.isfinite(seconds)
-        clock, at_ns = stream.recording.clock, np.where(known, session_ns, 0)
-        times = {"host_ns": clock.to_host(at_ns), "utc": clock.to_utc(at_ns)}
-        masked = {name: pa.array(values, mask=~known) for name, values in times.items()}
-        return {"session_s": seconds, **masked, **more(rows)}
+    def columns(rows: Int64) -> Columns:
+        known = stream.session_ns[rows] != UNKNOWN
+        at_ns, times = np.where(known, stream.session_ns[rows], 0), {}
+        for name, of in (("host_ns", stream.recording.clock.to_host), ("utc", stream.recording.clock.to_utc)):
+            try:
+                times[name] = pa.array(of(at_ns), mask=~known)
+            except NotKnown:  # of a film of which nobody knows when it was made
+                times[name] = pa.nulls(len(rows), pa.int64())
+        return {"session_s": stream.times[rows], **times, **more(rows)}
 
     return columns
 
@@ -132,7 +121,7 @@ def _pose(transforms: Floats) -> Columns:
     return {name: values[:, k] for k, name in enumerate(POSE)}
 
 
-def _joints(stream: HandStream, rows: slice) -> Columns:
+def _joints(stream: HandStream, rows: Int64) -> Columns:
     return {
         f"{side}_{joint}_{axis}_m": places[rows, k, a]
         for side, places in (("left", stream.left), ("right", stream.right))
@@ -141,7 +130,7 @@ def _joints(stream: HandStream, rows: slice) -> Columns:
     }
 
 
-def _gaze(stream: GazeStream, rows: slice) -> Columns:
+def _gaze(stream: GazeStream, rows: Int64) -> Columns:
     origin = {f"origin_{axis}_m": stream.origin[rows, k] for k, axis in enumerate("xyz")}
     return origin | {f"direction_{axis}": stream.direction[rows, k] for k, axis in enumerate("xyz")}
 
@@ -168,8 +157,7 @@ def write_tables(
         tell(number, len(tables), table.name)
         path = out / f"{table.name}.{form}"
         _write(path, _blocks(table), form, force=force)
-        assert table.stream is not None
-        said[table.name] = {"rows": table.rows, "file": path.name, "stream": table.stream.name}
+        said[table.name] = {"rows": len(table.numbers), "file": path.name, "stream": table.stream.name}
     for name, frame in told_in(recording, span):
         path = out / f"{name}.{form}"
         _write(path, [pa.Table.from_pandas(frame, preserve_index=False)], form, force=force)
@@ -197,9 +185,9 @@ def told_in(recording: OpenedRecording, span: ExportedSpan) -> Iterator[tuple[st
 
 
 def _blocks(table: RecordingTable) -> Iterator[pa.Table]:
-    for first in range(0, max(table.rows, 1), BLOCK):
-        rows = slice(first, min(first + BLOCK, table.rows))
-        yield pa.table({name: _array(values) for name, values in table.columns(rows).items()})
+    for first in range(0, max(len(table.numbers), 1), BLOCK):
+        columns = table.columns(table.numbers[first : first + BLOCK])
+        yield pa.table({name: _array(values) for name, values in columns.items()})
 
 
 def _array(values: Any) -> Any:

@@ -122,9 +122,8 @@ class HandStream(BodyStream):
     def _value(self, number: int) -> Hands:
         return Hands(self.left[number], self.right[number])
 
-    def _several(self, numbers: range) -> Any:
-        chosen = list(numbers)
-        return Hands(self.left[chosen], self.right[chosen])
+    def _several(self, numbers: Int64) -> Any:
+        return Hands(self.left[numbers], self.right[numbers])
 
     def sample(self, times: npt.ArrayLike) -> Hands:
         """Interpolate at session times (m,): `Hands` of (m, 26, 3), NaN where a hand was not seen beside."""
@@ -173,9 +172,8 @@ class GazeStream(BodyStream):
     def _value(self, number: int) -> GazeRay:
         return GazeRay(self.origin[number], self.direction[number])
 
-    def _several(self, numbers: range) -> Any:
-        chosen = list(numbers)
-        return GazeRay(self.origin[chosen], self.direction[chosen])
+    def _several(self, numbers: Int64) -> Any:
+        return GazeRay(self.origin[numbers], self.direction[numbers])
 
     def sample(self, times: npt.ArrayLike) -> GazeRay:
         """Interpolate at session times (m,): a `GazeRay` of (m, 3), NaN where the eyes were not seen beside."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +15,13 @@ from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
+from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.clip import Clip, ClipPictures
 from kitchensync.sensors.gopro.files.media import GoProMedia
-from kitchensync.storage.capture_times import capture_times, rough_capture_times
+from kitchensync.storage.capture_times import capture_times, film_host_ns
 from kitchensync.storage.exports.hidden_films import hidden_in_film
-from kitchensync.storage.privacy import in_pauses
-from kitchensync.storage.reading.alignments import FilmClock, alignment_files, film_clocks, read_alignment
-from kitchensync.storage.reading.camera_streams import CameraStream, film_of
+from kitchensync.storage.reading.alignments import FilmClock, film_clocks
+from kitchensync.storage.reading.camera_streams import CameraStream, SoundBlock, film_of
 from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
@@ -30,12 +29,23 @@ if TYPE_CHECKING:
     from kitchensync.reader.opened_recording import OpenedRecording
 
 
+class FilmUnreadable(NotKnown):
+    """A film of which a chapter is missing or damaged."""
+
+
 class FilmTimeline:
     """When what a camera's files hold was, on session time: as `sync` found it, and by nothing else."""
 
     def __init__(self, recording: OpenedRecording, camera: str) -> None:
         self.recording, self.camera = recording, camera
-        self.clip: Clip = film_of(recording.stored.path, camera, recording.films[camera])
+
+    @cached_property
+    def clip(self) -> Clip:
+        """All that the camera filmed, as one film. Raises FilmUnreadable."""
+        try:
+            return film_of(self.recording.path, self.camera, self.recording.films[self.camera])
+        except SensorError as error:
+            raise FilmUnreadable(f"{self.recording.id}: {error}") from error
 
     @cached_property
     def pictures(self) -> FilmTimes:
@@ -50,44 +60,72 @@ class FilmTimeline:
     @cached_property
     def hidden(self) -> npt.NDArray[np.bool_]:
         """Which pictures may show a privacy pause, (n,): all where nobody can tell."""
-        pauses = self.recording.stored.pauses
-        if not pauses:
-            return np.zeros(len(self.clip.frame_times_s), np.bool_)
-        times = rough_capture_times(self.recording.stored, self.camera, self.clip)
-        return in_pauses(times.capture_ns, times.bound_ns, pauses)
+        stored, chapters = self.recording.stored, self.clip.chapters
+        return np.concatenate([hidden_in_film(stored, one.path, one.frame_times_s) for one in chapters])
+
+    @property
+    def bounds_s(self) -> Floats:
+        """How far the time of each picture may be off, (n,) seconds, 95 %; NaN where nobody knows."""
+        times = self.pictures
+        return np.where(times.capture_ns == UNKNOWN, np.nan, times.bound_ns / 1e9)
+
+    def bound_at_picture(self, number: int) -> float:
+        """How far the time of a picture may be off, seconds, 95 %. Raises NotKnown."""
+        bound_s = float(self.bounds_s[number])
+        if np.isnan(bound_s):
+            untried = "run `kitchensync sync` first"
+            raise NotKnown(f"{self.recording.id}: {self.camera}: {self.pictures.why or untried}")
+        return bound_s
 
     def telemetry_late_s(self, chapter: GoProMedia) -> float:
         """By how much `sync` found the telemetry of a file to lie later than on its pictures."""
         clock = self._clocks.get(chapter.path)
         return clock.telemetry_late_s if clock is not None else 0.0
 
-    def session_ns(self, chapter: GoProMedia, media_s: Floats) -> Int64:
-        """Return session ns (n,) of media seconds (n,) of one file. Raises NotKnown."""
-        clock, stored = self._clocks.get(chapter.path), self.recording.stored
-        host = stored.device_clock(clock.headset) if clock is not None else None
-        if clock is not None and host is not None:
-            ticks = clock.ticks_of(media_s)
-            return self.recording.clock.of_ticks(clock.headset, ticks, host.to_host_ns(ticks))
-        if self.pictures.is_placed and clock is None and not stored.main_headset:
-            first = self.clip.first_frames[self.clip.chapters.index(chapter)]
-            begun_ns = int(self.pictures.capture_ns[first])
-            return self.recording.clock.of_host(begun_ns + np.rint(media_s * 1e9).astype(np.int64))
-        return self._beside_another_film(chapter, media_s)
+    def session_ns(self, parts: list[tuple[GoProMedia, Floats]], *, of_pictures: bool = False) -> Int64:
+        """Return session ns of the media seconds of some files, one after another; UNKNOWN where one is not aligned.
 
-    def _beside_another_film(self, chapter: GoProMedia, media_s: Floats) -> Int64:
-        """Without a headset: media time of the film that all others were aligned with."""
-        name = f"{self.camera}/{chapter.path.name}"
-        known = [one for one in map(read_alignment, alignment_files(self.recording.path)) if one.is_on_camera]
-        if not self.recording.stored.main_headset:
-            if not known and len(self.recording.film_files) == 1:
-                return np.rint(media_s * 1e9).astype(np.int64)
-            if any(one.master == name for one in known):
-                return np.rint(media_s * 1e9).astype(np.int64)
-            mine = next((one.clock_map for one in known if one.source == name), None)
-            if mine is not None:
-                return mine.to_ticks(media_s) * 100
-        why = self.pictures.why or "run `kitchensync sync` first"
-        raise NotKnown(f"{self.recording.id}: nothing tells when {name} was filmed: {why}")
+        Raises NotKnown where none is.
+        """
+        found = [self._of_file(file, media_s, of_pictures=of_pictures) for file, media_s in parts]
+        if parts and all(one is None for one in found):
+            untried = "run `kitchensync sync` first"
+            words = f"nothing tells when {self.camera}'s film was made: {self.pictures.why or untried}"
+            raise NotKnown(f"{self.recording.id}: {words}")
+        known = [
+            np.full(len(media_s), UNKNOWN) if one is None else one
+            for one, (_, media_s) in zip(found, parts, strict=True)
+        ]
+        return np.concatenate(known) if known else np.empty(0, np.int64)
+
+    def _of_file(self, file: GoProMedia, media_s: Floats, *, of_pictures: bool) -> Int64 | None:
+        clock, stored, place = self._clocks.get(file.path), self.recording.stored, self.recording.clock
+        if clock is None:
+            return None if stored.main_headset else self._without_headset(file, media_s)
+        at_s, host = media_s + (clock.picture_late_s if of_pictures else 0.0), place.host_clock(clock.headset)
+        if host is None:  # its ticks are session time where it is the main headset
+            ticks = clock.ticks_of(at_s)
+            return (
+                place.of_ticks(clock.headset, ticks, 100 * ticks)
+                if clock.headset == place.main_headset
+                else None
+            )
+        found = film_host_ns(stored, self.camera, clock, host, at_s)
+        return None if found is None else place.of_ticks(clock.headset, clock.ticks_of(at_s), found)
+
+    def _without_headset(self, file: GoProMedia, media_s: Floats) -> Int64 | None:
+        """By where an event lies in the film, else on the film's own time, or that of the film beside it."""
+        media_ns = np.rint(media_s * 1e9).astype(np.int64)
+        if self.pictures.is_placed:
+            first = self.clip.first_frames[self.clip.chapters.index(file)]
+            begun_ns = int(self.pictures.capture_ns[first])
+            return None if begun_ns == UNKNOWN else self.recording.clock.of_host(begun_ns + media_ns)
+        if not self.recording.on_film_time:
+            return None
+        name, known = f"{self.camera}/{file.path.name}", self.recording.films_on_films
+        if name in self.recording.reference_films:
+            return media_ns
+        return known[name].to_ticks(media_s) * 100 if name in known else None
 
 
 class FilmStream(TimedStream):
@@ -117,33 +155,17 @@ class FilmStream(TimedStream):
     @cached_property
     def session_ns(self) -> Int64:
         """Session time of each picture, (n,) int64 ns, as `sync` aligned it. Raises NotKnown."""
-        times = self.timeline.pictures
-        if times.is_placed:
-            found = np.full(len(times), UNKNOWN)
-            known = times.capture_ns != UNKNOWN
-            found[known] = self.recording.clock.of_host(times.capture_ns[known])
-            return found[self.rows]
-        chapters = self.timeline.clip.chapters
-        parts = [self.timeline.session_ns(one, one.frame_times_s) for one in chapters]
-        return np.concatenate(parts)[self.rows]
-
-    @cached_property
-    def times(self) -> Floats:
-        """Session seconds of each picture, (n,) float64, NaN in a chapter that is not aligned. Raises NotKnown."""
-        return np.where(self.session_ns == UNKNOWN, np.nan, self.session_ns / 1e9)
+        parts = [(one, one.frame_times_s) for one in self.timeline.clip.chapters]
+        return self.timeline.session_ns(parts, of_pictures=True)[self.rows]
 
     @property
     def bounds_s(self) -> Floats:
         """How far each of `times` may be off, (n,) seconds, 95 %; NaN where nobody knows."""
-        times = self.timeline.pictures
-        return np.where(times.capture_ns == UNKNOWN, np.nan, times.bound_ns / 1e9)[self.rows]
+        return self.timeline.bounds_s[self.rows]
 
     def bound_at(self, seconds: float) -> float:
         """How far `times` may be off at an instant, seconds, 95 %. Raises NotKnown."""
-        bound_s = float(self.bounds_s[self.index_at(seconds)])
-        if np.isnan(bound_s):
-            raise NotKnown(f"{self.name}: {self.timeline.pictures.why or 'run `kitchensync sync` first'}")
-        return bound_s
+        return self.timeline.bound_at_picture(int(self.rows[self.index_at(seconds)]))
 
     @cached_property
     def _pictures(self) -> ClipPictures:
@@ -195,56 +217,79 @@ class CameraMotion(MotionStream):
     @cached_property
     def session_ns(self) -> Int64:
         """Session time of each sample, (n,) int64 ns. Raises NotKnown."""
-        return np.concatenate([self.timeline.session_ns(file, media_s) for file, media_s, _ in self._parts])
+        return self.timeline.session_ns([(file, media_s) for file, media_s, _ in self._parts])
+
+    def bound_at(self, seconds: float) -> float:
+        """How far `times` may be off at an instant, seconds, 95 %: as the pictures of the film. Raises NotKnown."""
+        return self.recording[f"{self.name.rpartition('/')[0]}/video"].bound_at(seconds)
 
 
 class CameraSound(TimedStream):
-    """Blocks of a camera's sound, float32 (channels, samples) within -1 and 1."""
+    """Blocks of a camera's sound, float32 (channels, samples) within -1 and 1; none may lie in a pause."""
 
     kind = "blocks of sound"
 
     def __init__(self, recording: OpenedRecording, name: str) -> None:
         super().__init__(recording, name)
         self.timeline = recording.timeline(name.rpartition("/")[0])
-        self._blocks: Iterator[Any] = iter(())
+        self._blocks: Iterator[SoundBlock] = iter(())
         self._next = 0
 
-    def _read(self) -> Iterator[tuple[GoProMedia, float, int, Floats32]]:
-        """Decode on: file, media seconds of the block, samples a second, samples; without those of a pause."""
+    def _read(self) -> Iterator[SoundBlock]:
+        """Decode all sound, chapter by chapter, that of pauses too."""
         for chapter in self.timeline.clip.chapters:
-            blocks = CameraStream(self.name, Clip([chapter])).sound()
-            for block in blocks:
-                ends_s = np.array([block.t_s, block.t_s + block.samples.shape[1] / block.rate_hz])
-                if not hidden_in_film(self.recording.stored, chapter.path, ends_s).any():
-                    yield chapter, block.t_s, block.rate_hz, block.samples
+            yield from CameraStream(self.name, Clip([chapter])).sound()
 
     @cached_property
-    def _places(self) -> list[tuple[GoProMedia, float, int]]:
-        return [place for *place, _ in self._read()]  # type: ignore[misc]
+    def _places(self) -> list[tuple[GoProMedia, Floats, Int64]]:
+        """Of each file the media seconds of the blocks that are shown, and their numbers among all blocks."""
+        found, done = [], 0
+        for chapter in self.timeline.clip.chapters:
+            blocks = [
+                (block.t_s, block.t_s + block.samples.shape[1] / block.rate_hz, block.rate_hz)
+                for block in CameraStream(self.name, Clip([chapter])).sound()
+            ]
+            ends_s = np.array(blocks, np.float64).reshape(-1, 3)
+            self.rate_hz = int(ends_s[0, 2]) if len(ends_s) else 0
+            stored = self.recording.stored
+            hidden = hidden_in_film(stored, chapter.path, ends_s[:, 0])
+            shown = np.flatnonzero(~(hidden | hidden_in_film(stored, chapter.path, ends_s[:, 1])))
+            found.append((chapter, ends_s[shown, 0], done + shown))
+            done += len(ends_s)
+        return found
 
-    @property
+    @cached_property
     def rate_hz(self) -> int:
-        """Samples a second."""
-        return self._places[0][2]
+        """Samples a second; 0 without any."""
+        return 0 if not self._places else self.__dict__["rate_hz"]
+
+    @cached_property
+    def _numbers(self) -> Int64:
+        return np.concatenate([numbers for *_, numbers in self._places])
 
     def __len__(self) -> int:
         """Count the blocks."""
-        return len(self._places)
+        return len(self._numbers)
 
     @cached_property
     def session_ns(self) -> Int64:
         """Session time of the first sample of each block, (n,) int64 ns. Raises NotKnown."""
-        parts = [
-            self.timeline.session_ns(file, np.array([t_s for _, t_s, _ in blocks]))
-            for file, blocks in groupby(self._places, key=lambda place: place[0])
-        ]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+        return self.timeline.session_ns([(file, media_s) for file, media_s, _ in self._places])
+
+    def bound_at(self, seconds: float) -> float:
+        """How far `times` may be off, seconds: as the pictures, with which the camera stored it. Raises NotKnown."""
+        return self.recording[f"{self.name.rpartition('/')[0]}/video"].bound_at(seconds)
 
     def _value(self, number: int) -> Floats32:
-        if number < self._next or self._next == 0:
+        wanted = int(self._numbers[number])
+        if wanted < self._next or self._next == 0:
             self._blocks, self._next = self._read(), 0
-        for *_, samples in self._blocks:
+        for block in self._blocks:
             self._next += 1
-            if self._next > number:
-                return np.asarray(samples, np.float32)
+            if self._next > wanted:
+                return np.asarray(block.samples, np.float32)
         raise Unreadable(f"{self.name}: block {number} cannot be decoded")
+
+    def close(self) -> None:
+        """Close the files that are open."""
+        self._blocks, self._next = iter(()), 0

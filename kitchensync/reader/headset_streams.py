@@ -14,6 +14,7 @@ from kitchensync.calibration.geometry.reference_frames import OPENCV_FROM_PV_AXE
 from kitchensync.calibration.recorded import front_lens, look_up_table, rig_from
 from kitchensync.reader.timed_stream import TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
+from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera
 from kitchensync.sensors.hololens.video import CODECS
 from kitchensync.storage.reading.headset_pictures import (
@@ -150,7 +151,10 @@ class PictureStream(PosedStream[Frame]):
         """
         sensor, row = headset_stream(self.name.rpartition("/")[2]), int(self.rows[number])
         assert sensor.cut is not None, "every camera has one"
-        metadata = sensor.cut(self.stored.payload(row)).metadata
+        try:
+            metadata = sensor.cut(self.stored.payload(row)).metadata
+        except SensorError as error:
+            raise Unreadable(f"{self.name} packet {row}: {error}") from error
         told = Frame(row, 0, None, None, sensor.optics(metadata), metadata)
         return front_lens(self.recording.stored, self.name, told)
 

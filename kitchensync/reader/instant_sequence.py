@@ -14,6 +14,8 @@ from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PictureStream, PosedStream
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import TimedStream, a_number
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from kitchensync.reader.opened_recording import OpenedRecording
@@ -33,7 +35,7 @@ class OneInstant:
 
     @property
     def pictures(self) -> dict[str, npt.NDArray[np.uint8]]:
-        """The picture of every camera that has one near, uint8 RGB (h, w, 3), by the name of the camera."""
+        """The picture of each camera of the main headset and of each film that has one near, uint8 RGB, by name."""
         names = {full: short for short, full in reversed(self.recording.attributes.items())}
         cameras = {
             short: self.recording[full] for full, short in names.items() if _is_camera(self.recording[full])
@@ -54,7 +56,7 @@ class OneInstant:
             stream = self.recording[name]
             try:
                 number = stream.index_at(self.seconds)
-            except (IndexError, NotKnown):
+            except (IndexError, StorageError, SensorError):
                 continue
             if abs(stream.times[number] - self.seconds) <= stream.reach_s:
                 found[name] = number
@@ -85,7 +87,7 @@ class OneInstant:
             if type(stream).sample is TimedStream.sample:
                 return stream.near(self.seconds)
             found = stream.sample(self.seconds)
-        except NotKnown:
+        except (NotKnown, SensorError):
             return None
         return type(found)(*(one[0] for one in found)) if isinstance(found, tuple) else found[0]
 

@@ -48,13 +48,18 @@ class MotionStream(TimedStream):
     def _value(self, number: int) -> Floats32:
         return self.values[number]
 
-    def _several(self, numbers: range) -> Floats32:
-        return self.values[numbers.start : numbers.stop : numbers.step] if numbers else self.values[:0]
+    def _several(self, numbers: Int64) -> Floats32:
+        return self.values[numbers]
 
     def sample(self, times: npt.ArrayLike) -> Floats:
         """Interpolate at session times (m,), (m, 3) float64; NaN outside and over gaps of 0.1 s."""
+        return interpolated(self._sorted_times, self._sorted_values, times)
+
+    @cached_property
+    def _sorted_values(self) -> Floats32:
         order = self._in_time
-        return interpolated(self.times[order], self.values[order], times)
+        is_sorted = len(order) == len(self.values) and bool((np.diff(order) == 1).all())
+        return self.values if is_sorted else self.values[order]
 
     def blocks(self) -> Iterator[tuple[Int64, Floats32]]:
         """Yield session ns (m,) and values (m, 3) of some samples at a time, in the order of the stream."""

@@ -15,7 +15,7 @@ from kitchensync.reader.film_streams import CameraMotion, CameraSound, FilmStrea
 from kitchensync.reader.headset_streams import DepthStream, PacketStream, PictureStream, SoundStream
 from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
 from kitchensync.reader.motion_streams import HeadsetMotion
-from kitchensync.reader.reading_clock import ReadingClock
+from kitchensync.reader.reading_clock import NotKnown, ReadingClock
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SAMPLES, SOUND
@@ -28,6 +28,7 @@ from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
 from kitchensync.storage.reading.worlds import world_frames
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED
+from kitchensync.storage.timeline.clock_map import ClockMap
 
 if TYPE_CHECKING:
     import pandas
@@ -103,16 +104,51 @@ class OpenedRecording:
         """Files of each camera by its name, in order, those of adopted films too. Raises FilesFreed."""
         return self.stored.films
 
-    @property
-    def film_files(self) -> list[Path]:
-        """Files of all cameras."""
-        return [path for files in self.films.values() for path in files]
+    @cached_property
+    def films_on_films(self) -> dict[str, ClockMap]:
+        """Without a headset: the map of each film to the media time of the film it was aligned with."""
+        known = [
+            one
+            for one in map(read_alignment, alignment_files(self.path))
+            if one.is_on_camera and one.is_placed
+        ]
+        return {one.source: one.clock_map for one in known if one.clock_map is not None}
+
+    @cached_property
+    def reference_films(self) -> set[str]:
+        """Without a headset: the films whose media time is session time."""
+        films = [f"{camera}/{path.name}" for camera, files in self.films.items() for path in files]
+        known = [
+            one
+            for one in map(read_alignment, alignment_files(self.path))
+            if one.is_on_camera and one.is_placed
+        ]
+        return {one.master for one in known} or set(films if len(films) == 1 else [])
+
+    @cached_property
+    def on_film_time(self) -> bool:
+        """Whether session time is that of a film, of which nobody knows when it was made: there is no other clock."""
+        return not self.stored.main_headset and not self.stored.streams and not self.stored.events()
 
     def timeline(self, camera: str) -> FilmTimeline:
-        """Return when what a camera filmed was. Raises CannotJoin where a chapter is missing."""
+        """Return when what a camera filmed was."""
         if camera not in self._timelines:
             self._timelines[camera] = FilmTimeline(self, camera)
         return self._timelines[camera]
+
+    @cached_property
+    def bodies(self) -> list[str]:
+        """Full names of what is read of the bodies: `hololens/head`, `hololens/hands`, `hololens/gaze`."""
+        headsets = [
+            name for name, about in self.stored.manifest["devices"].items() if about["kind"] == "hololens"
+        ]
+        there = set(self.stored.streams)
+        return [
+            f"{device}/{short}"
+            for device in headsets
+            for short, (_, wanted) in BODY.items()
+            if any(f"{device}/{one}" in there for one in wanted)
+        ]
 
     @cached_property
     def streams(self) -> list[str]:
@@ -131,21 +167,25 @@ class OpenedRecording:
             self._streams[name] = self._made(name)
         return self._streams[name]
 
+    def kind_of(self, name: str) -> type[TimedStream]:
+        """Return what a stream is, by its full name, without opening it. Raises UnknownStream."""
+        device, _, short = name.rpartition("/")
+        if name in self.bodies:
+            return BODY[short][0]
+        if name not in self.streams:
+            raise UnknownStream(name, self.streams + self.bodies)
+        if device in self.films:
+            return CAMERA_KINDS[CAMERA_STREAMS[short].reader]
+        sensor = self.stored.sensor(name)
+        return HEADSET_KINDS.get(sensor.kind, PacketStream) if sensor is not None else PacketStream
+
     def _made(self, name: str) -> TimedStream:
         device, _, short = name.rpartition("/")
-        if short in BODY and (found := self._body(device, short)) is not None:
-            return found
-        if name not in self.streams:
-            raise UnknownStream(name, self.streams)
-        if device in self.films:
-            return CAMERA_KINDS[CAMERA_STREAMS[short].reader](self, name)
-        sensor = self.stored.sensor(name)
-        return (HEADSET_KINDS.get(sensor.kind, PacketStream) if sensor else PacketStream)(self, name)
-
-    def _body(self, device: str, short: str) -> TimedStream | None:
-        kind, sources = BODY[short]
-        there = [f"{device}/{one}" for one in sources if f"{device}/{one}" in self.stored.streams]
-        return kind(self, there[0]) if there else None
+        kind = self.kind_of(name)
+        if name not in self.bodies:
+            return kind(self, name)
+        told_by = (f"{device}/{one}" for one in BODY[short][1])
+        return kind(self, next(one for one in told_by if one in self.stored.streams))
 
     def __getattr__(self, name: str) -> TimedStream:
         if name.startswith("_") or "stored" not in self.__dict__:
@@ -166,11 +206,7 @@ class OpenedRecording:
         mine = {
             name.rpartition("/")[2]: name for name in self.stored.streams if name.partition("/")[0] == head
         }
-        bodies = {
-            short: f"{head}/{short}"
-            for short, (_, wanted) in BODY.items()
-            if any(one in mine for one in wanted)
-        }
+        bodies = {name.rpartition("/")[2]: name for name in self.bodies if name.partition("/")[0] == head}
         depth = next(({"depth": mine[one]} for one in DEPTHS if one in mine), {})
         return found | mine | bodies | depth
 
@@ -185,7 +221,7 @@ class OpenedRecording:
             PacketStream(self, name) for name in self.stored.streams if name.partition("/")[0] == head
         ]
         ends = ends or [self[f"{camera}/video"] for camera, files in self.films.items() if files]
-        return max((float(one.times[-1]) for one in ends if len(one)), default=0.0)
+        return max((last for one in ends if (last := _last_s(one)) is not None), default=0.0)
 
     def at(self, seconds: float) -> OneInstant:
         """Return one instant of all streams; each is read when it is asked for."""
@@ -238,10 +274,6 @@ class OpenedRecording:
     def alignment(self) -> Alignments:
         """What `sync` found of each film."""
         return Alignments([read_alignment(path) for path in alignment_files(self.path)])
-
-    def bound_at(self, seconds: float, name: str = "gopro/video") -> float:
-        """How far a stream's times may be off at an instant, seconds. Raises NotKnown."""
-        return self[name].bound_at(seconds)
 
     def utc(self, seconds: float) -> np.datetime64:
         """Return UTC of a session time. Raises NotKnown."""
@@ -319,6 +351,15 @@ class Alignments(dict[str, "Alignment"]):
         """How far motion and pictures of the film that is worst off may be off, in words."""
         placed = [one for one in self.values() if one.is_placed]
         return max(placed, key=lambda one: one.bound95_ms or 0.0).bounds_in_words if placed else ""
+
+
+def _last_s(stream: TimedStream) -> float | None:
+    """Return the last session second of a stream; None where it has none."""
+    try:
+        known = stream.times[np.isfinite(stream.times)]
+    except NotKnown:
+        return None
+    return float(known.max()) if len(known) else None
 
 
 def _open_again(path: Path, with_pauses: bool, purpose: Purpose | None) -> OpenedRecording:

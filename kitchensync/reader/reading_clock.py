@@ -8,7 +8,7 @@ import numpy.typing as npt
 from kitchensync.sensors.array_types import Int64
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.recording import Recording
-from kitchensync.storage.timeline.device_clock import constant_clock
+from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
 from kitchensync.storage.timeline.session_time import SessionTime
 
 
@@ -24,6 +24,8 @@ class ReadingClock:
         self.main_headset = recording.main_headset
         self._started = recording.manifest.get("started") or {}
         self._session = recording.session_time or self._since_start()
+        self._clocks: dict[str, HostClock | None] = {}
+        self._has_host = bool(self.main_headset or recording.streams or recording.events())
 
     def _since_start(self) -> SessionTime:
         return SessionTime(0, constant_clock(0, int(self._started.get("host_ns") or 0), 0))
@@ -36,8 +38,20 @@ class ReadingClock:
             raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")
         return bound_ns / 1e9
 
+    def host_clock(self, device: str) -> HostClock | None:
+        """Return a headset's ticks on the capture clock; None without exchanges."""
+        if device not in self._clocks:
+            self._clocks[device] = self._recording.device_clock(device)
+        return self._clocks[device]
+
+    def _require_host(self) -> None:
+        if not self._has_host:
+            words = "session time is that of its film, and nobody noted when that was made"
+            raise NotKnown(f"{self._recording.id}: {words}")
+
     def of_host(self, host_ns: npt.ArrayLike) -> Int64:
         """Return session ns (n,) of CLOCK_MONOTONIC ns (n,). Raises NotKnown."""
+        self._require_host()
         found = self._session.of_host(host_ns)
         if found is None:
             raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")
@@ -47,21 +61,31 @@ class ReadingClock:
         """Return session ns (n,) of a headset's ticks (n,), that arrived at host ns (n,). Raises NotKnown."""
         if device == self.main_headset:
             return self._session.of_ticks(ticks, near_host_ns=arrived_ns)
-        clock = self._recording.device_clock(device)
+        clock = self.host_clock(device)
         if clock is None:
             raise NotKnown(f"{self._recording.id}: no clock exchange of {device} was kept")
         near_ns = np.asarray(arrived_ns, np.int64)
         return self.of_host(clock.to_host_ns(np.asarray(ticks, np.int64), near_host_ns=near_ns))
 
-    def bound_of_s(self, device: str) -> float:
-        """How far the times of a headset's packets may be off, seconds: 0 for the one whose clock it is."""
+    def bound_of_s(self, device: str, seconds: float) -> float:
+        """How far the times of a headset's packets may be off at an instant, seconds. Raises NotKnown.
+
+        0 for the one whose clock it is, until it was started anew.
+        """
+        clock = self.host_clock(device)
         if device == self.main_headset:
-            return 0.0
-        clock = self._recording.device_clock(device)
-        return self.bound_s + (clock.bound_ns / 1e9 if clock is not None else 0.0)
+            breaks = clock.breaks_host_ns if clock is not None else []
+            is_first = not breaks or seconds * 1e9 < int(self.of_host(breaks[:1])[0])
+            return 0.0 if is_first else self.bound_s
+        if clock is None:
+            raise NotKnown(
+                f"{self._recording.id}: {device} has no clock, its packets have the time of their arrival"
+            )
+        return self.bound_s + clock.bound_ns / 1e9
 
     def to_host(self, session_ns: npt.ArrayLike) -> Int64:
         """Return CLOCK_MONOTONIC ns (n,) of session ns (n,). Raises NotKnown."""
+        self._require_host()
         found = self._session.to_host(session_ns)
         if found is None:
             raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")

@@ -69,6 +69,11 @@ class _Film:
         if not camera:
             raise NotKnown(f"{recording.id}: its steps were marked in a film that is not here")
         times = recording.timeline(camera).pictures
+        if (accepted.frames, accepted.fps) != (len(times), times.fps):
+            theirs = f"{accepted.frames} frames, {accepted.fps} a second"
+            raise NotKnown(
+                f"{recording.id}: its accepted step times are of a film of {theirs}; accept others"
+            )
         known = np.flatnonzero(times.capture_ns != UNKNOWN)
         if not len(known):
             raise NotKnown(
@@ -77,9 +82,13 @@ class _Film:
         self._seconds = (known / float(accepted.fps)).astype(np.float64)
         self._session_s = recording.clock.of_host(times.capture_ns[known]) / 1e9
         self._step_s = 1 / float(accepted.fps)
+        self.bound_s = float(times.bound_ns[known].max()) / 1e9
 
     def session_s(self, film_s: float) -> float:
-        """Return session seconds; behind the last picture they go on at the film's rate."""
+        """Return session seconds; NaN in a part of the film that is not aligned."""
+        near_s = np.abs(self._seconds - film_s).min()
+        if near_s > 1.5 * self._step_s:
+            return float("nan")
         beyond_s = max(0.0, film_s - float(self._seconds[-1]))
         return float(np.interp(film_s, self._seconds, self._session_s)) + beyond_s
 
@@ -98,7 +107,7 @@ def _row(number: int, told: Told, film: _Film | None) -> dict[str, Any]:
         "end": end_s,
         "done": bool(beside.get("done")),
         "source": beside.get("start", ""),
-        "bound_s": float(beside.get("bound_s", np.nan)),
+        "bound_s": float(beside.get("bound_s", np.nan)) + (film.bound_s if film is not None else 0.0),
         "error": bool(entry.errors),
         **flags,
         "errors": "; ".join(dict.fromkeys(f"{error.tag}: {error.description}" for error in entry.errors)),

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.timeline.film_times import UNKNOWN
 
 if TYPE_CHECKING:
     from kitchensync.reader.opened_recording import OpenedRecording
@@ -59,31 +60,39 @@ class TimedStream(ABC):
     @property
     @abstractmethod
     def session_ns(self) -> Int64:
-        """Session time of each value, (n,) int64 ns. Raises NotKnown."""
+        """Session time of each value, (n,) int64 ns, UNKNOWN where nobody knows. Raises NotKnown."""
 
     @cached_property
     def times(self) -> Floats:
-        """Session seconds of each value, (n,) float64. Raises NotKnown."""
-        return self.session_ns / 1e9
+        """Session seconds of each value, (n,) float64, NaN in a file that is not aligned. Raises NotKnown."""
+        return np.where(self.session_ns == UNKNOWN, np.nan, self.session_ns / 1e9)
 
     @property
     def times_ns(self) -> Int64:
-        """CLOCK_MONOTONIC ns of the capture computer of each value, (n,) int64. Raises NotKnown."""
-        return self.recording.clock.to_host(self.session_ns)
+        """CLOCK_MONOTONIC ns of the capture computer of each value, (n,) int64, UNKNOWN where `times` is NaN.
+
+        Raises NotKnown.
+        """
+        known = self.session_ns != UNKNOWN
+        return np.where(known, self.recording.clock.to_host(np.where(known, self.session_ns, 0)), UNKNOWN)
 
     @property
     def utc(self) -> npt.NDArray[np.datetime64]:
-        """UTC of each value, (n,) datetime64[ns]. Raises NotKnown."""
-        return self.recording.clock.to_utc(self.session_ns)
+        """UTC of each value, (n,) datetime64[ns], NaT where `times` is NaN. Raises NotKnown."""
+        known = self.session_ns != UNKNOWN
+        found = self.recording.clock.to_utc(np.where(known, self.session_ns, 0))
+        return np.where(known, found, np.datetime64("NaT", "ns"))
 
     def bound_at(self, seconds: float) -> float:
         """How far `times` may be off around an instant, seconds (95 % for films). Raises NotKnown."""
-        return self.recording.clock.bound_of_s(self.name.partition("/")[0])
+        return self.recording.clock.bound_of_s(self.name.partition("/")[0], a_number(seconds))
 
-    def __getitem__(self, which: int | slice) -> Any:
-        """Return a value, or several as one array. Raises IndexError, TypeError, Unreadable."""
+    def __getitem__(self, which: int | slice | npt.NDArray[np.integer[Any]]) -> Any:
+        """Return a value; of a slice or an array of numbers one array. Raises IndexError, TypeError, Unreadable."""
         if isinstance(which, slice):
-            return self._several(range(*which.indices(len(self))))
+            return self._several(np.arange(*which.indices(len(self))))
+        if isinstance(which, np.ndarray) and which.ndim == 1 and which.dtype.kind in "iu":
+            return self._several(np.arange(len(self))[which])
         try:
             number = whole(which)
         except TypeError:
@@ -104,16 +113,20 @@ class TimedStream(ABC):
             self.unreadable[number] = str(error)
             raise Unreadable(f"{self.name} number {number}: {error}") from error
 
-    def _several(self, numbers: range) -> npt.NDArray[Any]:
-        if not numbers:
+    def _several(self, numbers: Int64) -> npt.NDArray[Any]:
+        if not len(numbers):
             return np.empty((0,), np.float32)
-        first = np.asarray(self.read(numbers[0]))
+        first = np.asarray(self.read(int(numbers[0])))
         if first.nbytes * len(numbers) > LARGEST_SLICE_BYTES:
             gigabytes = first.nbytes * len(numbers) / 1e9
             raise MemoryError(
                 f"{self.name}: {gigabytes:.0f} GB in one array; go over .between(start, end) instead"
             )
-        return np.stack([first, *(self.read(number) for number in numbers[1:])])
+        found = np.empty((len(numbers), *first.shape), first.dtype)
+        found[0] = first
+        for place, number in enumerate(numbers[1:].tolist(), start=1):
+            found[place] = self.read(number)
+        return found
 
     def __iter__(self) -> Iterator[Any]:
         """Yield all values in order, one in memory. Raises Unreadable; `between` leaves those out."""
@@ -125,23 +138,30 @@ class TimedStream(ABC):
         order = np.argsort(self.times, kind="stable")
         return order[np.isfinite(self.times[order])]
 
+    @cached_property
+    def _sorted_times(self) -> Floats:
+        return self.times[self._in_time]
+
     def index_at(self, seconds: float) -> int:
-        """Return the number of the value nearest to a session time. Raises IndexError where there is none."""
+        """Return the number of the value nearest to a session time, however far. Raises IndexError without any."""
         order = self._in_time
         if not len(order):
             raise IndexError(f"{self.name} holds no {self.kind} with a time")
-        after = int(np.searchsorted(self.times[order], a_number(seconds)))
+        after = int(np.searchsorted(self._sorted_times, a_number(seconds)))
         near = order[max(after - 1, 0) : after + 1]
         return int(near[np.argmin(np.abs(self.times[near] - seconds))])
 
     def at(self, seconds: float) -> Any:
-        """Return the value nearest to a session time. Raises IndexError, Unreadable."""
+        """Return the value nearest to a session time, however far (`near` is None there).
+
+        Raises IndexError, Unreadable.
+        """
         return self[self.index_at(seconds)]
 
     @cached_property
     def reach_s(self) -> float:
         """How far away the nearest value of an instant may be to stand for it: two usual steps, 50 ms at least."""
-        steps = np.diff(self.times[self._in_time])
+        steps = np.diff(self._sorted_times)
         return max(0.05, 2 * float(np.median(steps))) if len(steps) else 0.05
 
     def near(self, seconds: float) -> Any:
@@ -152,17 +172,17 @@ class TimedStream(ABC):
         except (IndexError, Unreadable):
             return None
 
-    def span(self, start: float, end: float) -> slice:
-        """Return the numbers between two session times, start included: `s[s.span(5, 10)]`."""
-        inside = np.flatnonzero((self.times >= a_number(start)) & (self.times < a_number(end)))
-        return slice(int(inside[0]), int(inside[-1]) + 1) if len(inside) else slice(0, 0)
+    def span(self, start: float, end: float) -> Int64:
+        """Return the numbers between two session times, start included, in order of time: `s[s.span(5, 10)]`."""
+        first, last = np.searchsorted(self._sorted_times, [a_number(start), a_number(end)])
+        return self._in_time[first:last]
 
     def between(self, start: float, end: float) -> Iterator[tuple[float, Any]]:
         """Yield (session seconds, value) between two times, one in memory; what cannot be read is left out.
 
         `unreadable` names it afterwards.
         """
-        for number in range(*self.span(start, end).indices(len(self))):
+        for number in self.span(start, end).tolist():
             try:
                 yield float(self.times[number]), self.read(number)
             except Unreadable:
@@ -177,7 +197,7 @@ class TimedStream(ABC):
     def __repr__(self) -> str:
         count = f"{self.name}: {len(self)} {self.kind}"
         try:
-            known = self.times[self._in_time]
+            known = self._sorted_times
         except StorageError as error:
             return f"<{count}; {error}>"
         if len(known) < 2:
@@ -212,6 +232,9 @@ def interpolated(own_s: Floats, values: npt.NDArray[Any], times: npt.ArrayLike) 
     """Interpolate values (n, k) at rising times (n,) linearly, (m, k) float64; NaN outside and over long gaps."""
     when = np.atleast_1d(np.asarray(times, np.float64))
     out = np.full((len(when), values.shape[1]), np.nan)
+    if len(when):  # of a long stream only what lies around
+        around = np.searchsorted(own_s, [np.nanmin(when) - LONGEST_GAP_S, np.nanmax(when) + LONGEST_GAP_S])
+        own_s, values = own_s[slice(*around)], values[slice(*around)]
     if len(own_s):
         right = np.searchsorted(own_s, when).clip(0, len(own_s) - 1)
         left = np.where(own_s[right] == when, right, (right - 1).clip(0))

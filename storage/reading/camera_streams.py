@@ -127,6 +127,8 @@ def film_of(recording: Path, camera: str, files: Iterable[Path]) -> Clip:
     openings = clip_openings(read_media(recording, camera), files)
     begun = [(one.opened_host_ns, one.files) for one in openings if one.opened_host_ns is not None]
     ours = [paths for _, paths in sorted(begun)] or [one.files for one in openings[:1]]
+    for group in group_clips(path for paths in ours for path in paths):
+        _require_all_up_to(group, group.paths[-1])
     return Clip([chapter for paths in ours for chapter in open_clip(*paths).chapters])
 
 
