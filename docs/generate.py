@@ -9,6 +9,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 import click
@@ -17,12 +18,32 @@ import kitchensync as api
 from kitchensync.capture.monitor.rules import RULES
 from kitchensync.capture.rig.rig_file import RigFile
 from kitchensync.cli import main as kitchensync
+from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
+from kitchensync.reader.film_streams import CameraMotion, CameraSound, FilmStream
+from kitchensync.reader.headset_streams import (
+    DepthStream,
+    PacketStream,
+    PictureStream,
+    PosedStream,
+    SoundStream,
+)
+from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
+from kitchensync.reader.motion_streams import HeadsetMotion, MotionStream
+from kitchensync.reader.opened_recording import Alignments, OpenedRecording
+from kitchensync.reader.step_table import EVENT_COLUMNS, STEP_COLUMNS
+from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.storage.chunks.layout import layout_of
 from kitchensync.storage.lab import Lab
 
 DOCS = Path(__file__).resolve().parent
+READER = (
+    OpenedRecording, TimedStream, PacketStream, PosedStream, PictureStream, DepthStream, SoundStream, MotionStream,
+    HeadsetMotion, FilmStream, CameraMotion, CameraSound, HeadStream, HandStream, GazeStream, OneInstant,
+    InstantSequence, Alignments,
+)  # fmt: skip
+"""What `kitchensync.open` gives, the general before the special."""
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command, click.Context]]:
@@ -56,7 +77,28 @@ def api_page() -> str:
             f"    {inspect.getdoc(function).splitlines()[0]}",
             "",
         ]
-    return "\n".join(lines)
+    for one in READER:
+        lines += [f"{one.__name__}: {inspect.getdoc(one)}", ""]
+        for name, member in sorted(vars(one).items()):
+            words = (inspect.getdoc(member) or "").partition("\n\n")[0].replace("\n", " ")
+            if not name.startswith("_") and words and callable(getattr(member, "fget", None) or member):
+                lines.append(f"    .{name}{_signature(member)}: {words}")
+            elif isinstance(member, cached_property):
+                lines += [f"    .{name}: {words}"] if not name.startswith("_") else []
+        lines.append("")
+    lines += [
+        f"Columns of rec.steps: {', '.join(STEP_COLUMNS)}",
+        f"Columns of rec.events: {', '.join(EVENT_COLUMNS)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _signature(member: object) -> str:
+    """Return the arguments of a method, without their types; nothing for a property."""
+    if not inspect.isfunction(member):
+        return ""
+    named = [str(one.replace(annotation=one.empty)) for one in inspect.signature(member).parameters.values()]
+    return f"({', '.join(named[1:])})"
 
 
 def rig_schema() -> str:
