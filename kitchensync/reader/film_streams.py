@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.reading_clock import NotKnown
-from kitchensync.reader.timed_stream import TimedStream, Unreadable
+from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.clip import Clip, ClipPictures
@@ -224,10 +224,8 @@ class CameraMotion(MotionStream):
         return self.recording[f"{self.name.rpartition('/')[0]}/video"].bound_at(seconds)
 
 
-class CameraSound(TimedStream):
+class CameraSound(SoundBlocks):
     """Blocks of a camera's sound, float32 (channels, samples) within -1 and 1; none may lie in a pause."""
-
-    kind = "blocks of sound"
 
     def __init__(self, recording: OpenedRecording, name: str) -> None:
         super().__init__(recording, name)

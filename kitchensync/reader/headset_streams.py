@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kitchensync.calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, inverse, transform_points
 from kitchensync.calibration.recorded import front_lens, look_up_table, rig_from
-from kitchensync.reader.timed_stream import TimedStream, Unreadable
+from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera
@@ -212,10 +212,8 @@ class DepthStream(PosedStream[DepthFrame]):
         return self._source.points(view)[0]
 
 
-class SoundStream(PacketStream):
+class SoundStream(SoundBlocks, PacketStream):
     """Blocks of sound, float32 (channels, samples) within -1 and 1; a time is that of a block's first sample."""
-
-    kind = "blocks of sound"
 
     @property
     def rate_hz(self) -> int:

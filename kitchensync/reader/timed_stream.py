@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.timeline.film_times import UNKNOWN
@@ -113,10 +113,14 @@ class TimedStream(ABC):
             self.unreadable[number] = str(error)
             raise Unreadable(f"{self.name} number {number}: {error}") from error
 
-    def _several(self, numbers: Int64) -> npt.NDArray[Any]:
+    def _several(self, numbers: Int64) -> Any:
+        """Return several values as one array; as a list where they are no arrays: bytes of a plug-in, say."""
         if not len(numbers):
             return np.empty((0,), np.float32)
-        first = np.asarray(self.read(int(numbers[0])))
+        first = self.read(int(numbers[0]))
+        if not isinstance(first, np.ndarray | np.generic | float | int):
+            return [first, *(self.read(number) for number in numbers[1:].tolist())]
+        first = np.asarray(first)
         if first.nbytes * len(numbers) > LARGEST_SLICE_BYTES:
             gigabytes = first.nbytes * len(numbers) / 1e9
             raise MemoryError(
@@ -215,6 +219,16 @@ class TimedStream(ABC):
         if name in ("points", "points_at", "grey", "rate_hz", "values", "joints", "to_pandas"):
             raise NotOfThisStream(f"{self.name} holds {self.kind}: it has no {name}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class SoundBlocks(TimedStream):
+    """Blocks of sound, float32 (channels, samples) within -1 and 1; several are joined to one piece of sound."""
+
+    kind = "blocks of sound"
+
+    def _several(self, numbers: Int64) -> Floats32:
+        blocks = [self.read(number) for number in numbers.tolist()]
+        return np.concatenate(blocks, axis=1) if blocks else np.empty((0, 0), np.float32)
 
 
 def _stream_of(recording: OpenedRecording, name: str) -> TimedStream:
