@@ -17,11 +17,14 @@ from kitchensync.exports.mcap_pieces import (
     McapChannels,
     Piece,
     camera_pieces,
+    event_pieces,
     lens_pieces,
     pieces_of,
-    told_pieces,
+    step_pieces,
     utc_ns_of,
 )
+from kitchensync.exports.video_packets import NoPlainVideo
+from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PictureStream, PosedStream
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.errors import SensorError
@@ -32,6 +35,8 @@ from kitchensync.storage.shell.outputs import written
 SCHEMA = "export-mcap/1"
 CHUNK_BYTES = 1 << 20
 KNOTS_NS = 10_000_000_000
+BEYOND_NS = 60 * KNOTS_NS
+"""Films and touches may lie so far before and after what the headset sent."""
 Progress = Callable[[float, float, str], None]
 
 
@@ -99,7 +104,7 @@ def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
 
 def _knots(recording: OpenedRecording) -> list[list[int]]:
     """Return pairs of session ns and UTC ns, each ten seconds; between two of them time passes evenly."""
-    session_ns = np.arange(-6 * KNOTS_NS, round(recording.duration * 1e9) + 2 * KNOTS_NS, KNOTS_NS)
+    session_ns = np.arange(-BEYOND_NS, round(recording.duration * 1e9) + BEYOND_NS, KNOTS_NS)
     return np.column_stack([session_ns, utc_ns_of(recording, session_ns)]).tolist()
 
 
@@ -129,14 +134,18 @@ def _named_pieces(
             yield f"{name} poses", partial(_pieces, recording, name, camera_pieces, span, made)
         if issubclass(kind, PictureStream):
             yield f"{name} lens", partial(_pieces, recording, name, lens_pieces, span, made)
-    yield "steps and events", partial(told_pieces, recording, span, made)
+    yield "steps", partial(step_pieces, recording, span, made)
+    yield "events", partial(event_pieces, recording, span, made)
 
 
 def _pieces(
     recording: OpenedRecording, name: str, make: Callable[..., Iterator[Piece]], *how: Any
 ) -> Iterator[Piece]:
-    """Open a stream when its turn comes."""
-    return make(recording[name], *how)
+    """Open a stream when its turn comes. Raises NoPlainVideo behind the last piece where some had no time."""
+    stream = recording[name]
+    yield from make(stream, *how)
+    if isinstance(stream, FilmStream) and (lost := int(np.count_nonzero(~np.isfinite(stream.times)))):
+        raise NoPlainVideo(f"in parts: {lost} of its pictures have no time")
 
 
 def _is_body(recording: OpenedRecording, name: str) -> bool:

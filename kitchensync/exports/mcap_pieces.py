@@ -348,21 +348,45 @@ def _gaze(stream: GazeStream, span: ExportedSpan, made: McapChannels) -> Iterato
             yield int(utc_ns[number]), partial(log, number, int(utc_ns[number]))
 
 
-def told_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """Return what people did, as lines of a log: steps with what was wrong in them, and events."""
-    from foxglove.messages import Log, LogLevel
+def step_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    """Return the begin and the end of each step as lines of a log, with what was wrong in it."""
+    from foxglove.messages import LogLevel
 
-    lines: list[tuple[float, str, Any, str]] = []
+    lines: list[tuple[float, Any, str]] = []
     for step in step_rows_of(recording):
         if step["done"]:
             named = f"{step['node']}: {step['step']}"
             level = LogLevel.Warning if step["error"] else LogLevel.Info
             why = f" ({step['errors']})" if step["error"] else ""
-            lines.append((step["start"], "steps", LogLevel.Info, f"begin {named}"))
-            lines.append((step["end"], "steps", level, f"end {named}{why}"))
-    for at_s, kind, _, _, body in event_rows_of(recording):
-        lines.append((at_s, "events", LogLevel.Info, f"{kind} {json.dumps(body, ensure_ascii=False)}"))
-    for at_s, topic, level, words in sorted(lines, key=lambda line: line[0]):
+            lines += [
+                (step["start"], LogLevel.Info, f"begin {named}"),
+                (step["end"], level, f"end {named}{why}"),
+            ]
+    return _lines(recording, span, made, "steps", lines)
+
+
+def event_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    """Return what people did as lines of a log."""
+    from foxglove.messages import LogLevel
+
+    rows = event_rows_of(recording)
+    lines = [
+        (at_s, LogLevel.Info, f"{kind} {json.dumps(body, ensure_ascii=False)}")
+        for at_s, kind, _, _, body in rows
+    ]
+    return _lines(recording, span, made, "events", lines)
+
+
+def _lines(
+    recording: OpenedRecording,
+    span: ExportedSpan,
+    made: McapChannels,
+    topic: str,
+    lines: list[tuple[float, Any, str]],
+) -> Iterator[Piece]:
+    from foxglove.messages import Log
+
+    for at_s, level, words in sorted(lines, key=lambda line: line[0]):
         if span.start <= at_s < span.end:
             ns = int(utc_ns_of(recording, np.array([round(at_s * 1e9)], np.int64))[0])
             line = Log(timestamp=stamp(ns), level=level, message=words, name=topic)

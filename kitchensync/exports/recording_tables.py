@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,12 @@ def tables_of(recording: OpenedRecording, span: ExportedSpan) -> tuple[list[Reco
                 continue
             if isinstance(stream, MotionStream) and len(stream):
                 stream.read(0)  # whose unit may not be known
-            found.append(
-                RecordingTable(name.replace("/", "_"), stream, stream.span(span.start, span.end), columns)
-            )
+            numbers = stream.span(span.start, span.end)
+            if span == ExportedSpan():
+                numbers = np.arange(len(stream))
+            elif unknown := np.count_nonzero(~np.isfinite(stream.times)):
+                without[name] = f"in parts: {unknown} of its rows have no time"
+            found.append(RecordingTable(name.replace("/", "_"), stream, numbers, columns))
         except (StorageError, SensorError, Refused) as error:
             without[name] = str(error)
     return found, without
@@ -110,7 +114,7 @@ def _timed(stream: TimedStream, more: Callable[[Int64], Columns]) -> Callable[[I
             try:
                 times[name] = pa.array(of(at_ns), mask=~known)
             except NotKnown:  # of a film of which nobody knows when it was made
-                times[name] = pa.nulls(len(rows), pa.int64())
+                times[name] = pa.nulls(len(rows), pa.timestamp("ns") if name == "utc" else pa.int64())
         return {"session_s": stream.times[rows], **times, **more(rows)}
 
     return columns
@@ -149,7 +153,8 @@ def write_tables(
     Raises OutputRefused, what reading raises.
     """
     tables, without = tables_of(recording, span)
-    for name in [*(table.name for table in tables), "steps", "events"]:
+    told = dict(told_in(recording, span, without))
+    for name in [*(table.name for table in tables), *told]:
         check_output(out / f"{name}.{form}", force=force)
     check_output(out / "about.json", force=force)
     said: dict[str, Any] = {}
@@ -158,7 +163,7 @@ def write_tables(
         path = out / f"{table.name}.{form}"
         _write(path, _blocks(table), form, force=force)
         said[table.name] = {"rows": len(table.numbers), "file": path.name, "stream": table.stream.name}
-    for name, frame in told_in(recording, span):
+    for name, frame in told.items():
         path = out / f"{name}.{form}"
         _write(path, [pa.Table.from_pandas(frame, preserve_index=False)], form, force=force)
         said[name] = {"rows": len(frame), "file": path.name, "stream": None}
@@ -174,14 +179,27 @@ def write_tables(
     return about
 
 
-def told_in(recording: OpenedRecording, span: ExportedSpan) -> Iterator[tuple[str, Any]]:
+def told_in(
+    recording: OpenedRecording, span: ExportedSpan, without: dict[str, str]
+) -> Iterator[tuple[str, Any]]:
     """Yield the steps of which a part lies in a span, all of them where nothing is cut off, and the events in it."""
-    steps, events = recording.steps, recording.events
-    if span != ExportedSpan():
-        steps = steps[(steps["end"] > span.start) & (steps["start"] < span.end)]
+    with _named(without, "steps"):
+        steps = recording.steps
+        inside = (steps["end"] > span.start) & (steps["start"] < span.end)
+        yield "steps", steps if span == ExportedSpan() else steps[inside]
+    with _named(without, "events"):
+        events = recording.events
         events = events[(events["session_s"] >= span.start) & (events["session_s"] < span.end)]
-    yield "steps", steps
-    yield "events", events.assign(body=[json.dumps(body, ensure_ascii=False) for body in events["body"]])
+        yield "events", events.assign(body=[json.dumps(body, ensure_ascii=False) for body in events["body"]])
+
+
+@contextmanager
+def _named(without: dict[str, str], name: str) -> Iterator[None]:
+    """Name what cannot be told, and go on."""
+    try:
+        yield
+    except StorageError as error:
+        without[name] = str(error)
 
 
 def _blocks(table: RecordingTable) -> Iterator[pa.Table]:

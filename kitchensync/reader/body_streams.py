@@ -36,13 +36,14 @@ class GazeRay(NamedTuple):
 class BodyStream(TimedStream):
     """What one record a packet says of a body; the records are read once, all together, for head, hands and gaze."""
 
-    def __init__(self, recording: OpenedRecording, name: str) -> None:
+    def __init__(self, recording: OpenedRecording, name: str, source: str) -> None:
+        """`source` is the stream of the records, such as `hololens/spatial_input`."""
         super().__init__(recording, name)
-        self.stored = recording.stored[name]
+        self.source, self.stored = source, recording.stored[source]
 
     @cached_property
     def _records(self) -> Records:
-        return self.recording.records(self.name)
+        return self.recording.records(self.source)
 
     @property
     def rows(self) -> Int64:
@@ -52,7 +53,7 @@ class BodyStream(TimedStream):
     @cached_property
     def worlds(self) -> npt.NDArray[np.int32]:
         """World frame of each value, (n,): counted from 0 at each start of the headset's app."""
-        return self.recording.worlds_of(self.name)[self.rows]
+        return self.recording.worlds_of(self.source)[self.rows]
 
     def __len__(self) -> int:
         """Count the values."""
@@ -140,7 +141,7 @@ class GazeStream(BodyStream):
     @cached_property
     def _rays(self) -> tuple[Floats, Floats]:
         records = self._records
-        if not headset_stream(self.name.rpartition("/")[2]).rays_from_own_pose:
+        if not headset_stream(self.source.rpartition("/")[2]).rays_from_own_pose:
             rays = records.values["eye_origin"], records.values["eye_direction"]
             return self._known(*rays, records.has(spatial_input.EYE_RAY))
         poses, rays = (

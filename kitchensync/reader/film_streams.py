@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import Clip, ClipPictures
 from kitchensync.sensors.gopro.files.media import GoProMedia
 from kitchensync.storage.capture_times import capture_times, film_host_ns
@@ -122,10 +124,27 @@ class FilmTimeline:
             return None if begun_ns == UNKNOWN else self.recording.clock.of_host(begun_ns + media_ns)
         if not self.recording.on_film_time:
             return None
-        name, known = f"{self.camera}/{file.path.name}", self.recording.films_on_films
-        if name in self.recording.reference_films:
-            return media_ns
-        return known[name].to_ticks(media_s) * 100 if name in known else None
+        placed = self.recording.films_on_films.get(self._name(file))
+        if placed is not None:
+            return placed.to_ticks(media_s) * 100
+        zero_s = self._reference_zero_s(file)
+        begins_s = self.clip.starts_s[self.clip.chapters.index(file)]
+        return None if zero_s is None else media_ns + round((begins_s - zero_s) * 10**9)
+
+    def _name(self, file: GoProMedia) -> str:
+        return f"{self.camera}/{file.path.name}"
+
+    def _reference_zero_s(self, file: GoProMedia) -> Fraction | None:
+        """Where in the film the clip of a file begins that others were aligned with, or that is the only one."""
+        groups = [group.paths for group in group_clips(one.path for one in self.clip.chapters)]
+        mine = next((paths for paths in groups if file.path in paths), (file.path,))
+        starts_s = {one.path: at for one, at in zip(self.clip.chapters, self.clip.starts_s, strict=True)}
+        references = self.recording.reference_films
+        if not references:
+            is_only = len(self.recording.film_cameras) == 1 and len(groups) <= 1
+            return starts_s[mine[0]] if is_only else None
+        first = next((path for path in mine if f"{self.camera}/{path.name}" in references), None)
+        return starts_s[first] if first is not None else None
 
 
 class FilmStream(TimedStream):

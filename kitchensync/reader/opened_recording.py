@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
+from kitchensync.reader.body_streams import BodyStream, GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import CameraMotion, CameraSound, FilmStream, FilmTimeline
 from kitchensync.reader.headset_streams import DepthStream, PacketStream, PictureStream, SoundStream
 from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
@@ -45,7 +45,7 @@ CAMERA_KINDS: dict[str, type[TimedStream]] = {
 }
 HEAD = tuple(name for name, stream in STREAMS.items() if stream.is_head_pose)
 EYES = tuple(name for name, stream in STREAMS.items() if stream.rays_from_own_pose)
-BODY: dict[str, tuple[type[TimedStream], tuple[str, ...]]] = {
+BODY: dict[str, tuple[type[BodyStream], tuple[str, ...]]] = {
     "head": (HeadStream, HEAD), "hands": (HandStream, HEAD), "gaze": (GazeStream, EYES + HEAD),
 }  # fmt: skip
 """What is read of a body, and the streams that tell it, the best first."""
@@ -116,14 +116,14 @@ class OpenedRecording:
 
     @cached_property
     def reference_films(self) -> set[str]:
-        """Without a headset: the films whose media time is session time."""
-        films = [f"{camera}/{path.name}" for camera, files in self.films.items() for path in files]
-        known = [
-            one
-            for one in map(read_alignment, alignment_files(self.path))
-            if one.is_on_camera and one.is_placed
-        ]
-        return {one.master for one in known} or set(films if len(films) == 1 else [])
+        """Without a headset: the films whose media time is session time, as the others were aligned with them."""
+        known = map(read_alignment, alignment_files(self.path))
+        return {one.master for one in known if one.is_on_camera and one.is_placed}
+
+    @property
+    def film_cameras(self) -> list[str]:
+        """Names of the cameras with files."""
+        return [camera for camera, files in self.films.items() if files]
 
     @cached_property
     def on_film_time(self) -> bool:
@@ -185,7 +185,7 @@ class OpenedRecording:
         if name not in self.bodies:
             return kind(self, name)
         told_by = (f"{device}/{one}" for one in BODY[short][1])
-        return kind(self, next(one for one in told_by if one in self.stored.streams))
+        return BODY[short][0](self, name, next(one for one in told_by if one in self.stored.streams))
 
     def __getattr__(self, name: str) -> TimedStream:
         if name.startswith("_") or "stored" not in self.__dict__:
@@ -215,12 +215,13 @@ class OpenedRecording:
 
     @cached_property
     def duration(self) -> float:
-        """Session seconds of the last packet of the main headset, else of the longest film."""
+        """Session seconds of the last packet of the main headset, else of the longest film, else of any stream."""
         head = self.clock.main_headset
         ends: list[TimedStream] = [
             PacketStream(self, name) for name in self.stored.streams if name.partition("/")[0] == head
         ]
-        ends = ends or [self[f"{camera}/video"] for camera, files in self.films.items() if files]
+        ends = ends or [self[f"{camera}/video"] for camera in self.film_cameras]
+        ends = ends or [self[name] for name in self.stored.streams]
         return max((last for one in ends if (last := _last_s(one)) is not None), default=0.0)
 
     def at(self, seconds: float) -> OneInstant:
@@ -350,7 +351,7 @@ class Alignments(dict[str, "Alignment"]):
     def bounds(self) -> str:
         """How far motion and pictures of the film that is worst off may be off, in words."""
         placed = [one for one in self.values() if one.is_placed]
-        return max(placed, key=lambda one: one.bound95_ms or 0.0).bounds_in_words if placed else ""
+        return max(placed, key=lambda one: one.total_ms or 0.0).bounds_in_words if placed else ""
 
 
 def _last_s(stream: TimedStream) -> float | None:

@@ -151,6 +151,10 @@ def _picture_4(stream: Any) -> int | None:
     return number_in(luma(stream[4]))
 
 
+def _value_5(stream: Any) -> Any:
+    return stream[5]
+
+
 def _instant_20(instants: Any) -> tuple[int, np.ndarray]:
     return len(instants), instants[20].gyroscope
 
@@ -159,6 +163,7 @@ def test_streams_travel_to_other_processes(rec: Any) -> None:
     instants = rec.instants(hz=5)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(_picture_4, (rec.pv,)) == 4
+        assert np.array_equal(pool.apply(_value_5, (rec.head,)), rec.head[5])
         count, turning = pool.apply(_instant_20, (instants,))
     assert count == len(instants) == 130
     assert np.array_equal(turning, instants[20].gyroscope)

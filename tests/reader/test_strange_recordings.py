@@ -126,7 +126,10 @@ def test_a_clip_that_is_not_aligned_has_no_time(take: Path) -> None:
             assert np.isfinite([at for at, _ in stream.between(5.0, 6.0)]).all()
         assert rec.gopro[-1].shape == (180, 320, 3)
         assert rec.duration == pytest.approx(26.0, abs=0.1)
-    assert exported(take, "mcap")["messages"]["gopro/video"] == FRAMES
+    said = exported(take, "mcap")
+    assert said["messages"]["gopro/video"] == FRAMES
+    assert f"{FRAMES} of its pictures have no time" in said["left_out"]["gopro/video"]
+    assert exported(take, "tables")["tables"]["gopro_video"]["rows"] == 2 * FRAMES
 
 
 def test_a_damaged_film_hides_nothing_else(take: Path) -> None:
@@ -165,6 +168,22 @@ def test_nobody_says_when_an_adopted_film_was_made(tmp_path: Path) -> None:
             with pytest.raises(NotKnown):
                 ask()
         assert "found" in repr(rec)
+
+
+def test_chapters_of_an_adopted_film_follow_one_another(tmp_path: Path) -> None:
+    made = film(tmp_path / "card", 150, 90, seed=8)
+    words = ["adopt", "found", *(str(one.path) for one in made.chapters), "--data", str(tmp_path / "data")]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    with ks.open(tmp_path / "data" / "found") as rec:
+        np.testing.assert_allclose(rec.gopro.times, np.arange(150) * 1001 / 30000, atol=1e-9)
+        assert rec["video/gyroscope"].times[-1] == pytest.approx(150 * 1001 / 30000, abs=0.05)
+
+
+def test_without_clock_exchanges_what_the_headset_says_is_still_in_the_tables(take: Path) -> None:
+    shutil.rmtree(take / "clock")
+    said = exported(take, "tables")
+    assert said["tables"]["hololens_gyroscope"]["rows"] > 100_000
+    assert {"steps", "events"} <= said["left_out"].keys()
 
 
 def test_step_times_of_another_film_are_refused(take: Path) -> None:
