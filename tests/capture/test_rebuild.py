@@ -66,8 +66,9 @@ def test_what_is_being_recorded_is_left_alone(orphan):
     runtime.rmdir()
 
 
-def test_either_a_folder_or_a_recording_is_named(orphan):
-    for words in ((), ("--data", orphan.parent, "--rebuild", orphan)):
-        code, said = run(*words)
-        assert code == 2
-        assert "give either --data or --rebuild" in said
+def test_a_folder_or_a_recording_is_named_and_else_it_is_the_data_folder(orphan, monkeypatch):
+    code, said = run("--data", orphan.parent, "--rebuild", orphan)
+    assert code == 2
+    assert "give either --data or --rebuild" in said
+    monkeypatch.setenv("KITCHENSYNC_DATA", str(orphan.parent))
+    assert run() == run("--data", orphan.parent)

@@ -24,6 +24,8 @@ WAYS_OUT = {
     "export features": ["export features TAKE --out OUT"],
     "export frames": ["export frames TAKE --out OUT"],
     "export keysteps": [f"export keysteps TAKE {ROWS}"],
+    "export mcap": ["export mcap TAKE --out OUT/take.mcap"],
+    "export tables": ["export tables TAKE --out OUT"],
     "export localization": ["export localization TAKE --splits SPLITS --out OUT"],
     "export promqa": [f"export promqa TAKE {ROWS}"],
     "export prompts": [f"export prompts TAKE {ROWS}"],
