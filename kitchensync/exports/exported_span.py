@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from kitchensync.reader.opened_recording import OpenedRecording
-from kitchensync.reader.step_table import step_rows_of
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError
 
@@ -49,7 +48,7 @@ def span_of(
     if step is None:
         found = ExportedSpan(float("-inf") if start is None else start, float("inf") if end is None else end)
     else:
-        rows = [row for row in step_rows_of(recording) if row["done"] and row["node"] == step]
+        rows = [row for row in recording.step_rows if row["done"] and row["node"] == step]
         if not rows:
             raise NoSuchSpan(
                 f"{recording.id}: no step {step} was done; `rec.steps` lists them by their `node`"

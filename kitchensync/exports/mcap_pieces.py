@@ -22,7 +22,7 @@ from kitchensync.reader.film_streams import CameraSound, FilmStream
 from kitchensync.reader.headset_streams import DepthStream, PictureStream, PosedStream, SoundStream
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.opened_recording import OpenedRecording
-from kitchensync.reader.step_table import event_rows_of, step_rows_of
+from kitchensync.reader.step_table import event_rows_of
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.hololens.catalogue import is_front_camera
@@ -353,7 +353,7 @@ def step_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChanne
     from foxglove.messages import LogLevel
 
     lines: list[tuple[float, Any, str]] = []
-    for step in step_rows_of(recording):
+    for step in recording.step_rows:
         if step["done"]:
             named = f"{step['node']}: {step['step']}"
             level = LogLevel.Warning if step["error"] else LogLevel.Info

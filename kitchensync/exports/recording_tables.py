@@ -33,7 +33,6 @@ BLOCK = 100_000
 UNIT_NAMES = {"rad/s": "rad_per_s", "m/s^2": "m_per_s2"}
 """Unit -> how a column's name says it; another is `as_sent`."""
 POSE = ("x_m", "y_m", "z_m", "qw", "qx", "qy", "qz")
-FORMS = ("parquet", "csv")
 Columns = dict[str, Any]
 """Arrays of NumPy or pyarrow, (n,) each."""
 Progress = Callable[[float, float, str], None]

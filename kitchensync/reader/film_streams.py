@@ -122,7 +122,7 @@ class FilmTimeline:
             first = self.clip.first_frames[self.clip.chapters.index(file)]
             begun_ns = int(self.pictures.capture_ns[first])
             return None if begun_ns == UNKNOWN else self.recording.clock.of_host(begun_ns + media_ns)
-        if not self.recording.on_film_time:
+        if self.recording.clock.has_host:
             return None
         placed = self.recording.films_on_films.get(self._name(file))
         if placed is not None:

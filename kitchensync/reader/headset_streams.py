@@ -123,11 +123,13 @@ class PosedStream(PacketStream, Generic[Shown]):
     def sample_pose(self, times: npt.ArrayLike) -> Floats:
         """Return `world_from_camera` at session times (m,), (m, 4, 4); NaN across gaps and between world frames."""
         ticks = np.rint(np.atleast_1d(np.asarray(times, np.float64)) * 1e7).astype(np.int64)
+        return self._track.at(ticks).world_from_local
+
+    @cached_property
+    def _track(self) -> PoseTrack:
         worlds = self.recording.worlds_of(self.name)[self.rows]
-        track = PoseTrack.of_transforms(
-            self.session_ns // 100, np.asarray(self.world_from_camera, np.float64), worlds
-        )
-        return track.at(ticks).world_from_local
+        poses = np.asarray(self.world_from_camera, np.float64)
+        return PoseTrack.of_transforms(self.session_ns // 100, poses, worlds)
 
     def __getattr__(self, name: str) -> Any:
         if name == f"world_from_{self.name.rpartition('/')[2]}":

@@ -125,11 +125,6 @@ class OpenedRecording:
         """Names of the cameras with files."""
         return [camera for camera, files in self.films.items() if files]
 
-    @cached_property
-    def on_film_time(self) -> bool:
-        """Whether session time is that of a film, of which nobody knows when it was made: there is no other clock."""
-        return not self.stored.main_headset and not self.stored.streams and not self.stored.events()
-
     def timeline(self, camera: str) -> FilmTimeline:
         """Return when what a camera filmed was."""
         if camera not in self._timelines:
@@ -153,9 +148,7 @@ class OpenedRecording:
     @cached_property
     def streams(self) -> list[str]:
         """Full names of all streams, such as `hololens/pv` and `gopro/video`."""
-        cameras = [
-            f"{camera}/{kind}" for camera, files in self.films.items() if files for kind in CAMERA_STREAMS
-        ]
+        cameras = [f"{camera}/{kind}" for camera in self.film_cameras for kind in CAMERA_STREAMS]
         return [*self.stored.streams, *cameras]
 
     def __getitem__(self, name: str) -> TimedStream:
@@ -200,7 +193,7 @@ class OpenedRecording:
     def attributes(self) -> dict[str, str]:
         """Full name of each stream that is an attribute."""
         head = self.stored.main_headset
-        found = {camera.replace("-", "_"): f"{camera}/video" for camera, files in self.films.items() if files}
+        found = {camera.replace("-", "_"): f"{camera}/video" for camera in self.film_cameras}
         if len(found) == 1:
             found.setdefault("gopro", next(iter(found.values())))
         mine = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,8 @@ from kitchensync.storage.errors import StorageError
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
 from kitchensync.storage.timeline.session_time import SessionTime
+
+Found = TypeVar("Found", int, Int64)
 
 
 class NotKnown(StorageError):
@@ -25,7 +29,8 @@ class ReadingClock:
         self._started = recording.manifest.get("started") or {}
         self._session = recording.session_time or self._since_start()
         self._clocks: dict[str, HostClock | None] = {}
-        self._has_host = bool(self.main_headset or recording.streams or recording.events())
+        self.has_host = bool(self.main_headset or recording.streams or recording.events())
+        "Whether session time is more than that of a film of which nobody knows when it was made."
 
     def _since_start(self) -> SessionTime:
         return SessionTime(0, constant_clock(0, int(self._started.get("host_ns") or 0), 0))
@@ -33,10 +38,13 @@ class ReadingClock:
     @property
     def bound_s(self) -> float:
         """How far host times may be off on this clock, seconds. Raises NotKnown where nobody knows."""
-        bound_ns = self._session.bound_ns
-        if bound_ns is None:
+        return self._known(self._session.bound_ns) / 1e9
+
+    def _known(self, found: Found | None) -> Found:
+        """Return what the clock exchanges of the main headset tell. Raises NotKnown without any."""
+        if found is None:
             raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")
-        return bound_ns / 1e9
+        return found
 
     def host_clock(self, device: str) -> HostClock | None:
         """Return a headset's ticks on the capture clock; None without exchanges."""
@@ -45,17 +53,14 @@ class ReadingClock:
         return self._clocks[device]
 
     def _require_host(self) -> None:
-        if not self._has_host:
+        if not self.has_host:
             words = "session time is that of its film, and nobody noted when that was made"
             raise NotKnown(f"{self._recording.id}: {words}")
 
     def of_host(self, host_ns: npt.ArrayLike) -> Int64:
         """Return session ns (n,) of CLOCK_MONOTONIC ns (n,). Raises NotKnown."""
         self._require_host()
-        found = self._session.of_host(host_ns)
-        if found is None:
-            raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")
-        return found
+        return self._known(self._session.of_host(host_ns))
 
     def of_ticks(self, device: str, ticks: npt.ArrayLike, arrived_ns: npt.ArrayLike) -> Int64:
         """Return session ns (n,) of a headset's ticks (n,), that arrived at host ns (n,). Raises NotKnown."""
@@ -86,10 +91,7 @@ class ReadingClock:
     def to_host(self, session_ns: npt.ArrayLike) -> Int64:
         """Return CLOCK_MONOTONIC ns (n,) of session ns (n,). Raises NotKnown."""
         self._require_host()
-        found = self._session.to_host(session_ns)
-        if found is None:
-            raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")
-        return found
+        return self._known(self._session.to_host(session_ns))
 
     def to_utc(self, session_ns: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
         """Return UTC (n,) datetime64[ns] by the capture computer's clock at the start. Raises NotKnown."""

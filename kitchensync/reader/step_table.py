@@ -41,7 +41,7 @@ def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
     `source`: `touch`, `annotation` (accepted step times) or `end of the step before`; `errors`: what was done wrong,
     in words. Without a recipe there are no rows. Raises BadEventLog, BadAnnotations, NotKnown.
     """
-    return the_pandas().DataFrame(step_rows_of(recording), columns=list(STEP_COLUMNS))
+    return the_pandas().DataFrame(recording.step_rows, columns=list(STEP_COLUMNS))
 
 
 def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
