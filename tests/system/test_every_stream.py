@@ -91,7 +91,7 @@ def test_every_stream_is_recorded_and_read(kitchen, runtime, tmp_path):
         assert rec.depth.name == "hololens/depth_longthrow"
         assert rec.depth.points(2).shape[1] == 3
         assert np.isfinite(rec.vlc_leftfront.world_from_vlc_leftfront[5]).all()
-        assert rec.gaze.name == "hololens/eye_tracking"
+        assert rec.gaze.source == "hololens/eye_tracking"
 
 
 def test_a_server_that_the_project_did_not_write_is_recorded_without_a_difference(

@@ -17,6 +17,7 @@ from kitchensync.sensors.host_clock import encode as encode_probe
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import write_json
+from kitchensync.storage.recording import open_recording
 from kitchensync.storage.verify import verify
 from kitchensync.sync.report.page import gather
 
@@ -105,7 +106,7 @@ def test_everybody_says_the_same_session_time(
 ) -> None:
     away = [s for s in moments_s if all(abs(s - at) > 0.5 for at, _ in BREAKS[broken])] or [1.0]
     made = Made(tmp_path_factory.mktemp("made"), seed, skew_ppm, broken, away)
-    with ks.open(made.path) as recording:
+    with open_recording(made.path) as recording:
         time = recording.session_time
         assert time is not None
         assert time.bound_ns is not None

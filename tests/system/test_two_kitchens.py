@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 COOKS = {"North": "Basil", "South": "Sage"}
 ENDS_S = 200
+RUNS = ".dot:is(.recording, .problem)"
+"""A busy computer may send fewer pictures than a headset would."""
 COOKED = {"North": "Tea and toast", "South": "Yogurt bowl"}
 
 
@@ -99,9 +101,9 @@ def cook_with_two_errors(tablet: Tablet) -> None:
 
 def test_a_session_of_two_kitchens_by_browser_alone(kitchen, runtime, tmp_path, loopback_host):
     """Preflight, start, follow, errors, battery, privacy pause, stop, card, next session."""
-    north = kitchen(seconds=0)
+    north = kitchen("--rings", seconds=0)
     south_host = f"{loopback_host.rpartition('.')[0]}.1"  # which the first one never is
-    south = kitchen("--fault", "headset_swap:@armed+0+15", seed=2, seconds=0, host=south_host)
+    south = kitchen("--rings", "--fault", "headset_swap:@armed+0+15", seed=2, seconds=0, host=south_host)
     rigs = [
         f"{place}={write_rig(tmp_path / f'{place}.toml', there.host, there.camera)}"
         for place, there in (("North", north), ("South", south))
@@ -114,7 +116,7 @@ def test_a_session_of_two_kitchens_by_browser_alone(kitchen, runtime, tmp_path, 
             tablet.begin(COOKED[place], strategy="impromptu")
             tablet.checklist()
         for place, tablet in tablets.items():
-            tablet.page.locator(".dot.recording").wait_for()
+            tablet.page.locator(RUNS).wait_for()
             operator.tile(place).locator("canvas").wait_for()
         cook_with_two_errors(tablets["North"])
         operator.tile("North").get_by_text("step 3 of 11").wait_for()
@@ -152,7 +154,7 @@ def test_a_session_of_two_kitchens_by_browser_alone(kitchen, runtime, tmp_path, 
         tablets["North"].screen("choose")
         tablets["North"].begin("Fresh lemonade")
         tablets["North"].checklist()
-        tablets["North"].page.locator(".dot.recording").wait_for()
+        tablets["North"].page.locator(RUNS).wait_for()
         operator.tile("North").get_by_role("button", name="Stop recording").click()
         operator.page.get_by_role("dialog").get_by_role("button", name="Stop recording").click()
         next_one = until(lambda: next((tmp_path / "data").glob("fresh_lemonade-*"), None), "the next one")
