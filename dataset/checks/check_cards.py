@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kitchensync.dataset.checks.check_layout import CARDS, FILMS, LICENCES
+from kitchensync.dataset.checks.check_layout import CARDS, LICENCES, media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
 from kitchensync.dataset.source.data_set import BESIDE, LINKS
 from kitchensync.dataset.source.data_set_folder import lacking_in
@@ -77,9 +77,7 @@ def _links(checked: DataSetUnderCheck) -> None:
         if not isinstance(path, str) or not (checked.folder / path).exists():
             checked.found.differs(LINKS, f"{one} {kind}", str(path), "no file")
     named = {path for path in stated.values() if isinstance(path, str)}
-    there = {
-        p.relative_to(checked.folder).as_posix() for p in (checked.folder / FILMS).rglob("*") if p.is_file()
-    }
+    there = {path.relative_to(checked.folder).as_posix() for path in media_files(checked.folder)}
     for name in sorted(there - named):
         checked.found.differs(LINKS, name, "a key for every file", "none")
 

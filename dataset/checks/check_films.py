@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from kitchensync.dataset.checks.check_entries import SLACK_S
-from kitchensync.dataset.checks.check_layout import FILMS
+from kitchensync.dataset.checks.check_layout import media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
 from kitchensync.storage.timeline.film_times import UNKNOWN
 
-NAME = re.compile(r"([0-9]+_[0-9]+)_.+")
+NAME = re.compile(r"([0-9]+_[0-9]+)(_.+)?")
 PLACES = (b"GPS5l", b"GPS9?", b"GPSUU\x10")
 """How records of a GoPro's place begin: key and type."""
 TIMES = "capture_ns"
@@ -27,7 +27,7 @@ def check_films(checked: DataSetUnderCheck) -> None:
     """Decode every film, load every array file; hold them against the tables and each other."""
     lengths = {row[0]: float(row[-1]) for row in checked.annotations.videos[1:] if _is_number(row[-1])}
     pictures: dict[str, int] = {}
-    paths = sorted(path for path in (checked.folder / FILMS).rglob("*") if path.is_file())
+    paths = media_files(checked.folder)
     sizes = [path.stat().st_size for path in paths]
     for number, path in enumerate(paths):
         name = path.relative_to(checked.folder).as_posix()

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from kitchensync.dataset.checks.release_faults import ReleaseFaults
+from kitchensync.dataset.data_set_cards.readme import READERS
 from kitchensync.dataset.source.data_set import BESIDE
 from kitchensync.dataset.source.sums import LINE, SUMS
 from kitchensync.sensors.files_on_disk import file_sha256
@@ -13,9 +14,14 @@ from kitchensync.sensors.files_on_disk import file_sha256
 TEXTS = ("annotation_json", "annotation_csv", "data_splits", "metadata", "task_graphs")
 """The folders of the published form."""
 CARDS = ("README.md", "croissant.json", "index.html", "download.py", "previews")
-FILMS = "captain_cook_4d"
-TOP = frozenset((*TEXTS, *CARDS, FILMS, BESIDE, SUMS))
+MEDIA = ("captain_cook_4d", "calibration")
+TOP = frozenset((*TEXTS, *CARDS, *READERS, *MEDIA, BESIDE, SUMS))
 LICENCES = re.compile(r"LICENSE[A-Za-z0-9._-]*")
+
+
+def media_files(folder: Path) -> list[Path]:
+    """Return the files of recordings: films, data of the headset, constants."""
+    return sorted(path for part in MEDIA for path in (folder / part).rglob("*") if path.is_file())
 
 
 def check_layout(folder: Path, found: ReleaseFaults) -> None:

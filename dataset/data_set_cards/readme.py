@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 
 from kitchensync.dataset.data_set_cards.card_facts import NOT_STATED, Facts
+from kitchensync.dataset.data_set_cards.data_dictionary import CONVENTIONS, PLACE
+from kitchensync.dataset.source.data_set import LINKS
 
 HUB_LICENCES = (
     "apache-2.0", "mit", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nd-4.0", "cc-by-nc-sa-4.0",
@@ -24,12 +26,26 @@ PLACES = {
     "captain_cook_4d/hololens/sync/": "data of the headset on the frames of its camera: `.npz` files of plain "
     "arrays, no pickles, with `capture_ns` and the bound of the alignment of each frame; where tracking "
     "was lost, `head_tracked` is false (in `spatial_pose/` bit 1 of `valid` is not set) and the pose is NaN",
+    "captain_cook_4d/gopro/motion/": "the camera's own gyroscope, on the same clock as the headset's",
+    "calibration/": "constants of the headset's sensors, and what its clock is in UTC",
     "kitchensync.jsonl": "what the published form cannot say, a line for each recording and entry",
     "croissant.json": "this card for machines, with the fields for responsible AI",
     "index.html": "a page with a picture of each recording",
     "download.py": "fetches the data set from its address, goes on where it stopped, proves every file",
+    "load.py": "reads it from Python: needs NumPy and PyAV only",
+    "verify.py": "proves checksums, coverage, tracking and alignment anew: needs NumPy and PyAV only",
     "SHA256SUMS": "checksums of all files",
 }
+READERS = ("load.py", "verify.py")
+"""Programs of data sets that hold recordings; earlier ones had none."""
+EXAMPLE = """    from load import open_data_set
+
+    rec = open_data_set()["{}"]
+    start, end = rec.steps[0]["start_time"], rec.steps[0]["end_time"]
+    picture = rec.film.at(start)
+    both = rec.at(start)["film"], rec.at(start)["pv"]
+    turning = rec.gyroscope.sample([start, start + 0.01])
+"""
 
 
 def as_readme(facts: Facts) -> str:
@@ -72,8 +88,11 @@ def _body(facts: Facts) -> Iterator[str]:
     yield "## What is in it\n"
     yield "| place | holds |\n|---|---|"
     for place, holds in PLACES.items():
-        if place in ALWAYS or any(name.startswith(place) for name in facts.hashes):
+        is_there = any(name.startswith(place) for name in facts.hashes)
+        if is_there or place in ALWAYS or (place in READERS and LINKS in facts.hashes):
             yield f"| `{place}` | {holds} |"
+    if any(name.endswith(".npz") for name in facts.hashes):
+        yield from _conventions()
     yield "\n## Recordings\n"
     yield "| recipe | recordings | with errors | hours |\n|---|---|---|---|"
     yield from _recipes(facts)
@@ -83,7 +102,11 @@ def _body(facts: Facts) -> Iterator[str]:
     for name, text in facts.rai().items():
         yield f"- **{_words(name)}**: {text}"
     yield "\n## Use\n"
-    yield "    sha256sum -c SHA256SUMS\n    python download.py ADDRESS FOLDER\n"
+    yield "    python download.py ADDRESS FOLDER\n    sha256sum -c SHA256SUMS\n"
+    if LINKS in facts.hashes:
+        yield "Proved and read with `pip install numpy av`:\n\n    python verify.py\n\n" + EXAMPLE.format(
+            min(one.recording_id for one in facts.data.annotations.recordings)
+        )
     yield "Steps that were not done have the times -1. Ids such as `1_26` are `<recipe>_<number>`: of each 50"
     yield "numbers the first 25 were meant as correct, the others had planned errors.\n"
     yield "## Licence and citation\n"
@@ -95,6 +118,12 @@ def _body(facts: Facts) -> Iterator[str]:
     if facts.about.cite_as:
         yield f"\n    {facts.about.cite_as.strip()}".replace("\n", "\n    ")
     yield ""
+
+
+def _conventions() -> Iterator[str]:
+    yield f"\n## Conventions\n\n`{PLACE}` has these, what every array means and the names of the joints.\n"
+    for name, text in CONVENTIONS.items():
+        yield f"- **{name}**: {text}"
 
 
 def _recipes(facts: Facts) -> Iterator[str]:

@@ -6,12 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kitchensync.dataset.data_set_cards import download_data_set
+from kitchensync.dataset.data_set_cards import (
+    data_dictionary,
+    download_data_set,
+    load_data_set,
+    verify_data_set,
+)
 from kitchensync.dataset.data_set_cards.about import About
 from kitchensync.dataset.data_set_cards.card_facts import Facts
 from kitchensync.dataset.data_set_cards.croissant import as_croissant
 from kitchensync.dataset.data_set_cards.readme import as_licence, as_readme
 from kitchensync.dataset.pages.release_pages import render
+from kitchensync.dataset.source.data_set import LINKS
 from kitchensync.dataset.source.data_set_folder import read_data_set
 from kitchensync.dataset.source.sums import SUMS, hashes_of, sums_of
 from kitchensync.storage.shell.outputs import write_into
@@ -19,6 +25,8 @@ from kitchensync.storage.shell.outputs import write_into
 PREVIEW = "previews/{}.jpg"
 LICENCE = "LICENSE"
 WIDTH_PX = 320
+READERS = {"load.py": load_data_set, "verify.py": verify_data_set}
+"""Programs that go with a data set of recordings, which need nothing of this package."""
 SMALL_FILMS = ("gopro_360p", "gopro_720p")
 
 
@@ -47,6 +55,10 @@ def write_cards(
         "index.html": render("index.html.j2", facts=facts, pictures=shown).encode(),
         "download.py": Path(download_data_set.__file__).read_bytes(),
     }
+    if LINKS in hashes:  # without it nobody knows which file is of which recording
+        cards |= {name: Path(str(module.__file__)).read_bytes() for name, module in READERS.items()}
+    if any(name.endswith(".npz") for name in hashes):
+        cards[data_dictionary.PLACE] = data_dictionary.as_json().encode()
     if not any(name.startswith(LICENCE) for name in hashes):
         cards[LICENCE] = as_licence(facts).encode()
     write_into(out, cards, force=force)

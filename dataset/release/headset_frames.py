@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Int64
+from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.sensors.hololens.wire import is_tracked
@@ -198,7 +199,26 @@ def poses(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
         HEAD_TRACKED: tracked,
         "pose": pose,
         "world": frames.worlds(stream, beside.row),
+        **_lens_beside(frames, stream, beside.row),
     }
+
+
+def _lens_beside(frames: HeadsetFrames, stream: StoredStream, rows: Int64) -> Arrays:
+    """Return the focal length and the principal point (n, 2) of each picture, pixels; NaN where it cannot be read.
+
+    Nothing for a camera whose packets do not tell them: its constants do.
+    """
+    sensor = frames.recording.sensor(stream.name)
+    if sensor is None or not sensor.is_front_camera or sensor.cut is None:
+        return {}
+    lens = np.full((len(rows), 4), np.nan)
+    for place, row in enumerate(rows.tolist()):
+        try:
+            found = sensor.optics(sensor.cut(stream.payload(row)).metadata)
+        except SensorError:
+            continue
+        lens[place] = lens[place] if found is None else found
+    return {"focal_px": lens[:, :2], "principal_px": lens[:, 2:]}
 
 
 def _poses_beside(stream: StoredStream, rows: Int64) -> npt.NDArray[np.float32] | None:

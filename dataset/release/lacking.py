@@ -17,24 +17,25 @@ from kitchensync.storage.ledger import Note
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.film_times import UNKNOWN
-from kitchensync.storage.verify.coverage import PlacedPackets, Span, cover, is_adaptive, longest_step_s
+from kitchensync.storage.verify.coverage import Cover, PlacedPackets, Span, cover, is_adaptive, longest_step_s
 from kitchensync.storage.verify.session_span import SessionTimes, session_of
 from kitchensync.storage.verify.steps import StepTime, touched
 from kitchensync.storage.verify.suitable_uses import clock, sentence
 from kitchensync.storage.verify.thresholds import COVERAGE_WARN, HOLE_NAMED_S
 
 
-def lacking_of(own: OwnRecording, *, with_headset: bool) -> list[dict[str, Any]]:
+def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Say of the camera, from its first picture on, and of the headset's streams what they lack by `verify`'s limits.
 
     `holes_s` are seconds of the film, `entries` the numbers of the entries that lie there, if only in part, from 0;
-    `said` is both in words and counts entries from 1. What holds nothing that can be read is absent as a whole.
+    `said` is both in words and counts entries from 1. What holds nothing that can be read is absent as a whole. The
+    second list has every stream, with the share of the session that it covers and all its holes.
     """
     indexes = _indexes(own.recording)
     times = session_of(indexes, _notes(own.recording), own.manifest)
     known_ns = own.frames.capture_ns[own.frames.capture_ns != UNKNOWN]
     if times is None or not len(known_ns):
-        return []
+        return [], []
     session = SessionTimes(int(known_ns[0]), times.start_host_ns, times.stop_host_ns)
     steps = list(_steps(own, session))
 
@@ -44,10 +45,15 @@ def lacking_of(own: OwnRecording, *, with_headset: bool) -> list[dict[str, Any]]
     taken = {own.camera: known_ns}
     if with_headset:
         taken |= {name: _taken_ns(own.recording, index) for name, index in indexes.items()}
-    lacking = []
+    lacking, covered = [], []
     for name, taken_ns in taken.items():
         asked = replace(session, start_host_ns=int(known_ns[0])) if name == own.camera else session
-        if holes := _holes(own, name, taken_ns, asked):
+        seen = _seen(own, name, taken_ns, asked)
+        if seen is None:
+            continue
+        all_s = [[film_s(a), film_s(b)] for a, b in seen.holes]
+        covered.append({"stream": name, "coverage": round(seen.share, 4), "holes_s": all_s})
+        if holes := _named(seen):
             short = name.rpartition("/")[2]
             lacking.append(
                 {
@@ -57,7 +63,7 @@ def lacking_of(own: OwnRecording, *, with_headset: bool) -> list[dict[str, Any]]
                     "said": sentence(short, holes, asked, steps, told=lambda at_s: clock(film_s(at_s))),
                 }
             )
-    return lacking
+    return lacking, covered
 
 
 def _indexes(recording: Recording) -> dict[str, npt.NDArray[np.void]]:
@@ -92,15 +98,22 @@ def _taken_ns(recording: Recording, index: npt.NDArray[np.void]) -> Int64:
     )
 
 
-def _holes(own: OwnRecording, name: str, taken_ns: Int64, session: SessionTimes) -> list[Span]:
-    """Return where a stream holds nothing, seconds from the film's first picture; privacy pauses are no holes."""
+def _seen(own: OwnRecording, name: str, taken_ns: Int64, session: SessionTimes) -> Cover | None:
+    """Return what a stream covers, seconds from the film's first picture; privacy pauses are no holes.
+
+    None where nobody said how often its packets come.
+    """
     description = own.manifest["streams"].get(name, {"nominal_hz": own.frames.fps})
     if not description.get("nominal_hz"):
-        return []  # nobody said how often its packets come
+        return None
     step_s = longest_step_s(float(description["nominal_hz"]), adaptive=is_adaptive(name, description))
     at_s = (np.sort(taken_ns) - session.zero_host_ns) / 1e9
     pauses = [(session.seconds(first), session.seconds(last)) for first, last in own.pauses]
-    seen = cover(PlacedPackets(at_s, at_s), session, step_s, pauses)
+    return cover(PlacedPackets(at_s, at_s), session, step_s, pauses)
+
+
+def _named(seen: Cover) -> list[Span]:
+    """Return the holes that are named in what a recording is good for."""
     return [(a, b) for a, b in seen.holes if seen.share < COVERAGE_WARN or b - a >= HOLE_NAMED_S]
 
 

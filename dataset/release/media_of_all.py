@@ -62,8 +62,8 @@ def _write(order: MediaOrder, ids: dict[Path, str], work: Work, path: Path) -> d
     try:
         with OwnRecording.open(path, without_consent=order.without_consent) as own:
             made = MediaWriter(own, ids[path], order.out, order.force, work).write(order.media)
-            lacking = lacking_of(own, with_headset=HEADSET in order.media)
-            return _said(own, ids[path], made) | {"lacking": lacking}
+            lacking, covered = lacking_of(own, with_headset=HEADSET in order.media)
+            return _said(own, ids[path], made) | {"lacking": lacking, "coverage": covered}
     except (StorageError, SensorError, NotReleasable, OSError) as error:
         return _not_done(path, words_of(error))
 

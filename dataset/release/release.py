@@ -132,7 +132,7 @@ def release(
     written = write_media(ready, order, crew, tell)
     result.members = [said | {"step_times": times[said["published_id"]]} for said in written]
     links = {said["published_id"]: said["streams"] for said in result.members}
-    members = [_with_lacking(one.member, said["lacking"]) for one, said in zip(ready, written, strict=True)]
+    members = [_with_lacking(one.member, said) for one, said in zip(ready, written, strict=True)]
     splits, kept, result.no_splits = own_splits(out, [member.annotated for member in members])
     texts = (
         text_files(members, numbering, _stated(members, stated))
@@ -148,8 +148,9 @@ def release(
     return result
 
 
-def _with_lacking(member: Member, lacking: list[dict[str, Any]]) -> Member:
-    return replace(member, cooked=replace(member.cooked, facts=member.cooked.facts | {"lacking": lacking}))
+def _with_lacking(member: Member, said: dict[str, Any]) -> Member:
+    facts = member.cooked.facts | {name: said[name] for name in ("lacking", "coverage")}
+    return replace(member, cooked=replace(member.cooked, facts=facts))
 
 
 def _stated(members: list[Member], stated: Stated) -> list[dict[str, Any]]:

@@ -10,13 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from kitchensync.dataset.release.headset_frames import Film, HeadsetFrames
+from kitchensync.dataset.release import calibration_files
+from kitchensync.dataset.release.calibration_files import calibration_of
+from kitchensync.dataset.release.film_motion import motion_of, motion_seconds
+from kitchensync.dataset.release.headset_frames import Arrays, Film, HeadsetFrames, NothingThere
 from kitchensync.dataset.release.headset_sync import PREFIX, SyncWriter
-from kitchensync.dataset.source.data_set import GOPRO
+from kitchensync.dataset.source.data_set import GOPRO, MOTION
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import file_sha256
@@ -27,7 +29,7 @@ from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
 from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
 from kitchensync.storage.exports.film import made_of_film, write_small_film
 from kitchensync.storage.reading.instants import NotIndexed
-from kitchensync.storage.shell.outputs import OutputRefused, check_output, written
+from kitchensync.storage.shell.outputs import OutputRefused, check_output, write_into, written
 from kitchensync.storage.timeline.film_times import FilmTimes
 
 SMALL = {"360p": 360, "720p": 720}
@@ -106,6 +108,10 @@ class MediaWriter:
                 pass_on_trouble(error)
                 made.lacks(kind, words_of(error))
             self.work.finish(self.published_id)
+        if any(kind.startswith("gopro_") for kind in made.links):
+            self._motion(made)
+        if any(kind.startswith(PREFIX) for kind in made.links):
+            self._calibration(made)
         for name in self.own.others:
             made.lacks(name, "the published form has one film and one headset a recording")
         return made
@@ -143,13 +149,43 @@ class MediaWriter:
             made.lacks(kind, frames.why or "nothing tells when its pictures were taken")
             return
         if self._is_missing(path, made_of(self.out / path), source):
-            with (
-                written(self.out / path, force=self.force) as part,
-                ArraysFile(part, source) as file,
-            ):
-                for name, values in (_arrays(frames) | {"hidden": self.own.hidden}).items():
-                    file.add(name, values)
+            more: Arrays = {"hidden": self.own.hidden, "motion_s": motion_seconds(self.own)}
+            self._save(path, source, _arrays(frames) | more)
         made.links[kind] = path
+
+    def _motion(self, made: Media) -> None:
+        """Write the camera's own gyroscope on the capture clock."""
+        path, source, kind = MOTION.format(self.published_id), self._made_of("motion"), "gopro_gyroscope_npz"
+        try:
+            if self._is_missing(path, made_of(self.out / path), source):
+                self._save(path, source, motion_of(self.own))
+        except NothingThere as error:
+            made.lacks(kind, str(error))
+        except SensorError as error:
+            pass_on_trouble(error)
+            made.lacks(kind, words_of(error))
+        else:
+            made.links[kind] = path
+
+    def _calibration(self, made: Media) -> None:
+        """Write the constants of the headset's sensors, and what its clock is in UTC."""
+        told, constants = calibration_of(self.own)
+        stem = f"{calibration_files.FOLDER}/{self.published_id}"
+        for short, arrays in constants.items():
+            path, source = f"{stem}_{short}.npz", self._made_of(f"constants {short}")
+            if self._is_missing(path, made_of(self.out / path), source):
+                self._save(path, source, arrays)
+            made.links[f"calibration_{short}_npz"] = path
+        write_into(self.out, {f"{stem}.json": calibration_files.as_text(told)}, force=self.force)
+        made.links["calibration_json"] = f"{stem}.json"
+
+    def _save(self, path: str, source: str, arrays: Arrays) -> None:
+        with (
+            written(self.out / path, force=self.force) as part,
+            ArraysFile(part, source) as file,
+        ):
+            for name, values in arrays.items():
+                file.add(name, values)
 
     def _original(self, kind: str, made: Media) -> None:
         """Write the camera's film, each sample byte for byte, chapters joined, without place and serial number."""
@@ -204,8 +240,9 @@ class MediaWriter:
     def _made_of(self, what: str) -> str:
         """Text that is another one when the film, or its place in time, is."""
         digest = hashlib.sha256(f"{self.own.manifest['uuid']} {what} {self.own.pauses}".encode())
-        if what == "times":
+        if what in ("times", "motion"):
             digest.update(self.own.frames.capture_ns.tobytes() + self.own.frames.bound_ns.tobytes())
+            digest.update(motion_seconds(self.own).tobytes())
         else:
             digest.update(self.own.clip.frame_times_s.tobytes())
         return digest.hexdigest()
@@ -227,7 +264,7 @@ def _picture_sizes(paths: list[Path]) -> list[int]:
     return sizes
 
 
-def _arrays(frames: FilmTimes) -> dict[str, np.ndarray[Any, Any]]:
+def _arrays(frames: FilmTimes) -> Arrays:
     return {
         "frame": np.arange(len(frames)),
         "capture_ns": frames.capture_ns,

@@ -21,6 +21,8 @@ FINE_GRAINED = "annotation_json/fine_grained.json"
 LINKS = "metadata/download_links.json"
 GOPRO = "captain_cook_4d/gopro/resolution_{}/{}_{}"
 """Films of a height, of a recording, its height behind its name; without ending."""
+MOTION = "captain_cook_4d/gopro/motion/{}_gyroscope.npz"
+"""The camera's own rotation of a recording."""
 VIDEO_COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")
 
 

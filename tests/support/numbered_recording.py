@@ -50,6 +50,14 @@ def matrices(count: int) -> np.ndarray:
     return found
 
 
+def metadata_of(number: int) -> np.ndarray:
+    """What is sent with a picture: its focal length says which one it is."""
+    found = np.zeros((), pv.METADATA)
+    found["focal_length"], found["principal_point"] = (500 + number, 501 + number), (320, 180)
+    found["width"], found["height"] = WIDTH, HEIGHT
+    return found
+
+
 def pv_packets(kitchen: Kitchen) -> list[tuple[int, bytes]]:
     encoder = av.CodecContext.create("libx264", "w")
     encoder.width, encoder.height, encoder.pix_fmt = WIDTH, HEIGHT, "yuv420p"
@@ -67,7 +75,7 @@ def pv_packets(kitchen: Kitchen) -> list[tuple[int, bytes]]:
         picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
         picture.pts = n
         for unit in encoder.encode(picture):
-            payload = pv.encode(bytes(unit), np.zeros((), pv.METADATA))
+            payload = pv.encode(bytes(unit), metadata_of(n))
             packets.append((kitchen.headset_clock.ticks_at(world_s), payload))
     return packets
 

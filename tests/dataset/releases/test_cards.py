@@ -217,14 +217,6 @@ def test_the_downloader_takes_no_file_that_is_another_and_writes_nothing_outside
     assert (done.returncode, (tmp_path / "outside").exists()) == (1, False)
 
 
-def test_the_loader_of_the_examples_reads_the_data_set(data_set: Path) -> None:
-    loader = Path(__file__).parents[3] / "examples" / "load_release.py"
-    done = subprocess.run(
-        [sys.executable, str(loader), str(data_set)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.count("(96, 160, 3)") == 8
-
-
 def test_splits_made_later_keep_the_checksums_true(data_set: Path, tmp_path: Path) -> None:
     folder = made_data_sets.own_data_set(tmp_path / "set", films=False)
     words = [

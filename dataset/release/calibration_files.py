@@ -1,0 +1,54 @@
+"""What a recording's data are read with: constants of the headset's sensors, and what its clock is in UTC."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from kitchensync.dataset.release.headset_frames import Arrays
+from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.storage.errors import StorageError, pass_on_trouble
+
+FOLDER = "calibration"
+
+
+def calibration_of(own: OwnRecording) -> tuple[dict[str, Any], dict[str, Arrays]]:
+    """Return what is said of a recording, and the constants of each sensor of its main headset, by short name."""
+    recording, headset = own.recording, own.recording.main_headset
+    told: dict[str, Any] = {"clock": _clock(own), "sensors": {}}
+    found: dict[str, Arrays] = {}
+    for name in recording.streams:
+        device, _, short = name.rpartition("/")
+        if device != headset:
+            continue
+        try:
+            tables = recording.calibration(name)
+        except StorageError as error:
+            pass_on_trouble(error)
+            continue
+        found[short] = {key: np.asarray(table.values) for key, table in tables.items()}
+        told["sensors"][short] = {
+            key: {"unit": table.unit, "frame": table.frame, "meaning": table.meaning}
+            for key, table in tables.items()
+        }
+    return told, found
+
+
+def _clock(own: OwnRecording) -> dict[str, Any]:
+    """Say what `capture_ns` is, and what is to be added to it to have UTC; None where nobody noted it."""
+    started = own.manifest.get("started") or {}
+    utc_ns, host_ns = started.get("utc_ns"), started.get("host_ns")
+    known = isinstance(utc_ns, int) and isinstance(host_ns, int)
+    host = own.recording.device_clock(own.recording.main_headset) if own.recording.main_headset else None
+    return {
+        "capture_ns": "CLOCK_MONOTONIC of the capture computer",
+        "utc_minus_capture_ns": utc_ns - host_ns if known and utc_ns and host_ns else None,
+        "headset_bound_ns": None if host is None else host.bound_ns,
+    }
+
+
+def as_text(told: dict[str, Any]) -> bytes:
+    """Return what is said as a file."""
+    return (json.dumps(told, indent=1) + "\n").encode()
