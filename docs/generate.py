@@ -15,7 +15,8 @@ from pathlib import Path
 import click
 
 import kitchensync as api
-from kitchensync.capture.monitor.rules import RULES
+from kitchensync.capture.monitor.rules import ON_THIS_COMPUTER, RULES, TOO_BUSY
+from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT
 from kitchensync.capture.rig.rig_file import RigFile
 from kitchensync.cli import main as kitchensync
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
@@ -176,6 +177,11 @@ def rule_page() -> str:
             rule.do,
         ]
         lines.append(f"| {' | '.join(words)} |")
+    of_network = ", ".join(f"`{rule.name}`" for rule in RULES if rule.is_of_network)
+    busy = TOO_BUSY.replace("{waits_percent:.0f}", "N")
+    lines += ["", f"Of {of_network} another thing is said where the network is not to blame: where programs"]
+    lines += [f"waited for a processor more than {BUSY_PERCENT:g} % of the last 10 s, *{busy}*;"]
+    lines += [f"of a device at a loopback address, *{ON_THIS_COMPUTER}*."]
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.given_path import given_path
 
 IN_WORDS = {
     "mark": "the mark is kept",
@@ -17,8 +18,14 @@ IN_WORDS = {
 }
 
 
+only_in_data = click.option(
+    "--data", type=given_path(), help="Only recordings that are made in this folder  [default: any]"
+)
+
+
 @click.command()
 @click.argument("recording", metavar="[ID]", required=False)
+@only_in_data
 @click.option("--abort", metavar="REASON", help="Abandon the recording: it is kept, with this reason.")
 @click.option(
     "--leave-films",
@@ -26,7 +33,7 @@ IN_WORDS = {
     help="Do not wait for films: they stay on the cards for `kitchensync gopro fetch --pending`.",
 )
 @answers("stop/1")
-def stop(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
+def stop(recording: str | None, data: Path | None, abort: str | None, leave_films: bool) -> Answer:
     """Stop the recording ID; return when every packet is accounted for.
 
     Without ID it asks, on a terminal; elsewhere it says what runs and stops nothing. Films of cameras may still be
@@ -36,29 +43,30 @@ def stop(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
     Example:
       kitchensync stop take-1
     """
-    return _stopped(recording, abort, leave_films)
+    return _stopped(recording, data, abort, leave_films)
 
 
 @click.command()
 @click.argument("recording", metavar="[ID]", required=False)
+@only_in_data
 @click.option("--reason", default="", metavar="WORDS", help="Why it shall not be used; kept with it.")
 @answers("stop/1")
-def abort(recording: str | None, reason: str) -> Answer:
+def abort(recording: str | None, data: Path | None, reason: str) -> Answer:
     """Stop the recording ID and mark it as not to be used; it is kept. Without ID it asks, on a terminal.
 
     \b
     Example:
       kitchensync abort take-1 --reason "the smoke alarm went off"
     """
-    return _stopped(recording, reason, leave_films=False)
+    return _stopped(recording, data, reason, leave_films=False)
 
 
-def _stopped(recording: str | None, abort: str | None, leave_films: bool) -> Answer:
+def _stopped(recording: str | None, data: Path | None, abort: str | None, leave_films: bool) -> Answer:
     from kitchensync.capture.errors import NotRunning
     from kitchensync.capture.session.control import ask, find, wait_for_ledger
     from kitchensync.capture.station import keep_reason
 
-    name, endpoint = find(recording or _chosen())
+    name, endpoint = find(recording or _chosen(data), data)
     told = ask(endpoint, "abort" if abort is not None else "stop")
     if told is None:
         raise NotRunning(name, [])
@@ -73,13 +81,13 @@ def _stopped(recording: str | None, abort: str | None, leave_films: bool) -> Ans
     return Answer(answer, _say_stopped)
 
 
-def _chosen() -> str | None:
+def _chosen(data: Path | None) -> str | None:
     """Ask which of the running recordings is meant; None where none runs. Raises UsageError without a terminal."""
     import sys
 
     from kitchensync.capture.session.control import running
 
-    found = {name: _where(endpoint) for name, endpoint in running()}
+    found = {name: _where(endpoint) for name, endpoint in running(data)}
     if not found:
         return None
     if not sys.stdin.isatty():

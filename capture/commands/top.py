@@ -6,14 +6,14 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import click
 
+from kitchensync.capture.commands.steer import only_in_data
 from kitchensync.storage.shell.answer import Answer, answers
-
-if TYPE_CHECKING:
-    from kitchensync.capture.monitor.monitor import RecordingMonitor
 
 LOOK_S = 0.5
 ONCE_MS = 3000
@@ -21,6 +21,7 @@ ONCE_MS = 3000
 
 @click.command()
 @click.argument("recording", metavar="[ID]", required=False)
+@only_in_data
 @click.option("--once", is_flag=True, help="Print the state once and exit; so does --json.")
 @click.option(
     "--metrics-port",
@@ -29,8 +30,8 @@ ONCE_MS = 3000
     help="Also answer http://127.0.0.1:PORT/metrics for Prometheus; 0 takes a free port.",
 )
 @answers("top/1")
-def top(recording: str | None, once: bool, metrics_port: int | None) -> Answer:
-    """Show the state of running recordings: all of this user's, or the recording ID.
+def top(recording: str | None, data: Path | None, once: bool, metrics_port: int | None) -> Answer:
+    """Show the state of running recordings: all of this user's, those of a data folder, or the recording ID.
 
     Problems come first, with what to do. A recording whose recorder has not answered for 3 s is `unknown`.
     Ctrl-C leaves; the recordings go on.
@@ -43,13 +44,13 @@ def top(recording: str | None, once: bool, metrics_port: int | None) -> Answer:
     from kitchensync.capture.monitor.monitor import RecordingMonitor
 
     monitor = RecordingMonitor()
-    found = monitor.look(recording, wait_ms=ONCE_MS)
+    found = monitor.look(recording, data, wait_ms=ONCE_MS)
     if recording is not None and not found:
-        raise NotRunning(recording, [one["recording"] for one in monitor.look()])
+        raise NotRunning(recording, [one["recording"] for one in monitor.look(data=data)])
     as_json = bool(click.get_current_context().params.get("as_json"))
     if once or as_json:
         return Answer({"recordings": found}, _show_once)
-    _follow(monitor, recording, metrics_port)
+    _follow(partial(monitor.look, recording, data), metrics_port)
     return Answer({"recordings": []}, lambda _: None)
 
 
@@ -61,20 +62,20 @@ def _show_once(said: dict[str, Any]) -> None:
     Console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(said["recordings"]))
 
 
-def _follow(monitor: RecordingMonitor, recording: str | None, metrics_port: int | None) -> None:
+def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) -> None:
     from rich.live import Live
 
     from kitchensync.capture.monitor.screen import screen
     from kitchensync.storage.shell.end_signals import ending_at_signals
 
-    ending, newest = threading.Event(), monitor.look(recording)
+    ending, newest = threading.Event(), look()
     with (
         ending_at_signals(ending.set),
         _metrics(metrics_port, lambda: newest),
         Live(screen(newest), auto_refresh=False) as live,
     ):
         while not ending.wait(LOOK_S):
-            newest = monitor.look(recording)
+            newest = look()
             live.update(screen(newest), refresh=True)
 
 

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT, waits_percent
+
 GOOD, LOOK, BAD = "good", "look", "bad"
 _ORDER = (GOOD, LOOK, BAD)
 RIG_MB_PER_S = {"wifi": 3.3, "wired": 51.3}
@@ -70,6 +72,7 @@ def examine_computer(data: Path, minutes: float, link: str) -> Report:
     report = Report(socket.gethostname())
     _clock_source(report)
     _ntp(report)
+    _processors(report)
     _disk(report, data, minutes, RIG_MB_PER_S[link] + GOPRO_MB_PER_S)
     _sleep_settings(report)
     _network(report)
@@ -98,6 +101,14 @@ def _ntp(report: Report) -> None:
     words = {"yes": (GOOD, "this computer's UTC is synchronized"), "no": (LOOK, "not synchronized")}
     status, seen = words.get(said, (LOOK, "cannot be told here"))
     report.add("NTP", status, seen, "switch on time synchronization (timedatectl set-ntp true)")
+
+
+def _processors(report: Report) -> None:
+    waits = waits_percent()
+    seen = f"programs waited for one {waits:.0f} % of the last 10 s"
+    report.add(
+        "processors", LOOK if waits > BUSY_PERCENT else GOOD, seen, "end what else runs on this computer"
+    )
 
 
 def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:

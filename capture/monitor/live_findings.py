@@ -11,11 +11,14 @@ from kitchensync.capture.monitor.rules import (
     ALARM,
     LEAST_SILENT_S,
     NO_NEWS_S,
+    ON_THIS_COMPUTER,
     PERIODS,
     RULES,
+    TOO_BUSY,
     Facts,
     LiveRule,
 )
+from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT
 
 RUNNING, PROBLEM, UNKNOWN = "recording", "problem", "unknown"
 
@@ -58,8 +61,12 @@ def _first(kind: str, facts: Facts) -> LiveFinding | None:
     rule: LiveRule | None = next((rule for rule in RULES if rule.of == kind and rule.holds(facts)), None)
     if rule is None:
         return None
-    words = rule.operator.format_map(facts)
-    return LiveFinding(rule.name, rule.severity, facts["name"], rule.cook, words, rule.do)
+    words, do = rule.operator.format_map(facts), rule.do
+    if rule.is_of_network and facts["waits_percent"] > BUSY_PERCENT:
+        do = TOO_BUSY.format_map(facts)
+    elif rule.is_of_network and facts["is_here"]:
+        do = ON_THIS_COMPUTER
+    return LiveFinding(rule.name, rule.severity, facts["name"], rule.cook, words, do)
 
 
 def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
@@ -74,13 +81,17 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
     if state["queue_silent_s"]:
         return  # it holds up everybody else
     mute = set()
+    here = {"waits_percent": state["waits_percent"]}
     for process, heard in state["heard"].items():
         facts = heard | {"name": process, "silent_s": (now_ns - heard["host_ns"]) / 1e9}
         mute |= {process} if facts["silent_s"] > NO_NEWS_S else set()
         yield "process", facts
         if heard.get("answered_host_ns") and not heard["done"] and process not in mute:
-            silent_s = (heard["host_ns"] - heard["answered_host_ns"]) / 1e9
-            yield "clock", {"name": process.removeprefix("producer "), "silent_s": silent_s}
+            silent_s, device = (
+                (heard["host_ns"] - heard["answered_host_ns"]) / 1e9,
+                process.removeprefix("producer "),
+            )
+            yield "clock", here | {"name": device, "silent_s": silent_s, "is_here": device in state["here"]}
     for store in state["stores"]:
         yield "store", {"name": store["target"], "problem": store["problem"]}
     for one in state["restarts"]:
@@ -88,7 +99,8 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
     for stream, facts in state["streams"].items():
         producer = f"producer {stream.partition('/')[0]}"
         if facts.get("state") and producer in state["heard"] and producer not in mute:
-            yield "stream", stream_facts(stream, facts, state["heard"][producer]["host_ns"])
+            told = stream_facts(stream, facts, state["heard"][producer]["host_ns"])
+            yield "stream", told | here | {"is_here": stream.partition("/")[0] in state["here"]}
     for camera, facts in state["cameras"].items():
         yield "camera", facts | {"name": camera}
 

@@ -10,7 +10,7 @@ from typing import Any
 from kitchensync.capture.monitor.live_findings import UNKNOWN, findings_in, health_of, stream_facts
 from kitchensync.capture.monitor.process_use import CpuMeter
 from kitchensync.capture.plan import is_running, runtime_root
-from kitchensync.capture.session.control import ask
+from kitchensync.capture.session.control import ask, is_in
 from kitchensync.sensors.host_clock import host_ns
 
 ASK_MS = 500
@@ -35,13 +35,17 @@ class RecordingMonitor:
         self._views: dict[Path, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
-    def look(self, recording: str | None = None, *, wait_ms: int = ASK_MS) -> list[dict[str, Any]]:
-        """Return how every running recording is, or the one that was named; empty when none is there.
+    def look(
+        self, recording: str | None = None, data: Path | None = None, *, wait_ms: int = ASK_MS
+    ) -> list[dict[str, Any]]:
+        """Return how every running recording is, those in a data folder, or the one named; empty when none is there.
 
         Each is waited for `wait_ms` at most; without an answer what it told last is judged again.
         """
         endpoints = sorted(runtime_root().glob("*/control"))
         found = [view for one in endpoints if (view := self.look_at(one, wait_ms=wait_ms)) is not None]
+        if data is not None:
+            found = [view for view in found if "path" in view and is_in(view["path"], data)]
         return [view for view in found if recording in (None, view["recording"])]
 
     def look_at(self, endpoint: Path, *, wait_ms: int = ASK_MS) -> dict[str, Any] | None:

@@ -45,6 +45,17 @@ class LiveRule:
     cook: str
     operator: str
     do: str
+    is_of_network: bool = False
+    "What to do is said of the network: of a device on this computer, or where that is too busy, it is another thing."
+
+
+TOO_BUSY = (
+    "this computer is too busy: programs waited for a processor {waits_percent:.0f} % of the last 10 s; "
+    "end what else runs on it, or record fewer streams"
+)
+ON_THIS_COMPUTER = (
+    "the device runs on this computer, no network is between: look at what else this computer does"
+)
 
 
 RULES: tuple[LiveRule, ...] = (
@@ -74,6 +85,7 @@ RULES: tuple[LiveRule, ...] = (
         f"The headset is not sending everything. {TELL}",
         "{name}: the connection was lost ({problem}); it is opened again and again",
         "look at the network; the gap is named in the recording",
+        is_of_network=True,
     ),
     LiveRule(
         "stream_silent",
@@ -83,6 +95,7 @@ RULES: tuple[LiveRule, ...] = (
         f"The headset is not sending everything. {TELL}",
         "{name}: nothing has come for {silent_s:.1f} s",
         "look at the network and the headset; what was only late still comes",
+        is_of_network=True,
     ),
     LiveRule(
         "packets_lost",
@@ -110,6 +123,7 @@ RULES: tuple[LiveRule, ...] = (
         f"The headset is not sending everything. {TELL}",
         "{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}",
         "look at the network: another channel, a cable, fewer streams",
+        is_of_network=True,
     ),
     LiveRule(
         "sensor_still",
@@ -137,6 +151,7 @@ RULES: tuple[LiveRule, ...] = (
         "",
         "{name}: the connection was lost {left_s:.0f} s ago and is back",
         "the gap is named in the recording; look at the network if it comes again",
+        is_of_network=True,
     ),
     LiveRule(
         "stamps_untrue",
@@ -236,6 +251,7 @@ RULES: tuple[LiveRule, ...] = (
         "",
         "{name}: its clock has not answered for {silent_s:.0f} s",
         "look at the network and the headset; without answers this stretch is aligned less exactly",
+        is_of_network=True,
     ),
     LiveRule(
         "store_problem",

@@ -130,14 +130,19 @@ def _answer(
     return {"ok": True, **state()}
 
 
-def running() -> list[tuple[str, Path]]:
-    """Return id and control socket of the recordings that this user is making."""
+def running(data: Path | None = None) -> list[tuple[str, Path]]:
+    """Return id and control socket of the recordings that this user is making, in a data folder or in any."""
     found = []
     for endpoint in sorted(runtime_root().glob("*/control")):
         state = ask(endpoint, "state")
-        if state is not None:
+        if state is not None and is_in(state["path"], data):
             found.append((str(state["recording"]), endpoint))
     return found
+
+
+def is_in(recording: str | Path, data: Path | None) -> bool:
+    """Return whether a recording is made in a data folder; None stands for any."""
+    return data is None or Path(recording).resolve().parent == data.resolve()
 
 
 def ask(endpoint: Path, request: str, text: str = "", *, limit_ms: int = ANSWER_MS) -> dict[str, Any] | None:
@@ -154,9 +159,9 @@ def ask(endpoint: Path, request: str, text: str = "", *, limit_ms: int = ANSWER_
     return answer if answer.get("ok") else None
 
 
-def find(recording: str | None) -> tuple[str, Path]:
+def find(recording: str | None, data: Path | None = None) -> tuple[str, Path]:
     """Return id and control socket of a recording; without an id of the only one that runs. Raises NotRunning."""
-    found = running()
+    found = running(data)
     wanted = [(name, endpoint) for name, endpoint in found if recording in (None, name)]
     if len(wanted) != 1:
         raise NotRunning(recording, [name for name, _ in found])

@@ -9,10 +9,12 @@ from typing import Any
 
 from kitchensync.capture.camera.camera_recorder import CameraRecorder
 from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.cpu_pressure import waits_percent
 from kitchensync.capture.process.health import Health
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.disk.space_guard import Outlook
+from kitchensync.storage.shell.loopback import is_loopback_address
 
 
 def told_state(
@@ -32,6 +34,8 @@ def told_state(
         "path": plan.path,
         "pid": os.getpid(),
         "host_ns": host_ns(),
+        "waits_percent": waits_percent(),
+        "here": [one.name for one in plan.headsets if is_loopback_address(one.host)],
         "processes": pids,
         "heard": {name: _heard(state) for name, state in states.items()},
         "cameras": {one.device: asdict(one.state) for one in cameras},

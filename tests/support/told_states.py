@@ -51,6 +51,8 @@ def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
         "host_ns": now_ns,
         "problems": [],
         "befallen": [],
+        "waits_percent": 3.0,
+        "here": [],
         "waiting": "",
         "restarts": [],
         "processes": {},

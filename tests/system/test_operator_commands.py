@@ -42,7 +42,11 @@ def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(
         for unnamed in (kitchensync("stop"), kitchensync("abort", "--reason", "smoke")):
             assert unnamed.returncode == 2
             assert f"Running: take ({data / 'take'}, for 0 min)" in one_line(unnamed)
-        stopped = said("stop", "take")
+        elsewhere = ("--data", tmp_path)
+        assert "nothing is being recorded" in one_line(kitchensync("stop", "take", *elsewhere))
+        assert said("top", *elsewhere)["recordings"] == []
+        assert [one["recording"] for one in said("top", "--data", data)["recordings"]] == ["take"]
+        stopped = said("stop", "take", "--data", data)
         manifest = read_manifest(data / "take")
         output, _ = recorder.communicate(timeout=LIMIT_S)
     assert (stopped["recording"], stopped["films_awaited"]) == ("take", [])

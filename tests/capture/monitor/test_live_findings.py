@@ -11,6 +11,7 @@ from told_states import SECOND, told_state
 from kitchensync.capture.monitor.live_findings import findings_in, health_of
 from kitchensync.capture.monitor.monitor import RecordingMonitor
 from kitchensync.capture.monitor.rules import ALARM, RULES, WARNING
+from kitchensync.capture.process.cpu_pressure import waits_percent
 from kitchensync.sensors.host_clock import host_ns
 
 NOW_NS = 1000 * SECOND
@@ -72,6 +73,25 @@ def test_a_rule_is_said_once_in_full_words(rule):
     assert (found.rule, found.severity, found.do) == (rule.name, rule.severity, rule.do)
     assert found.subject in found.operator or rule.of in ("disk", "recording", "queue")
     assert not re.search(r"[{}]", found.operator)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.is_of_network], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("waits", [3.0, 80.0])
+@pytest.mark.parametrize("here", [["hololens"], ["another"]])
+def test_the_network_is_not_named_where_the_computer_is_to_blame(rule, waits, here):
+    (found,) = findings_in(state(**STATES[rule.name], waits_percent=waits, here=here))
+    assert ("network" in found.do and "no network" not in found.do) == (waits < 50 and here == ["another"])
+    assert ("too busy" in found.do and "80 %" in found.do) == (waits > 50)
+
+
+def test_how_long_programs_waited_is_what_the_kernel_says_else_the_load(tmp_path, monkeypatch):
+    told = tmp_path / "cpu"
+    told.write_text("some avg10=61.25 avg60=23.22 avg300=18.74 total=43961659986\nfull avg10=0.00 total=0\n")
+    assert waits_percent(told) == 61.25
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    for load, expected in ((1.5, 0.0), (2.0, 0.0), (4.0, 50.0), (8.0, 75.0)):
+        monkeypatch.setattr("os.getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert waits_percent(tmp_path / "none") == expected
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
