@@ -5,6 +5,7 @@ Never inside what was recorded, never over a file without `--force`; written bes
 
 from __future__ import annotations
 
+import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -145,6 +146,57 @@ def publish(part: Path, path: Path, *, force: bool = False) -> None:
         LOCAL.sync_folder(place.parent)
     except OSError as error:
         raise cannot_write(path, error) from error
+
+
+@contextmanager
+def written_folder(path: Path, *, proof: str, force: bool = False) -> Iterator[Path]:
+    """Lend an empty folder; it gets its name as a whole, synced, when the block ends, and goes when the block fails.
+
+    `force` replaces a folder in which the file `proof` says that it was made in this way, and no other. Raises
+    CannotWrite, also for what a disk says inside.
+    """
+    place = _check_folder(path, proof, force=force)
+    will_write(place)
+    part, old = (place.with_name(f"{place.name}{PART}{what}") for what in ("", "-old"))
+    try:
+        for left in (part, old):  # by a killed call
+            shutil.rmtree(left, ignore_errors=True)
+        part.mkdir(parents=True)
+        yield part
+        for made in (*part.rglob("*"), part):
+            sync_path(made)
+        if _check_folder(path, proof, force=force).exists():
+            LOCAL.rename(place, old)
+        LOCAL.rename(part, place)
+        LOCAL.sync_folder(place.parent)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        for left in (part, old):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _check_folder(path: Path, proof: str, *, force: bool) -> Path:
+    """Return where a folder goes, if nothing is there that would be lost. Raises CannotWrite."""
+    place = check_place(path)
+    mode = _mode(place)
+    if mode is not None and not stat.S_ISDIR(mode):
+        raise OutputRefused(path, "is no folder", "choose another name")
+    if mode is not None and _holds_anything(place):
+        if not force:
+            raise OutputRefused(
+                path, "exists and is not written over", "choose another name, or give --force"
+            )
+        if not (place / proof).is_file():
+            raise OutputRefused(path, "holds something else, which is never replaced", "choose another name")
+    return place
+
+
+def _holds_anything(folder: Path) -> bool:
+    try:
+        return any(folder.iterdir())
+    except OSError as error:
+        raise cannot_write(folder, error) from error
 
 
 def write_output(path: Path, content: bytes, *, force: bool = False) -> None:

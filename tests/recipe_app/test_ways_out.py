@@ -24,6 +24,7 @@ WAYS_OUT = {
     "export features": ["export features TAKE --out OUT"],
     "export frames": ["export frames TAKE --out OUT"],
     "export keysteps": [f"export keysteps TAKE {ROWS}"],
+    "export lerobot": ["export lerobot TAKE --out OUT/set"],
     "export mcap": ["export mcap TAKE --out OUT/take.mcap"],
     "export tables": ["export tables TAKE --out OUT"],
     "export localization": ["export localization TAKE --splits SPLITS --out OUT"],

@@ -52,6 +52,7 @@ GIVES_AWAY: dict[str, list[str]] = {
     "export promqa": ["data", "--out", f"{OUT}/made"],
     "export keysteps": ["data", "--out", f"{OUT}/made"],
     "export tables": [TAKE, "--out", f"{OUT}/set"],
+    "export lerobot": [TAKE, "--out", f"{OUT}/set"],
     "export mcap": [TAKE, "--out", f"{OUT}/take.mcap"],
 }
 """Commands whose output others get: the participant agreed to `release_raw`."""

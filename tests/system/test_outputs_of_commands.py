@@ -44,6 +44,7 @@ WRITES = {
     "export prompts": ["TAKE", "--out", OUT],
     "export keysteps": ["TAKE", "--out", OUT],
     "export tables": ["TAKE", "--out", OUT],
+    "export lerobot": ["TAKE", "--out", OUT],
     "export mcap": ["TAKE", "--out", OUT],
     "calibrate board": ["--out", OUT],
     "view": ["TAKE", "--save", OUT],
@@ -61,6 +62,7 @@ INTO_FOLDERS = {
     "export localization",
     "export frames",
     "export tables",
+    "export lerobot",
     "export features",
 }
 """Those that write several files into a folder."""

@@ -61,6 +61,10 @@ FORMS: Table = {
         "exports.export_mcap:mcap",
         "All of a recording in one file for Foxglove and other tools (MCAP).",
     ),
+    "lerobot": (
+        "exports.export_lerobot:lerobot",
+        "Recordings as episodes on an exact grid of time, with films (LeRobot v3.0).",
+    ),
     "keysteps": (
         "dataset.commands.export.export_steps:keysteps",
         "Steps of recordings without errors, in order, with times (JSON).",
