@@ -290,17 +290,17 @@ def _common_sizes(plans: list[EpisodePlan], without: dict[str, str]) -> dict[str
 
     Raises NoEpisodes where a camera has pictures of several sizes.
     """
-    found = dict(plans[0].sizes)
-    for plan in plans:
-        for name in plan.sizes.keys() ^ found.keys():
-            without[name] = (
-                f"{plan.id} and {plans[0].id}: only one of them has it, and episodes are all alike"
-            )
-        found = {name: size for name, size in found.items() if name in plan.sizes}
-        for name, size in found.items():
-            if plan.sizes[name] != size:
-                words = f"{size} in {plans[0].id} and {plan.sizes[name]} in {plan.id}"
-                raise NoEpisodes(f"pictures of {name} are {words}: export those apart")
+    found = {}
+    for name in dict.fromkeys(name for plan in plans for name in plan.sizes):
+        lacking = [plan.id for plan in plans if name not in plan.sizes]
+        sizes = {plan.sizes[name]: plan.id for plan in plans if name in plan.sizes}
+        if lacking:
+            without[name] = f"not in {', '.join(lacking)}, and episodes are all alike"
+        elif len(sizes) > 1:
+            words = " and ".join(f"{wide}x{high} in {one}" for (wide, high), one in sizes.items())
+            raise NoEpisodes(f"pictures of {name} are {words}: export those apart")
+        else:
+            found[name] = next(iter(sizes))
     return found
 
 

@@ -76,14 +76,13 @@ def sources_of(recording: OpenedRecording) -> EpisodeSources:
     for name in recording.streams + recording.bodies:
         try:
             stream = recording[name]
-            if isinstance(stream, BodyStream) and name in mine:
-                len(_known_ns(stream)[1])
+            is_body = isinstance(stream, BodyStream) and name in mine
+            is_camera = isinstance(stream, FilmStream) or is_front_camera(name)
+            if (is_body or is_camera) and not len(_known_ns(stream)[0]):
+                found.left_out[name] = f"none of its {stream.kind} has a time"
+            elif isinstance(stream, BodyStream) and is_body:
                 found.bodies.append(stream)
-            elif isinstance(stream, FilmStream) or (
-                isinstance(stream, PictureStream) and is_front_camera(name)
-            ):
-                if not len(_known_ns(stream)[1]):
-                    raise Unreadable(f"{name}: it has no picture with a time")
+            elif isinstance(stream, PictureStream | FilmStream) and is_camera:
                 found.cameras[mine.get(name, name.replace("/", "_"))] = stream
             else:
                 found.left_out[name] = f"{stream.kind}: no feature of the data set holds those"

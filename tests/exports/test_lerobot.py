@@ -244,6 +244,23 @@ def test_without_consent_nothing_and_of_several_the_others(cooked: Path, tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "set"]
 
 
+def test_a_camera_that_not_all_have_is_left_out(cooked: Path, tmp_path: Path) -> None:
+    shutil.copytree(cooked, tmp_path / "take1")
+    other = copied(tmp_path, "take2")
+    shutil.rmtree(other / "sync")
+    done = run(tmp_path / "take1", other, "--out", tmp_path / "set", "--to", 4, "--json")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert list(said["cameras"]) == ["pv"]
+    assert "take2" in said["left_out"]["gopro"]
+    assert "kitchensync sync" in said["left_out"]["take2 gopro/video"]
+    for episode in (0, 1):
+        rows = frames_of(tmp_path / "set", episode)
+        assert "observation.valid.gopro" not in rows
+        assert len(pictures_of(tmp_path / "set", "pv", episode)) == len(rows)
+    assert [path.name for path in (tmp_path / "set/videos").iterdir()] == ["observation.images.pv"]
+
+
 def test_a_step_is_cut_out_and_pictures_before_the_first_are_black(cooked: Path, tmp_path: Path) -> None:
     assert run(cooked, "--out", tmp_path / "set", "--step", 2, "--fps", 10, "--width", 160).exit_code == 0
     rows = frames_of(tmp_path / "set")
