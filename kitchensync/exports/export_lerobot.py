@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kitchensync.exports.exported_span import span_options
+from kitchensync.exports.exported_span import choice_options
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import GivenRecording
 from kitchensync.storage.shell.output_options import OutputFolder, output
@@ -27,11 +27,11 @@ from kitchensync.storage.shell.output_options import OutputFolder, output
     show_default=True,
     help="Pixels across: pictures are made smaller, never larger.",
 )
-@span_options
+@choice_options
 @answers("export-lerobot/1")
 def lerobot(
     recordings: tuple[Path, ...], out: Path, force: bool, fps: int, width: int,
-    start: float | None, end: float | None, step: int | None,
+    start: float | None, end: float | None, step: int | None, streams: str | None,
 ) -> Answer:  # fmt: skip
     """Write recordings as one data set of LeRobot v3.0, an episode each.
 
@@ -45,7 +45,7 @@ def lerobot(
     Example:
       kitchensync export lerobot data/take-1 data/take-2 --out cooking
     """
-    from kitchensync.exports.exported_span import span_of
+    from kitchensync.exports.exported_span import choice_of
     from kitchensync.exports.lerobot_data_set import write_lerobot
     from kitchensync.storage.names import recordings_in
     from kitchensync.storage.shell.progress import Bar
@@ -53,7 +53,7 @@ def lerobot(
     paths = list(dict.fromkeys(one for path in recordings for one in recordings_in(path)))
     with Bar("export lerobot", unit="frames") as bar:
         said = write_lerobot(
-            paths, out, lambda rec: span_of(rec, start, end, step), fps, width, bar.show, force=force
+            paths, out, choice_of(start, end, step, streams), fps, width, bar.show, force=force
         )
     words = f"{len(said['episodes'])} episodes, {said['frames']:,} frames, in {out}"
     trouble = [f"{name} left out: {why}" for name, why in said["left_out"].items()]

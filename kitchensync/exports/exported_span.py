@@ -1,17 +1,23 @@
-"""What every export of one recording shares: opened for giving away, and the span that is asked for."""
+"""What all exports of recordings share: opened for giving away one by one, the span and the streams asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
+from kitchensync.calibration.errors import Refused
 from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.consent import Purpose
-from kitchensync.storage.errors import StorageError
+from kitchensync.storage.errors import StorageError, UnknownStream, pass_on_trouble
+from kitchensync.storage.names import recordings_in
+from kitchensync.storage.shell.outputs import OutputRefused
+
+Made = TypeVar("Made")
 
 
 class NoSuchSpan(StorageError):
@@ -31,37 +37,83 @@ class ExportedSpan:
         return [None if abs(one) == float("inf") else one for one in (self.start, self.end)]
 
 
+@dataclass(frozen=True)
+class ExportChoice:
+    """What the options of an export say: of each recording which span, and which streams; all where none is named."""
+
+    start: float | None = None
+    end: float | None = None
+    step: int | None = None
+    streams: tuple[str, ...] = ()
+
+    def span(self, recording: OpenedRecording) -> ExportedSpan:
+        """Return the span of a recording; a step that was done twice reaches over both. Raises NoSuchSpan."""
+        if self.step is not None and (self.start is not None or self.end is not None):
+            raise NoSuchSpan("give --step, or --from and --to")
+        if self.step is None:
+            start = float("-inf") if self.start is None else self.start
+            found = ExportedSpan(start, float("inf") if self.end is None else self.end)
+        else:
+            rows = [row for row in recording.step_rows if row["done"] and row["node"] == self.step]
+            if not rows:
+                raise NoSuchSpan(
+                    f"{recording.id}: no step {self.step} was done; `rec.steps` lists them by their `node`"
+                )
+            found = ExportedSpan(min(row["start"] for row in rows), max(row["end"] for row in rows))
+        if found.start >= found.end:
+            raise NoSuchSpan(f"{recording.id}: from {found.start:g} s to {found.end:g} s is nothing")
+        return found
+
+    def names(self, recording: OpenedRecording) -> list[str]:
+        """Return the streams and bodies that are wanted, by full name. Raises UnknownStream."""
+        known = recording.streams + recording.bodies
+        short = [name.rpartition("/")[2] for name in known]
+        if unknown := [one for one in self.streams if one not in (*known, *short)]:
+            raise UnknownStream(unknown[0], known)
+        wanted = set(self.streams)
+        return [name for name, last in zip(known, short, strict=True) if not wanted or wanted & {name, last}]
+
+
 def opened_to_give(path: Path) -> OpenedRecording:
     """Open a recording whose participant agreed to `release_raw`. Raises NotARecording, Withdrawn, NotPermitted."""
     return OpenedRecording(path, purpose=Purpose.RELEASE_RAW)
 
 
-def span_of(
-    recording: OpenedRecording, start: float | None, end: float | None, step: int | None
-) -> ExportedSpan:
-    """Return what --from, --to and --step ask for; a step that was done twice reaches over both.
+def each_recording(
+    paths: tuple[Path, ...], make: Callable[[OpenedRecording], Made]
+) -> tuple[list[Made], dict[str, str]]:
+    """Make something of every recording that paths stand for; return it, and why others are left out, by name.
 
-    Raises NoSuchSpan.
+    All are asked for consent before anything is made. What is refused of a single one, or of all, is raised.
     """
-    if step is not None and (start is not None or end is not None):
-        raise NoSuchSpan("give --step, or --from and --to")
-    if step is None:
-        found = ExportedSpan(float("-inf") if start is None else start, float("inf") if end is None else end)
-    else:
-        rows = [row for row in recording.step_rows if row["done"] and row["node"] == step]
-        if not rows:
-            raise NoSuchSpan(
-                f"{recording.id}: no step {step} was done; `rec.steps` lists them by their `node`"
-            )
-        found = ExportedSpan(min(row["start"] for row in rows), max(row["end"] for row in rows))
-    if found.start >= found.end:
-        raise NoSuchSpan(f"{recording.id}: from {found.start:g} s to {found.end:g} s is nothing")
-    return found
+    every = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
+    refused: dict[Path, Exception] = {}
+    for path in every:
+        try:
+            opened_to_give(path).close()
+        except StorageError as error:
+            refused[path] = error
+    made = []
+    for path in every:
+        if path in refused:
+            continue
+        try:
+            with opened_to_give(path) as recording:
+                made.append(make(recording))
+        except OutputRefused:
+            raise
+        except (StorageError, SensorError, Refused) as error:
+            pass_on_trouble(error)
+            refused[path] = error
+    if not made:
+        raise next(iter(refused.values()))
+    return made, {path.name: str(error) for path, error in refused.items()}
 
 
-def span_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare --from, --to and --step."""
+def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare --from, --to, --step and --streams."""
     for option in (
+        click.option("--streams", metavar="A,B,...", help="Only these streams, by full or last name."),
         click.option(
             "--step", type=click.IntRange(1), metavar="N", help="Only the span of step N of the recipe."
         ),
@@ -70,3 +122,10 @@ def span_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def choice_of(start: float | None, end: float | None, step: int | None, streams: str | None) -> ExportChoice:
+    """Return what the options say."""
+    return ExportChoice(
+        start, end, step, tuple(one.strip() for one in (streams or "").split(",") if one.strip())
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kitchensync.exports.exported_span import ExportedSpan, opened_to_give
+from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, opened_to_give
 from kitchensync.exports.lerobot_episode import (
     PARTS,
     STATE,
@@ -43,7 +43,6 @@ PLACE = "chunk-{chunk_index:03d}/file-{file_index:03d}"
 DATA, VIDEO = f"data/{PLACE}.parquet", f"videos/{{video_key}}/{PLACE}.mp4"
 ABOUT = "meta/kitchensync.json"
 NO_EVENTS = "no column of LeRobot v3.0 holds them; `export tables` does"
-SpanOf = Callable[[OpenedRecording], ExportedSpan]
 README = """\
 ---
 task_categories: [robotics]
@@ -55,10 +54,10 @@ People cooking, recorded with KitchenSync, one episode a recording. Frame k of a
 
 - `observation.images.<camera>`: the last picture at or before that time, with `capture_ns.<camera>` (session ns at
   which it was taken; -1: none yet, the picture is black) and `bound_s.<camera>` (how far that may be off; -1: nobody
-  knows). `observation.valid.<camera>` is false where that picture is older than 1.5 usual steps of the camera, as in
+  knows). `valid.<camera>` is false where that picture is older than 1.5 usual steps of the camera, as in
   a privacy pause, or where the right one cannot be read: then the last one stays.
 - `observation.state`: head (x right, y up, z to the back), palms and gaze in the world, metres. What was not seen
-  stays as it was last (zero before): `observation.valid.state` says of head, left_hand, right_hand and gaze whether
+  stays as it was last (zero before): `valid.state` says of head, left_hand, right_hand and gaze whether
   it was seen. Places of different `world` cannot be compared.
 - `action`: the state of the next frame; nobody commanded anything. In the last frame it is its own state.
 - `task`: the steps of the recipe that are being done, joined by `; `, or `no step`; `error` and `error_tags`: what is
@@ -210,7 +209,7 @@ class LeRobotSet:
 def write_lerobot(
     paths: list[Path],
     out: Path,
-    span_of: SpanOf,
+    choice: ExportChoice,
     fps: int,
     width: int,
     tell: Progress,
@@ -223,7 +222,7 @@ def write_lerobot(
     given are left out; of one that is refused. Raises OutputRefused, NoEpisodes, what reading raises.
     """
     without: dict[str, str] = {}
-    plans = list(_plans(paths, span_of, fps, width, without))
+    plans = list(_plans(paths, choice, fps, width, without))
     sizes, has_body = _common_sizes(plans, without), any(plan.has_body for plan in plans)
     if not sizes and not has_body:
         raise NoEpisodes("no camera is in all of these recordings, and no head, hands or gaze in any")
@@ -231,7 +230,7 @@ def write_lerobot(
         made, said = LeRobotSet(folder, fps, sizes, has_body), []
         for plan in plans:
             with opened_to_give(plan.path) as recording:
-                sources = sources_of(recording)
+                sources = sources_of(recording, choice.names(recording))
                 grid_ns = grid_of(_only(sources, sizes), plan.span, fps)
                 made.add(recording, grid_ns, sources, tell)
                 left_out = {**sources.left_out, "events": NO_EVENTS}
@@ -251,14 +250,14 @@ def write_lerobot(
 
 
 def _plans(
-    paths: list[Path], span_of: SpanOf, fps: int, width: int, without: dict[str, str]
+    paths: list[Path], choice: ExportChoice, fps: int, width: int, without: dict[str, str]
 ) -> Iterator[EpisodePlan]:
     """Yield what each recording will be. Raises why the only one, or the first of all, cannot be given."""
     refused: list[StorageError] = []
     for path in paths:
         try:
             with opened_to_give(path) as recording:
-                yield _plan(path, recording, span_of(recording), fps, width, without, paths)
+                yield _plan(path, recording, choice, fps, width, without, paths)
         except StorageError as error:
             refused.append(error)
             without[path.name] = str(error)
@@ -267,10 +266,10 @@ def _plans(
 
 
 def _plan(
-    path: Path, recording: OpenedRecording, span: ExportedSpan, fps: int, width: int, without: dict[str, str],
+    path: Path, recording: OpenedRecording, choice: ExportChoice, fps: int, width: int, without: dict[str, str],
     paths: list[Path],
 ) -> EpisodePlan:  # fmt: skip
-    sources, sizes = sources_of(recording), {}
+    span, sources, sizes = choice.span(recording), sources_of(recording, choice.names(recording)), {}
     grid_ns = grid_of(sources, span, fps)
     for name, camera in sources.cameras.items():
         try:

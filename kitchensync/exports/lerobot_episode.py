@@ -70,10 +70,10 @@ class EpisodeSources:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def sources_of(recording: OpenedRecording) -> EpisodeSources:
-    """Return the front cameras, the films and the main headset's body, and why the others are left out."""
+def sources_of(recording: OpenedRecording, names: list[str]) -> EpisodeSources:
+    """Return of some streams the front cameras, films and the main headset's body, and why others are left out."""
     found, mine = EpisodeSources(), {full: short for short, full in reversed(recording.attributes.items())}
-    for name in recording.streams + recording.bodies:
+    for name in names:
         try:
             stream = recording[name]
             is_body = isinstance(stream, BodyStream) and name in mine
@@ -187,7 +187,7 @@ def camera_columns(name: str, camera: Camera, wanted: Int64, near: Flags, shown:
     """Return of each frame whether the picture is of its instant, when it was taken, and how far that may be off."""
     there = shown != NONE
     return {
-        f"observation.valid.{name}": near & there & (shown == wanted),
+        f"valid.{name}": near & there & (shown == wanted),
         f"capture_ns.{name}": np.where(there, camera.session_ns[shown], NONE),
         f"bound_s.{name}": np.where(there, _bounds(camera, shown), NONE).astype(np.float32),
     }
@@ -228,7 +228,7 @@ def state_columns(bodies: list[BodyStream], grid_ns: Int64) -> dict[str, Any]:
     state = np.concatenate(parts, axis=1).astype(np.float32)
     return {
         "observation.state": state,
-        "observation.valid.state": seen,
+        "valid.state": seen,
         "world": world.astype(np.int64),
         "action": np.concatenate([state[1:], state[-1:]]),
     }

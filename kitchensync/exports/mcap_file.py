@@ -12,25 +12,26 @@ from typing import Any
 import numpy as np
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.exported_span import ExportedSpan
+from kitchensync.exports.exported_span import ExportChoice, ExportedSpan
 from kitchensync.exports.mcap_pieces import (
     McapChannels,
     Piece,
     camera_pieces,
     event_pieces,
+    host_ns_of,
     lens_pieces,
     pieces_of,
     step_pieces,
-    utc_ns_of,
 )
 from kitchensync.exports.video_packets import NoPlainVideo
 from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PictureStream, PosedStream
 from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.headset_stream import RECORDS
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.shell.outputs import written
+from kitchensync.storage.shell.outputs import check_output, written
 
 SCHEMA = "export-mcap/1"
 CHUNK_BYTES = 1 << 20
@@ -47,7 +48,7 @@ class NoFoxglove(StorageError):
 def write_mcap(
     recording: OpenedRecording,
     out: Path,
-    span: ExportedSpan,
+    choice: ExportChoice,
     depth_hz: float | None,
     tell: Progress,
     *,
@@ -63,6 +64,8 @@ def write_mcap(
         from foxglove.mcap import MCAPCompression, MCAPWriteOptions
     except ImportError as error:
         raise NoFoxglove(f"{error}; pip install 'kitchensync[export]'") from error
+    span, names = choice.span(recording), choice.names(recording)
+    check_output(out, force=force)
     context = foxglove.Context()
     made, counts, without = McapChannels(context), dict[str, int](), dict[str, str]()
     options = MCAPWriteOptions(
@@ -73,7 +76,7 @@ def write_mcap(
         foxglove.open_mcap(part, context=context, writer_options=options) as file,
     ):
         file.write_metadata("kitchensync", _about(recording, span))
-        for name, count in _logged(recording, span, made, depth_hz, without, tell):
+        for name, count in _logged(recording, names, span, made, depth_hz, without, tell):
             counts[name] = counts.get(name, 0) + count
         if without:
             file.write_metadata("left_out", without)
@@ -94,7 +97,8 @@ def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
     return {
         "recording": recording.id,
         "uuid": str(recording.stored.manifest.get("uuid", "")),
-        "session_ns_and_utc_ns": json.dumps(_knots(recording)),
+        "session_ns_and_host_ns": json.dumps(_knots(recording)),
+        "utc_minus_host_ns": _utc_offset(recording),
         "alignment": alignment.status,
         "gyroscopes_within_ms": str(alignment.gyroscopes_within_ms or ""),
         "span_s": json.dumps(span.said),
@@ -102,19 +106,31 @@ def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
     }
 
 
+def _utc_offset(recording: OpenedRecording) -> str:
+    """Return what is added to host ns to have UTC ns; nothing where nobody noted it."""
+    zero = np.zeros(1, np.int64)
+    try:
+        utc_ns = int(recording.clock.to_utc(zero).astype(np.int64)[0])
+    except NotKnown:
+        return ""
+    return str(utc_ns - int(host_ns_of(recording, zero)[0]))
+
+
 def _knots(recording: OpenedRecording) -> list[list[int]]:
-    """Return pairs of session ns and UTC ns, each ten seconds; between two of them time passes evenly."""
+    """Return pairs of session ns and host ns, each ten seconds; between two of them time passes evenly."""
     session_ns = np.arange(-BEYOND_NS, round(recording.duration * 1e9) + BEYOND_NS, KNOTS_NS)
-    return np.column_stack([session_ns, utc_ns_of(recording, session_ns)]).tolist()
+    return np.column_stack([session_ns, host_ns_of(recording, session_ns)]).tolist()
 
 
 def _logged(
-    recording: OpenedRecording, span: ExportedSpan, made: McapChannels, depth_hz: float | None,
+    recording: OpenedRecording, names: list[str], span: ExportedSpan, made: McapChannels, depth_hz: float | None,
     without: dict[str, str], tell: Progress,
 ) -> Iterator[tuple[str, int]]:  # fmt: skip
     """Log the pieces of all streams in the order of time; yield what each is of and how many messages it had."""
-    streams = [_guarded(name, make, without) for name, make in _named_pieces(recording, span, made, depth_hz)]
-    zero_ns, end = int(utc_ns_of(recording, np.zeros(1, np.int64))[0]), min(span.end, recording.duration)
+    streams = [
+        _guarded(name, make, without) for name, make in _named_pieces(recording, names, span, made, depth_hz)
+    ]
+    zero_ns, end = int(host_ns_of(recording, np.zeros(1, np.int64))[0]), min(span.end, recording.duration)
     for at_ns, name, log in heapq.merge(*streams, key=lambda one: one[0]):
         try:
             yield name, log()
@@ -124,10 +140,14 @@ def _logged(
 
 
 def _named_pieces(
-    recording: OpenedRecording, span: ExportedSpan, made: McapChannels, depth_hz: float | None
+    recording: OpenedRecording,
+    names: list[str],
+    span: ExportedSpan,
+    made: McapChannels,
+    depth_hz: float | None,
 ) -> Iterator[tuple[str, Callable[[], Iterator[Piece]]]]:
     """Yield what is handed over of each stream: records of a body as head, hands and gaze."""
-    for name in [*(one for one in recording.streams if not _is_body(recording, one)), *recording.bodies]:
+    for name in (one for one in names if not _is_body(recording, one)):
         kind = recording.kind_of(name)
         yield name, partial(_pieces, recording, name, pieces_of, span, made, depth_hz)
         if issubclass(kind, PosedStream):

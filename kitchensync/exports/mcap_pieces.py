@@ -1,7 +1,7 @@
 """What each stream of a recording becomes in an MCAP file: pieces in the order of time, each logged in its turn.
 
-Schemas are Foxglove's (https://docs.foxglove.dev/docs/visualization/message-schemas). Times are UTC ns:
-CLOCK_MONOTONIC of the capture computer plus a constant that the file names, so that no digit is lost.
+Schemas are Foxglove's (https://docs.foxglove.dev/docs/visualization/message-schemas), but for motion, of which a
+packet holds many samples. Times are ns of CLOCK_MONOTONIC of the capture computer; the file says how they become UTC.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from kitchensync.calibration.errors import Refused
 from kitchensync.exports.exported_span import ExportedSpan
+from kitchensync.exports.motion_schema import SAMPLES_NAME, SAMPLES_SCHEMA, packed_samples
 from kitchensync.exports.video_packets import NoPlainVideo, film_units, headset_units
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import CameraSound, FilmStream
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
     from foxglove import Context
 
 Piece = tuple[int, Callable[[], int]]
-"""UTC ns of its first message, and what logs it and returns how many messages that were."""
+"""Host ns of its first message, and what logs it and returns how many messages that were."""
 WORLD = "world"
-FEW_HZ = 2.0
-"""Depth pictures a second, at most, where nobody asked for a number."""
 NS = 1_000_000_000
+MOST_SAMPLES = 1000
+"""Samples in a message, at most."""
 FORMATS = {"h264": "h264", "h265": "h265", "hevc": "h265"}
 
 
@@ -58,17 +59,32 @@ class McapChannels:
             self.made[topic] = made(topic, context=self.context, metadata=about or None)
         return self.made[topic]
 
+    def of_samples(self, topic: str, unit: str) -> Any:
+        """Return the channel of a topic of motion samples."""
+        if topic not in self.made:
+            from foxglove import Channel, Schema
 
-def stamp(utc_ns: int) -> Any:
+            schema = Schema(name=SAMPLES_NAME, encoding="protobuf", data=SAMPLES_SCHEMA)
+            self.made[topic] = Channel(
+                topic,
+                schema=schema,
+                message_encoding="protobuf",
+                context=self.context,
+                metadata={"unit": unit},
+            )
+        return self.made[topic]
+
+
+def stamp(host_ns: int) -> Any:
     """Return a time as messages have it."""
     from foxglove.messages import Timestamp
 
-    return Timestamp(utc_ns // NS, utc_ns % NS)
+    return Timestamp(host_ns // NS, host_ns % NS)
 
 
-def utc_ns_of(recording: OpenedRecording, session_ns: Int64) -> Int64:
-    """Return UTC ns (n,) of session ns (n,). Raises NotKnown."""
-    return recording.clock.to_utc(session_ns).astype(np.int64)
+def host_ns_of(recording: OpenedRecording, session_ns: Int64) -> Int64:
+    """Return host ns (n,) of session ns (n,). Raises NotKnown."""
+    return np.asarray(recording.clock.to_host(session_ns), np.int64)
 
 
 def pieces_of(
@@ -97,38 +113,38 @@ def pieces_of(
 
 
 def _numbers(stream: TimedStream, span: ExportedSpan) -> tuple[list[int], Int64]:
-    """Return the numbers of a span in order of time, and the UTC ns of all values; none of those without a time."""
+    """Return the numbers of a span in order of time, and the host ns of all values; none of those without a time."""
     times_ns = np.where(stream.session_ns == UNKNOWN, 0, stream.session_ns)
-    return stream.span(span.start, span.end).tolist(), utc_ns_of(stream.recording, times_ns)
+    return stream.span(span.start, span.end).tolist(), host_ns_of(stream.recording, times_ns)
 
 
 def _motion(stream: MotionStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    from foxglove.messages import Vector3
-
-    channel = made.of("Vector3", f"/{stream.name}", unit=stream.unit)
+    """The samples of a packet as one message; those of a camera, which has no packets of them, some at a time."""
+    channel = made.of_samples(f"/{stream.name}", stream.unit)
     first_ns, last_ns = (end * 1e9 for end in (span.start, span.end))
 
     def log(at_ns: Int64, values: Any) -> int:
-        for ns, (x, y, z) in zip(at_ns.tolist(), values.tolist(), strict=True):
-            channel.log(Vector3(x=x, y=y, z=z), log_time=ns)
-        return len(at_ns)
+        channel.log(packed_samples(at_ns, values), log_time=int(at_ns[0]))
+        return 1
 
-    for session_ns, values in stream.blocks():
-        inside = (session_ns >= first_ns) & (session_ns < last_ns) & (session_ns != UNKNOWN)
-        if inside.any():
-            at_ns = utc_ns_of(stream.recording, session_ns[inside])
-            yield int(at_ns[0]), partial(log, at_ns, values[inside])
+    for block_ns, block in stream.blocks(packets=1):
+        for first in range(0, len(block_ns), MOST_SAMPLES):
+            session_ns, values = (part[first : first + MOST_SAMPLES] for part in (block_ns, block))
+            inside = (session_ns >= first_ns) & (session_ns < last_ns) & (session_ns != UNKNOWN)
+            if inside.any():
+                at_ns = host_ns_of(stream.recording, session_ns[inside])
+                yield int(at_ns[0]), partial(log, at_ns, values[inside])
 
 
 def _pictures(stream: PictureStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    numbers, utc_ns = _numbers(stream, span)
+    numbers, at_ns = _numbers(stream, span)
     if stream.stored.format.get("codec") not in CODECS:
-        yield from _raw_pictures(stream, numbers, utc_ns, made)
+        yield from _raw_pictures(stream, numbers, at_ns, made)
         return
     from foxglove.messages import CompressedVideo
 
     channel, form = made.of("CompressedVideo", f"/{stream.name}"), FORMATS[stream.stored.format["codec"]]
-    at_ns = dict(zip(stream.rows.tolist(), utc_ns.tolist(), strict=True))
+    by_row = dict(zip(stream.rows.tolist(), at_ns.tolist(), strict=True))
 
     def log(ns: int, unit: bytes) -> int:
         picture = CompressedVideo(timestamp=stamp(ns), frame_id=stream.name, data=unit, format=form)
@@ -137,15 +153,15 @@ def _pictures(stream: PictureStream, span: ExportedSpan, made: McapChannels) -> 
 
     rows = np.sort(stream.rows[numbers])
     for row, unit in headset_units(stream.stored, rows):
-        yield at_ns[row], partial(log, at_ns[row], unit)
+        yield by_row[row], partial(log, by_row[row], unit)
 
 
 def _raw_pictures(
-    stream: PictureStream, numbers: list[int], utc_ns: Int64, made: McapChannels
+    stream: PictureStream, numbers: list[int], at_ns: Int64, made: McapChannels
 ) -> Iterator[Piece]:
     channel = made.of("RawImage", f"/{stream.name}")
     for number in numbers:
-        ns = int(utc_ns[number])
+        ns = int(at_ns[number])
         yield ns, partial(_log_image, channel, stream.name, ns, "rgb8", partial(stream.read, number))
 
 
@@ -168,15 +184,15 @@ def _log_image(channel: Any, frame: str, ns: int, encoding: str, read: Callable[
 
 
 def _depth(stream: DepthStream, span: ExportedSpan, made: McapChannels, hz: float | None) -> Iterator[Piece]:
-    """Millimetres along each pixel's ray: so many pictures a second, or those that stand alone, which is quick."""
-    numbers, utc_ns = _numbers(stream, span)
+    """Millimetres along each pixel's ray: all pictures, or at most so many a second."""
+    numbers, at_ns = _numbers(stream, span)
     channel = made.of("RawImage", f"/{stream.name}", unit="mm along the ray, 0 = none")
-    step_ns, due_ns = NS / (hz or FEW_HZ), 0.0
+    step_ns, due_ns = NS / hz if hz else 0.0, 0.0
     for number in numbers:
-        ns = int(utc_ns[number])
-        if ns < due_ns or (hz is None and not stream.is_key(number)):
+        ns = int(at_ns[number])
+        if ns < due_ns:
             continue
-        due_ns = max(due_ns + step_ns, ns + step_ns / 2)
+        due_ns = max(due_ns + step_ns, ns + step_ns / 2) if hz else 0.0
         yield (
             ns,
             partial(_log_image, channel, stream.name, ns, "16UC1", partial(_millimetres, stream, number)),
@@ -191,8 +207,8 @@ def _millimetres(stream: DepthStream, number: int) -> Any:
 def _film(stream: FilmStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
     from foxglove.messages import CompressedVideo
 
-    numbers, utc_ns = _numbers(stream, span)
-    wanted = {int(stream.rows[k]): int(utc_ns[k]) for k in numbers}
+    numbers, at_ns = _numbers(stream, span)
+    wanted = {int(stream.rows[k]): int(at_ns[k]) for k in numbers}
     channel, clip = made.of("CompressedVideo", f"/{stream.name}"), stream.timeline.clip
     video = clip.chapters[0].video
     form = FORMATS.get(video.codec) if video is not None else None
@@ -214,7 +230,7 @@ def _sound(stream: SoundStream | CameraSound, span: ExportedSpan, made: McapChan
     """Sound of the headset as it came where it is AAC, other sound as 16-bit samples."""
     from foxglove.messages import CompressedAudio, RawAudio
 
-    numbers, utc_ns = _numbers(stream, span)
+    numbers, at_ns = _numbers(stream, span)
     is_aac = isinstance(stream, SoundStream) and stream.stored.format.get("codec") == "aac"
     channel = made.of("CompressedAudio" if is_aac else "RawAudio", f"/{stream.name}")
 
@@ -233,7 +249,7 @@ def _sound(stream: SoundStream | CameraSound, span: ExportedSpan, made: McapChan
         return 1
 
     for number in numbers:
-        yield int(utc_ns[number]), partial(log, number, int(utc_ns[number]))
+        yield int(at_ns[number]), partial(log, number, int(at_ns[number]))
 
 
 def frame_of(world: int) -> str:
@@ -254,7 +270,7 @@ def _transforms(
 ) -> Iterator[Piece]:
     from foxglove.messages import FrameTransform, Quaternion, Vector3
 
-    numbers, utc_ns = _numbers(stream, span)
+    numbers, at_ns = _numbers(stream, span)
     channel, turns = made.of("FrameTransform", f"/tf/{child}"), rotation_wxyz(transforms[:, :3, :3])
 
     def log(number: int, ns: int) -> int:
@@ -268,7 +284,7 @@ def _transforms(
 
     for number in numbers:
         if np.isfinite(turns[number]).all():
-            yield int(utc_ns[number]), partial(log, number, int(utc_ns[number]))
+            yield int(at_ns[number]), partial(log, number, int(at_ns[number]))
 
 
 def camera_pieces(stream: PosedStream[Any], span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
@@ -281,7 +297,7 @@ def lens_pieces(stream: PictureStream, span: ExportedSpan, made: McapChannels) -
     """Return the calibration of the front camera, once a second: its focus moves."""
     if not is_front_camera(stream.name):
         raise Refused(f"{stream.name}: its lens is a table, in the calibration of the recording")
-    numbers, utc_ns = _numbers(stream, span)
+    numbers, at_ns = _numbers(stream, span)
     channel = made.of("CameraCalibration", f"/{stream.name}/calibration")
 
     def log(number: int, ns: int) -> int:
@@ -300,7 +316,7 @@ def lens_pieces(stream: PictureStream, span: ExportedSpan, made: McapChannels) -
 
     due_ns = 0
     for number in numbers:
-        ns = int(utc_ns[number])
+        ns = int(at_ns[number])
         if ns >= due_ns:
             due_ns = ns + NS
             yield ns, partial(log, number, ns)
@@ -309,7 +325,7 @@ def lens_pieces(stream: PictureStream, span: ExportedSpan, made: McapChannels) -
 def _hands(stream: HandStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
     from foxglove.messages import Pose, PosesInFrame, Vector3
 
-    numbers, utc_ns = _numbers(stream, span)
+    numbers, at_ns = _numbers(stream, span)
     head, joints = stream.name.partition("/")[0], ",".join(stream.joints)
     sides = {"left": stream.left, "right": stream.right}
     channels = {side: made.of("PosesInFrame", f"/{head}/hands/{side}", joints=joints) for side in sides}
@@ -323,14 +339,14 @@ def _hands(stream: HandStream, span: ExportedSpan, made: McapChannels) -> Iterat
     for number in numbers:
         for side, places in sides.items():
             if np.isfinite(places[number, 0, 0]):
-                yield int(utc_ns[number]), partial(log, side, number, int(utc_ns[number]))
+                yield int(at_ns[number]), partial(log, side, number, int(at_ns[number]))
 
 
 def _gaze(stream: GazeStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
     """The ray as a pose whose x axis points along it."""
     from foxglove.messages import PoseInFrame
 
-    numbers, utc_ns = _numbers(stream, span)
+    numbers, at_ns = _numbers(stream, span)
     channel = made.of("PoseInFrame", f"/{stream.name.partition('/')[0]}/gaze", axis="x points along the gaze")
     along = stream.direction / np.linalg.norm(stream.direction, axis=1, keepdims=True)
     upright = np.where(np.abs(along[:, 1:2]) < 0.9, [[0.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]])
@@ -345,7 +361,7 @@ def _gaze(stream: GazeStream, span: ExportedSpan, made: McapChannels) -> Iterato
 
     for number in numbers:
         if np.isfinite(turns[number, 0]):
-            yield int(utc_ns[number]), partial(log, number, int(utc_ns[number]))
+            yield int(at_ns[number]), partial(log, number, int(at_ns[number]))
 
 
 def step_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
@@ -388,7 +404,7 @@ def _lines(
 
     for at_s, level, words in sorted(lines, key=lambda line: line[0]):
         if span.start <= at_s < span.end:
-            ns = int(utc_ns_of(recording, np.array([round(at_s * 1e9)], np.int64))[0])
+            ns = int(host_ns_of(recording, np.array([round(at_s * 1e9)], np.int64))[0])
             line = Log(timestamp=stamp(ns), level=level, message=words, name=topic)
             yield ns, partial(_log_line, made.of("Log", f"/{topic}"), line, ns)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.exported_span import ExportedSpan
+from kitchensync.exports.exported_span import ExportChoice, ExportedSpan
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PosedStream
@@ -50,10 +51,12 @@ class RecordingTable:
     "Columns of some numbers."
 
 
-def tables_of(recording: OpenedRecording, span: ExportedSpan) -> tuple[list[RecordingTable], dict[str, str]]:
-    """Return the tables of the sensors, and why others are left out, by stream."""
+def tables_of(
+    recording: OpenedRecording, span: ExportedSpan, names: list[str]
+) -> tuple[list[RecordingTable], dict[str, str]]:
+    """Return the tables of streams and bodies, and why others are left out, by stream."""
     found, without = [], {}
-    for name in recording.streams + recording.bodies:
+    for name in names:
         try:
             stream = recording[name]
             columns = _columns_of(stream)
@@ -67,7 +70,7 @@ def tables_of(recording: OpenedRecording, span: ExportedSpan) -> tuple[list[Reco
                 numbers = np.arange(len(stream))
             elif unknown := np.count_nonzero(~np.isfinite(stream.times)):
                 without[name] = f"in parts: {unknown} of its rows have no time"
-            found.append(RecordingTable(name.replace("/", "_"), stream, numbers, columns))
+            found.append(RecordingTable(name, stream, numbers, columns))
         except (StorageError, SensorError, Refused) as error:
             without[name] = str(error)
     return found, without
@@ -141,31 +144,31 @@ def _gaze(stream: GazeStream, rows: Int64) -> Columns:
 def write_tables(
     recording: OpenedRecording,
     out: Path,
-    span: ExportedSpan,
-    form: str,
+    choice: ExportChoice,
+    forms: tuple[str, ...],
     tell: Progress,
     *,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write one file a table into a folder, some rows in memory beside the stream's own; return what was written.
+    """Write `<stream>.<form>` of each table into a folder, some rows in memory beside the stream's own.
 
-    Raises OutputRefused, what reading raises.
+    Return what was written. Raises OutputRefused, NoSuchSpan, UnknownStream, what reading raises.
     """
-    tables, without = tables_of(recording, span)
+    span = choice.span(recording)
+    tables, without = tables_of(recording, span, choice.names(recording))
     told = dict(told_in(recording, span, without))
-    for name in [*(table.name for table in tables), *told]:
-        check_output(out / f"{name}.{form}", force=force)
-    check_output(out / "about.json", force=force)
+    names = [f"{name}.{form}" for name in (*(table.name for table in tables), *told) for form in forms]
+    for name in (*names, "about.json"):
+        check_output(out / name, force=force)
     said: dict[str, Any] = {}
     for number, table in enumerate(tables):
         tell(number, len(tables), table.name)
-        path = out / f"{table.name}.{form}"
-        _write(path, _blocks(table), form, force=force)
-        said[table.name] = {"rows": len(table.numbers), "file": path.name, "stream": table.stream.name}
+        files = _write(out, table.name, partial(_blocks, table), forms, force=force)
+        said[table.name] = {"rows": len(table.numbers), "files": files}
     for name, frame in told.items():
-        path = out / f"{name}.{form}"
-        _write(path, [pa.Table.from_pandas(frame, preserve_index=False)], form, force=force)
-        said[name] = {"rows": len(frame), "file": path.name, "stream": None}
+        whole = pa.Table.from_pandas(frame, preserve_index=False)
+        files = _write(out, name, lambda whole=whole: [whole], forms, force=force)  # type: ignore[misc]
+        said[name] = {"rows": len(frame), "files": files}
     about = {
         "schema": SCHEMA,
         "recording": recording.id,
@@ -212,18 +215,25 @@ def _array(values: Any) -> Any:
     return values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
 
 
-def _write(path: Path, blocks: Iterator[pa.Table] | Sequence[pa.Table], form: str, *, force: bool) -> None:
+def _write(
+    out: Path, name: str, blocks: Callable[[], Iterable[pa.Table]], forms: tuple[str, ...], *, force: bool
+) -> list[str]:
+    """Write a table in each form; return the names of the files."""
     import pyarrow.csv as csv
     import pyarrow.parquet as pq
 
-    with written(path, force=force) as part:
-        writer: Any = None
-        try:
-            for block in blocks:
-                if writer is None:
-                    made = pq.ParquetWriter if form == "parquet" else csv.CSVWriter
-                    writer = made(str(part), block.schema)
-                writer.write_table(block)
-        finally:
-            if writer is not None:
-                writer.close()
+    files = []
+    for form in forms:
+        with written(out / f"{name}.{form}", force=force) as part:
+            writer: Any = None
+            try:
+                for block in blocks():
+                    if writer is None:
+                        made = pq.ParquetWriter if form == "parquet" else csv.CSVWriter
+                        writer = made(str(part), block.schema)
+                    writer.write_table(block)
+            finally:
+                if writer is not None:
+                    writer.close()
+        files.append(f"{name}.{form}")
+    return files

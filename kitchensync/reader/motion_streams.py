@@ -61,7 +61,7 @@ class MotionStream(TimedStream):
         is_sorted = len(order) == len(self.values) and bool((np.diff(order) == 1).all())
         return self.values if is_sorted else self.values[order]
 
-    def blocks(self) -> Iterator[tuple[Int64, Floats32]]:
+    def blocks(self, packets: int = BLOCK_PACKETS) -> Iterator[tuple[Int64, Floats32]]:
         """Yield session ns (m,) and values (m, 3) of some samples at a time, in the order of the stream."""
         yield self.session_ns, self.values
 
@@ -107,7 +107,7 @@ class HeadsetMotion(MotionStream):
             raise NotKnown(f"{self.recording.id}: {self.name}: {words}")
         return np.float32(scale)
 
-    def blocks(self) -> Iterator[tuple[Int64, Floats32]]:
+    def blocks(self, packets: int = BLOCK_PACKETS) -> Iterator[tuple[Int64, Floats32]]:
         """Yield session ns (m,) and values (m, 3) of some packets at a time: the stream is read twice, never held."""
         clock, done = inertial_clock(self.stored), 0
         if clock is None:
@@ -120,7 +120,7 @@ class HeadsetMotion(MotionStream):
             done += len(samples)
             if not hidden[row]:
                 held.append((ticks, np.full(len(ticks), arrived_ns[row]), samples["xyz"] * self._scale))
-            if len(held) >= BLOCK_PACKETS:
+            if len(held) >= packets:
                 yield self._placed(device, held)
                 held = []
         if held:

@@ -159,7 +159,9 @@ def written_folder(path: Path, *, proof: str, force: bool = False) -> Iterator[P
     will_write(place)
     part, old = (place.with_name(f"{place.name}{PART}{what}") for what in ("", "-old"))
     try:
-        for left in (part, old):  # by a killed call
+        if old.exists() and not place.exists():  # a call was killed between two renames
+            LOCAL.rename(old, place)
+        for left in (part, old):
             shutil.rmtree(left, ignore_errors=True)
         part.mkdir(parents=True)
         yield part
@@ -169,11 +171,13 @@ def written_folder(path: Path, *, proof: str, force: bool = False) -> Iterator[P
             LOCAL.rename(place, old)
         LOCAL.rename(part, place)
         LOCAL.sync_folder(place.parent)
+        shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
+        if old.exists() and not place.exists():
+            LOCAL.rename(old, place)
         raise cannot_write(path, error) from error
     finally:
-        for left in (part, old):
-            shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def _check_folder(path: Path, proof: str, *, force: bool) -> Path:

@@ -99,10 +99,10 @@ def test_each_frame_shows_the_last_picture_that_was_taken(cooked: Path, made: An
         np.testing.assert_allclose(rows[f"bound_s.{camera}"][::50], bounds, rtol=1e-6)
         assert source_numbers(stream, folder, camera, number) == number.tolist()
         age_s = (rows["session_ns"].to_numpy() - stream.session_ns[number]) / 1e9
-    assert (rows[f"observation.valid.{camera}"] == (age_s <= 1.5 * np.median(np.diff(stream.times)))).all()
-    assert rows[f"observation.valid.{camera}"].mean() > 0.9
+    assert (rows[f"valid.{camera}"] == (age_s <= 1.5 * np.median(np.diff(stream.times)))).all()
+    assert rows[f"valid.{camera}"].mean() > 0.9
     if camera == "pv":
-        assert not rows["observation.valid.pv"].all(), "three pictures were never taken"
+        assert not rows["valid.pv"].all(), "three pictures were never taken"
 
 
 def drawn(rgb: np.ndarray) -> int | None:
@@ -135,7 +135,7 @@ def test_state_is_what_reading_gives_and_action_is_the_next_one(cooked: Path, ma
         json.loads((folder / "meta/info.json").read_text())["features"]["observation.state"]["names"],
     )
     state, action = np.stack(rows["observation.state"]), np.stack(rows["action"])
-    seen = np.stack(rows["observation.valid.state"])
+    seen = np.stack(rows["valid.state"])
     assert np.isfinite(state).all()
     assert names[:7] == [f"head.{axis}" for axis in ("x", "y", "z", "qw", "qx", "qy", "qz")]
     assert state.shape[1] == len(names) == len(set(names)) == 19
@@ -209,10 +209,10 @@ def test_nothing_of_a_pause_is_shown_and_the_hole_is_flagged(cooked: Path, tmp_p
             stream, shown = whole[whole.attributes[camera]], pictures_of(tmp_path / "set", camera)
             hidden = set(stream.session_ns[(stream.times >= from_s) & (stream.times <= to_s)].tolist())
             assert not hidden & set(rows[f"capture_ns.{camera}"])
-            assert not rows[f"observation.valid.{camera}"][inside].any()
+            assert not rows[f"valid.{camera}"][inside].any()
             assert len({number for (_, number), is_in in zip(shown, inside, strict=True) if is_in}) == 1
-            assert rows[f"observation.valid.{camera}"][(at_s > to_s + 1) & (at_s < to_s + 5)].mean() > 0.9
-        assert not np.stack(rows["observation.valid.state"])[inside].any()
+            assert rows[f"valid.{camera}"][(at_s > to_s + 1) & (at_s < to_s + 5)].mean() > 0.9
+        assert not np.stack(rows["valid.state"])[inside].any()
 
 
 def test_without_consent_nothing_and_of_several_the_others(cooked: Path, tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_camera_that_not_all_have_is_left_out(cooked: Path, tmp_path: Path) ->
     assert "kitchensync sync" in said["left_out"]["take2 gopro/video"]
     for episode in (0, 1):
         rows = frames_of(tmp_path / "set", episode)
-        assert "observation.valid.gopro" not in rows
+        assert "valid.gopro" not in rows
         assert len(pictures_of(tmp_path / "set", "pv", episode)) == len(rows)
     assert [path.name for path in (tmp_path / "set/videos").iterdir()] == ["observation.images.pv"]
 
@@ -278,12 +278,12 @@ def test_a_step_is_cut_out_and_pictures_before_the_first_are_black(cooked: Path,
     none_yet = early["session_ns"] < first_s * 1e9
     assert none_yet.sum() > 20
     assert set(early["capture_ns.gopro"][none_yet]) == {-1}
-    assert not early["observation.valid.gopro"][none_yet].any()
-    assert early["observation.valid.gopro"][~none_yet].all()
+    assert not early["valid.gopro"][none_yet].any()
+    assert early["valid.gopro"][~none_yet].all()
     with av.open(str(tmp_path / "early/videos/observation.images.gopro/chunk-000/file-000.mp4")) as container:
         lightest = [luma_of(one).max() for one in container.decode(video=0)]
     assert max(lightest[: none_yet.sum()]) <= 20 < 100 < min(lightest[none_yet.sum() :])
-    assert early["observation.valid.pv"][:80].all()
+    assert early["valid.pv"][:80].all()
     assert run(cooked, "--out", tmp_path / "more", "--step", 9).exit_code == 1
     assert run(cooked, "--out", tmp_path / "more", "--from", 400, "--to", 500).exit_code == 1
     assert not (tmp_path / "more").exists()
@@ -297,7 +297,7 @@ def test_a_damaged_film_is_left_out_and_without_sync_the_headset_remains(
     done = run(tmp_path / "take1", "--out", tmp_path / "set", "--json", "--to", 3)
     assert done.exit_code == 0, done.output
     assert "GX010001" in json.loads(done.stdout)["left_out"]["gopro/video"]
-    assert "observation.valid.gopro" not in frames_of(tmp_path / "set")
+    assert "valid.gopro" not in frames_of(tmp_path / "set")
     shutil.copy(cooked / "gopro/GX010001.MP4", tmp_path / "take1/gopro/GX010001.MP4")
     shutil.rmtree(tmp_path / "take1/sync")
     done = run(tmp_path / "take1", "--out", tmp_path / "again", "--json", "--to", 3)
@@ -319,7 +319,7 @@ def test_a_picture_that_cannot_be_read_is_flagged(cooked: Path, tmp_path: Path, 
     assert run(cooked, "--out", tmp_path / "set", "--from", 2.5, "--to", 5).exit_code == 0
     rows, shown = frames_of(tmp_path / "set"), pictures_of(tmp_path / "set", "pv")
     assert not set(rows["capture_ns.pv"]) & set(ks.open(cooked).pv.session_ns[100:103].tolist())
-    bad = ~rows["observation.valid.pv"].to_numpy()
+    bad = ~rows["valid.pv"].to_numpy()
     assert 3 <= bad.sum() <= 6
     assert len({shown[k][1] for k in np.flatnonzero(bad)}) == 1
 

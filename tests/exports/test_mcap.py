@@ -16,17 +16,19 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from mcap.reader import make_reader
 from numbered_pictures import luma_of, number_in
 from numbered_recording import DEPTH_S, PV_S
-from small_recordings import HOST0_NS, UTC0_NS
+from small_recordings import HOST0_NS
 
 import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.storage.events import EventLog
+from kitchensync.storage.recording import open_recording
 
 pytestmark = pytest.mark.slow
 Topics = dict[str, list[tuple[int, Any]]]
 
 
 def run(recording: Path, out: Path, *more: object) -> Result:
+    """Write `out`/<recording>.mcap."""
     return CliRunner().invoke(main, ["export", "mcap", str(recording), "--out", str(out), *map(str, more)])
 
 
@@ -42,7 +44,7 @@ def read(path: Path) -> tuple[Topics, dict[str, dict[str, str]]]:
                 pool = descriptor_pool.DescriptorPool()
                 for one in descriptor_pb2.FileDescriptorSet.FromString(schema.data).file:
                     pool.Add(one)
-                assert schema.name.startswith("foxglove.")
+                assert schema.name.startswith("foxglove.") or schema.name == "kitchensync.MotionSamples"
                 classes[schema.id] = message_factory.GetMessageClass(pool.FindMessageTypeByName(schema.name))
             topics[channel.topic].append((message.log_time, classes[schema.id].FromString(message.data)))
         told = {one.name: dict(one.metadata) for one in reader.iter_metadata()}
@@ -53,10 +55,10 @@ def ns_of(stamp: Any) -> int:
     return int(stamp.seconds * 1_000_000_000 + stamp.nanos)
 
 
-def session_s(told: dict[str, dict[str, str]], utc_ns: list[int]) -> Any:
+def session_s(told: dict[str, dict[str, str]], host_ns: list[int]) -> Any:
     """Session seconds by what the file says of its own times."""
-    session_ns, at_ns = np.array(json.loads(told["kitchensync"]["session_ns_and_utc_ns"])).T
-    return np.interp(np.array(utc_ns) - at_ns[0], at_ns - at_ns[0], session_ns) / 1e9
+    session_ns, at_ns = np.array(json.loads(told["kitchensync"]["session_ns_and_host_ns"])).T
+    return np.interp(np.array(host_ns) - at_ns[0], at_ns - at_ns[0], session_ns) / 1e9
 
 
 def pictures(messages: list[tuple[int, Any]]) -> list[Any]:
@@ -69,29 +71,35 @@ def pictures(messages: list[tuple[int, Any]]) -> list[Any]:
 def made(
     cooked: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Topics, dict[str, Any], dict[str, Any]]:
-    out = tmp_path_factory.mktemp("mcap") / "take1.mcap"
-    done = run(cooked, out, "--depth-per-second", 100, "--json")
+    out = tmp_path_factory.mktemp("mcap")
+    done = run(cooked, out, "--json")
     assert done.exit_code == 0, done.output
-    topics, told = read(out)
-    return topics, told, json.loads(done.stdout)
+    topics, told = read(out / "take1.mcap")
+    (said,) = json.loads(done.stdout)["recordings"]
+    return topics, told, said
 
 
 def test_every_time_is_that_of_reading_to_the_nanosecond(made: Any, cooked: Path) -> None:
     topics, told, said = made
     assert sum(len(found) for found in topics.values()) == sum(said["messages"].values())
     with ks.open(cooked) as rec:
-        streams = {"hololens/gyroscope": rec.gyroscope, "hololens/pv": rec.pv, "gopro/video": rec.gopro}
-        for name, stream in streams.items():
+        for name, stream in {"hololens/pv": rec.pv, "gopro/video": rec.gopro}.items():
             found = topics[f"/{name}"]
-            assert [ns for ns, _ in found] == stream.utc.astype(np.int64).tolist(), name
-            assert name == "hololens/gyroscope" or [ns_of(one.timestamp) for ns, one in found] == [
-                ns for ns, _ in found
-            ]
+            assert [ns for ns, _ in found] == stream.times_ns.tolist(), name
+            assert [ns_of(one.timestamp) for ns, one in found] == [ns for ns, _ in found]
+        offset_ns = int(told["kitchensync"]["utc_minus_host_ns"])
+        assert (rec.pv.times_ns + offset_ns).tolist() == rec.pv.utc.astype(np.int64).tolist()
+        with open_recording(cooked) as stored:
+            assert len(topics["/hololens/gyroscope"]) == len(stored["hololens/gyroscope"]), "one a packet"
+        packets = topics["/hololens/gyroscope"]
+        assert [ns for _, one in packets for ns in one.host_ns] == rec.gyroscope.times_ns.tolist()
+        assert [ns for ns, _ in packets] == [one.host_ns[0] for _, one in packets]
         back_s = session_s(told, [ns for ns, _ in topics["/hololens/pv"]])
         np.testing.assert_allclose(back_s, rec.pv.times, atol=1e-6)
         assert told["kitchensync"]["alignment"] == rec.alignment.status
-        turning = np.array([[one.x, one.y, one.z] for _, one in topics["/hololens/gyroscope"]])
-        np.testing.assert_array_equal(turning.astype(np.float32), rec.gyroscope.values)
+        for name in ("hololens/gyroscope", "gopro/gyroscope"):
+            turning = np.concatenate([np.transpose([one.x, one.y, one.z]) for _, one in topics[f"/{name}"]])
+            np.testing.assert_array_equal(turning.astype(np.float32), rec[name].values)
         head = np.array(
             [[getattr(one.translation, axis) for axis in "xyz"] for _, one in topics["/tf/hololens/head"]]
         )
@@ -130,15 +138,20 @@ def test_steps_errors_and_what_is_left_out_are_told(made: Any, cooked: Path) -> 
 
 
 def test_a_span_begins_at_a_key_picture(cooked: Path, tmp_path: Path) -> None:
-    assert run(cooked, tmp_path / "out.mcap", "--from", 6, "--to", 8).exit_code == 0
-    topics, told = read(tmp_path / "out.mcap")
+    assert (
+        run(cooked, tmp_path, "--from", 6, "--to", 8, "--streams", "pv,gopro/video,gyroscope").exit_code == 0
+    )
+    topics, told = read(tmp_path / "take1.mcap")
+    assert {topic for topic in topics if topic.count("/") == 2} >= {"/hololens/pv", "/gopro/video"}
+    assert not any("depth" in topic or "hands" in topic for topic in topics)
     numbers = [number_in(luma_of(one)) for one in pictures(topics["/hololens/pv"])]
     with ks.open(cooked) as rec:
         wanted = rec.pv.span(6, 8)
         assert numbers[-1] == wanted[-1]
         assert numbers == list(range(numbers[0], wanted[-1] + 1))
         assert 0 <= wanted[0] - numbers[0] < 30
-        assert len(topics["/hololens/gyroscope"]) == len(rec.gyroscope.span(6, 8))
+        samples = sum(len(one.x) for _, one in topics["/hololens/gyroscope"])
+        assert samples == len(rec.gyroscope.span(6, 8))
     film_s = session_s(told, [ns for ns, _ in topics["/gopro/video"]])
     assert 6 <= film_s[0] < 7.1
     assert 7.9 < film_s[-1] < 8
@@ -149,10 +162,10 @@ def test_nothing_of_a_pause_is_in_the_file(cooked: Path, tmp_path: Path) -> None
     log = EventLog(tmp_path / "take1", "operator")
     for kind, at_s in (("pause", 9.0), ("resume", 12.5)):
         log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
-    assert run(tmp_path / "take1", tmp_path / "out.mcap").exit_code == 0
-    topics, _ = read(tmp_path / "out.mcap")
+    assert run(tmp_path / "take1", tmp_path / "out").exit_code == 0
+    topics, _ = read(tmp_path / "out/take1.mcap")
     for topic, found in topics.items():
-        inside = [ns for ns, _ in found if UTC0_NS + 9_000_000_000 <= ns <= UTC0_NS + 12_500_000_000]
+        inside = [ns for ns, _ in found if HOST0_NS + 9_000_000_000 <= ns <= HOST0_NS + 12_500_000_000]
         assert inside == [] or topic in ("/events", "/steps"), topic
     numbers = [number_in(luma_of(one)) for one in pictures(topics["/hololens/pv"])]
     hidden = np.flatnonzero((PV_S >= 9.0) & (PV_S <= 12.5))

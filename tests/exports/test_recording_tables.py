@@ -28,30 +28,33 @@ def run(recording: Path, out: Path, *more: object) -> Result:
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_tables_hold_what_reading_gives(cooked: Path, tmp_path: Path, form: str) -> None:
-    done = run(cooked, tmp_path / "out", "--form", form, "--json")
+    done = run(cooked, tmp_path / "out", *(["--csv"] if form == "csv" else []), "--json")
     assert done.exit_code == 0, done.output
-    about = json.loads((tmp_path / "out" / "about.json").read_text())
-    tables = {name: READERS[form](tmp_path / "out" / one["file"]) for name, one in about["tables"].items()}
+    folder = tmp_path / "out" / "take1"
+    about = json.loads((folder / "about.json").read_text())
+    assert json.loads(done.stdout)["recordings"] == [about]
+    assert all(f"{name}.{form}" in one["files"] for name, one in about["tables"].items())
+    tables = {name: READERS[form](folder / f"{name}.{form}") for name in about["tables"]}
     assert {name: len(table) for name, table in tables.items()} == {
         name: one["rows"] for name, one in about["tables"].items()
     }
     with ks.open(cooked) as rec:
-        turning = tables["hololens_gyroscope"]
+        turning = tables["hololens/gyroscope"]
         np.testing.assert_array_equal(turning["session_s"], rec.gyroscope.times)
         np.testing.assert_array_equal(turning["host_ns"], rec.gyroscope.times_ns)
         np.testing.assert_array_equal(pandas.to_datetime(turning["utc"]).to_numpy(), rec.gyroscope.utc)
         columns = ["x_rad_per_s", "y_rad_per_s", "z_rad_per_s"]
         np.testing.assert_allclose(turning[columns], rec.gyroscope.values, rtol=1e-6)
-        film = tables["gopro_video"]
+        film = tables["gopro/video"]
         np.testing.assert_allclose(film["session_s"], rec.gopro.times)
         np.testing.assert_allclose(film["bound_s"], rec.gopro.bounds_s)
         assert film["picture"].tolist() == list(range(len(rec.gopro)))
-        head = tables["hololens_head"]
+        head = tables["hololens/head"]
         np.testing.assert_allclose(head[["x_m", "y_m", "z_m"]], rec.head.values[:, :3, 3])
-        front = tables["hololens_pv"]
+        front = tables["hololens/pv"]
         assert np.isnan(front["x_m"][50]), "not tracked"
         assert front["x_m"][51] == 51
-        assert tables["hololens_hands"]["left_palm_x_m"].isna().all()
+        assert tables["hololens/hands"]["left_palm_x_m"].isna().all()
         assert tables["steps"]["end"].tolist() == pytest.approx(rec.steps["end"].tolist(), nan_ok=True)
         assert tables["events"]["kind"].tolist() == rec.events["kind"].tolist()
         assert [json.loads(body) for body in tables["events"]["body"]] == rec.events["body"].tolist()
@@ -63,8 +66,8 @@ def test_a_step_is_cut_out_of_every_table(cooked: Path, tmp_path: Path) -> None:
     with ks.open(cooked) as rec:
         start, end = rec.steps["start"][1], rec.steps["end"][1]
     assert end - start == pytest.approx(DONE_S[2] - DONE_S[1], abs=0.01)
-    for name in ("hololens_gyroscope", "gopro_video", "hololens_pv", "hololens_head"):
-        times = pandas.read_parquet(tmp_path / "out" / f"{name}.parquet")["session_s"]
+    for name in ("hololens/gyroscope", "gopro/video", "hololens/pv", "hololens/head"):
+        times = pandas.read_parquet(tmp_path / "out/take1" / f"{name}.parquet")["session_s"]
         assert start <= times.min() < start + 0.1, name
         assert end - 0.1 < times.max() < end, name
     assert run(cooked, tmp_path / "more", "--step", 9).exit_code == 1
@@ -77,7 +80,7 @@ def test_nothing_of_a_pause_and_nothing_without_consent(cooked: Path, tmp_path: 
     for kind, at_s in (("pause", 9.0), ("resume", 12.5)):
         log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
     assert run(tmp_path / "take1", tmp_path / "out").exit_code == 0
-    for path in (tmp_path / "out").glob("*.parquet"):
+    for path in (tmp_path / "out").rglob("*.parquet"):
         if path.stem not in ("steps", "events"):
             host_ns = pandas.read_parquet(path)["host_ns"]
             assert len(host_ns) or "magnetometer" in path.name, "it was empty before"
@@ -90,4 +93,30 @@ def test_nothing_of_a_pause_and_nothing_without_consent(cooked: Path, tmp_path: 
     refused = run(tmp_path / "take1", tmp_path / "none", "--json")
     assert refused.exit_code == 1
     assert "release_raw" in refused.output
+    assert not (tmp_path / "none").exists()
+
+
+def test_of_a_folder_those_are_left_out_that_may_not_be_given(cooked: Path, tmp_path: Path) -> None:
+    for name in ("take1", "take2", "take3"):
+        shutil.copytree(cooked, tmp_path / "data" / name)
+        with edit_manifest(tmp_path / "data" / name) as manifest:
+            manifest["recording"] = name
+            if name == "take2":
+                manifest["consent_scopes"] = ["annotate"]
+    for kind, made in (("tables", "{}/hololens/pv.parquet"), ("mcap", "{}.mcap")):
+        out = tmp_path / kind
+        words = ["export", kind, tmp_path / "data", "--out", out, "--streams", "hololens/pv", "--json"]
+        done = CliRunner().invoke(main, [*map(str, words)])
+        assert done.exit_code == 0, done.output
+        said = json.loads(done.stdout)
+        assert [one["recording"] for one in said["recordings"]] == ["take1", "take3"]
+        assert "release_raw" in said["left_out"]["take2"]
+        assert [(out / made.format(name)).exists() for name in ("take1", "take2", "take3")] == [
+            True,
+            False,
+            True,
+        ]
+        assert not list(out.rglob("*gyroscope*"))
+    unknown = run(tmp_path / "data" / "take1", tmp_path / "none", "--streams", "hololens/nothing")
+    assert (unknown.exit_code, "no stream 'hololens/nothing'" in unknown.output) == (1, True)
     assert not (tmp_path / "none").exists()

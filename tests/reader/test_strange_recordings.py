@@ -82,7 +82,8 @@ def exported(take: Path, kind: str, *more: object) -> dict[str, Any]:
     out = take.parent / f"out.{kind}"
     done = CliRunner().invoke(main, ["export", kind, str(take), "--out", str(out), "--json", *map(str, more)])
     assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    (said,) = json.loads(done.stdout)["recordings"]
+    return said
 
 
 def test_a_film_stays_where_it_was_when_the_headset_was_started_anew(take: Path, cooked: Any) -> None:
@@ -129,7 +130,7 @@ def test_a_clip_that_is_not_aligned_has_no_time(take: Path) -> None:
     said = exported(take, "mcap")
     assert said["messages"]["gopro/video"] == FRAMES
     assert f"{FRAMES} of its pictures have no time" in said["left_out"]["gopro/video"]
-    assert exported(take, "tables")["tables"]["gopro_video"]["rows"] == 2 * FRAMES
+    assert exported(take, "tables")["tables"]["gopro/video"]["rows"] == 2 * FRAMES
 
 
 def test_a_damaged_film_hides_nothing_else(take: Path) -> None:
@@ -149,8 +150,8 @@ def test_what_was_not_synchronized_is_exported_as_far_as_it_goes(tmp_path: Path)
     said = exported(tmp_path / "take1", "tables")
     assert "unit is not known" in said["left_out"]["hololens/gyroscope"]
     assert "kitchensync sync" in said["left_out"]["gopro/video"]
-    assert said["tables"]["hololens_head"]["rows"] > 700
-    assert (tmp_path / "out.tables" / "about.json").exists()
+    assert said["tables"]["hololens/head"]["rows"] > 700
+    assert (tmp_path / "out.tables" / "take1" / "about.json").exists()
 
 
 def test_nobody_says_when_an_adopted_film_was_made(tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ def test_chapters_of_an_adopted_film_follow_one_another(tmp_path: Path) -> None:
 def test_without_clock_exchanges_what_the_headset_says_is_still_in_the_tables(take: Path) -> None:
     shutil.rmtree(take / "clock")
     said = exported(take, "tables")
-    assert said["tables"]["hololens_gyroscope"]["rows"] > 100_000
+    assert said["tables"]["hololens/gyroscope"]["rows"] > 100_000
     assert {"steps", "events"} <= said["left_out"].keys()
 
 
@@ -205,7 +206,10 @@ def test_the_steps_of_a_span_are_those_that_lie_in_it(take: Path) -> None:
     import pandas
 
     exported(take, "tables", "--from", 5, "--to", 10)
-    assert pandas.read_parquet(take.parent / "out.tables" / "steps.parquet")["node"].tolist() == [2, 3]
+    assert pandas.read_parquet(take.parent / "out.tables" / take.name / "steps.parquet")["node"].tolist() == [
+        2,
+        3,
+    ]
     both = CliRunner().invoke(
         main, ["export", "tables", str(take), "--out", "o", "--step", "2", "--from", "1"]
     )

@@ -62,6 +62,7 @@ INTO_FOLDERS = {
     "export localization",
     "export frames",
     "export tables",
+    "export mcap",
     "export lerobot",
     "export features",
 }

@@ -1,0 +1,64 @@
+"""The one message of ours in an MCAP file: the samples of a packet of an inertial sensor, in protobuf.
+
+    syntax = "proto3";
+    package kitchensync;
+    message MotionSamples {
+      repeated sfixed64 host_ns = 1;
+      repeated float x = 2;
+      repeated float y = 3;
+      repeated float z = 4;
+    }
+
+Foxglove has no schema for many samples at once. The bytes are made here, of arrays as they lie in memory: a packet of
+a gyroscope has 315 samples, 20 times a second.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kitchensync.sensors.array_types import Int64
+
+SAMPLES_NAME = "kitchensync.MotionSamples"
+FIELDS = (("host_ns", 16), ("x", 2), ("y", 2), ("z", 2))
+"""Name and type of each field (`FieldDescriptorProto.Type`: 2 is float, 16 is sfixed64), numbered from 1."""
+REPEATED = 3
+
+
+def _varint(number: int) -> bytes:
+    parts = []
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def _text(number: int, content: bytes) -> bytes:
+    """Encode a field that has a length: a text, a message, packed numbers."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _number(number: int, value: int) -> bytes:
+    return _varint(number << 3) + _varint(value)
+
+
+def _schema() -> bytes:
+    """Encode the FileDescriptorSet (https://protobuf.dev/reference/protobuf/google.protobuf/#descriptor)."""
+    message = _text(1, b"MotionSamples")
+    for place, (name, kind) in enumerate(FIELDS, start=1):
+        field = _text(1, name.encode()) + _number(3, place) + _number(4, REPEATED) + _number(5, kind)
+        message += _text(2, field)
+    file = (
+        _text(1, b"kitchensync.proto") + _text(2, b"kitchensync") + _text(4, message) + _text(12, b"proto3")
+    )
+    return _text(1, file)
+
+
+SAMPLES_SCHEMA = _schema()
+
+
+def packed_samples(host_ns: Int64, xyz: npt.NDArray[np.float32]) -> bytes:
+    """Encode samples at host ns (n,), values (n, 3)."""
+    columns = [host_ns.astype("<i8"), *np.asarray(xyz, "<f4").T]
+    return b"".join(_text(place, column.tobytes()) for place, column in enumerate(columns, start=1))
