@@ -69,6 +69,23 @@ class Facts:
         """Return, by recording, what not to use for which entries."""
         return lacking_in(self.data.facts)
 
+    def timing(self) -> str:
+        """Say how far the films may be from where their times say, at worst; nothing where nobody knows."""
+        films = [film for facts in self.data.facts.values() for film in facts.get("alignment", [])]
+        worst = {
+            name: max((film[name] for film in films if film[name] is not None), default=None)
+            for name in ("gyroscopes_within_ms", "pictures_within_ms")
+        }
+        if worst["gyroscopes_within_ms"] is None:
+            return ""
+        said = f"Films are on the headset's time, by both gyroscopes, within {worst['gyroscopes_within_ms']:.2f} ms"
+        if worst["pictures_within_ms"] is None:
+            return f"{said} (95 %, the worst of {len(films)} files)."
+        assumed = any("assumed" in film["said"] for film in films)
+        how = "assumed" if assumed else "measured"
+        pictures = f"pictures within {worst['pictures_within_ms']:.0f} ms, as the camera's latency is {how}"
+        return f"{said}; {pictures} (95 %, the worst of {len(films)} files)."
+
     def rai(self) -> dict[str, str]:
         """Return what is said of responsible use: people's words first, ours where they said nothing.
 

@@ -96,6 +96,8 @@ def _body(facts: Facts) -> Iterator[str]:
     yield "\n## Recordings\n"
     yield "| recipe | recordings | with errors | hours |\n|---|---|---|---|"
     yield from _recipes(facts)
+    if timing := facts.timing():
+        yield f"\n{timing} `verify.py` proves the first."
     yield from _absent(facts)
     yield from _lacking(facts)
     yield "\n## How it came about, and what to mind\n"

@@ -75,6 +75,7 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
         facts={
             **{name: frozen[name] for name in ("strategy", "display", "seed")},
             "step_times": "touches" if own.accepted is None else f"annotation {own.accepted.version}",
+            "alignment": own.alignment,
             "hidden_s": [[own.frames.place(at).film_s for at in pause] for pause in own.pauses],
         },
         narrated=_narrated(own, told, numbering),

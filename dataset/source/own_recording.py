@@ -21,6 +21,7 @@ from kitchensync.storage.events import events_of
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.privacy import WRITERS, Pauses, in_pauses
+from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.reading.camera_streams import film_of
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.film_times import FilmPlace, FilmTimes
@@ -121,6 +122,23 @@ class OwnRecording:
     def frames(self) -> FilmTimes:
         """When each picture of the film was taken."""
         return capture_times(self.recording, self.camera, self.clip)
+
+    @cached_property
+    def alignment(self) -> list[dict[str, Any]]:
+        """How well `sync` aligned each file of the film, in numbers and in words."""
+        found = [read_alignment(path) for path in alignment_files(self.recording.path)]
+        names = {f"{self.camera}/{chapter.path.name}" for chapter in self.clip.chapters}
+        return [
+            {
+                "film": one.source,
+                "status": one.status,
+                "gyroscopes_within_ms": one.bound95_ms,
+                "pictures_within_ms": None if one.total_ms is None else 2 * one.total_ms,
+                "said": one.bounds_in_words.replace("`", ""),
+            }
+            for one in found
+            if one.source in names
+        ]
 
     @cached_property
     def accepted(self) -> AcceptedSteps | None:

@@ -70,7 +70,8 @@ def export(
 
     One folder a recipe version, to be imported as one project. Films have 360 lines and a constant rate; frame k of
     such a film is picture k of the camera's film. A film that is there is not written again. What went wrong on
-    purpose is in no file unless --errors shown.
+    purpose is in no file unless --errors shown. Of several recordings those that have no recipe, or whose film has
+    no time, are left out and named.
 
     For ELAN, steps that overlap are on tiers of their own; nanoseconds, which ELAN does not know, are in
     .eaf.times.json beside it. It gets the accepted times where there are some.
@@ -86,6 +87,7 @@ def export(
         open_to_annotate,
         write_film,
     )
+    from kitchensync.dataset.source.own_recording import NotReleasable
     from kitchensync.storage.consent import Purpose, require_consent
     from kitchensync.storage.names import recordings_in
     from kitchensync.storage.shell.progress import Bar
@@ -100,15 +102,26 @@ def export(
     )
     made: list[HandedOut] = []
     files: dict[str, bytes] = {}
+    left_out: dict[str, NotReleasable] = {}
     with Bar(unit="pictures") as bar:
         for path in recordings:
-            with open_to_annotate(path, without_consent) as own:
-                write_film(own, out, choice, force=force, tell=bar.show)
-                made.append(handed_out(own, choice))
-                files |= elan_files(own) if form == "elan" else {}
+            try:
+                with open_to_annotate(path, without_consent) as own:
+                    write_film(own, out, choice, force=force, tell=bar.show)
+                    made.append(handed_out(own, choice))
+                    files |= elan_files(own) if form == "elan" else {}
+            except NotReleasable as error:  # without a recipe, a film, a time: the others go on
+                left_out[path.name] = error
+    if not made:
+        raise next(iter(left_out.values()))
     write_into(out, files or _files(made), force=force)
-    said = {"tasks": [_said(one) for one in made], "folder": str(out)}
-    return answer(said, [], f"{len(made)} recordings in {out}", strict=False)
+    said = {
+        "tasks": [_said(one) for one in made],
+        "left_out": [{"recording": name, "why": str(error)} for name, error in left_out.items()],
+        "folder": str(out),
+    }
+    notes = [f"{name} left out: {error}" for name, error in left_out.items()]
+    return answer(said, notes, f"{len(made)} recordings in {out}", strict=False)
 
 
 def _files(made: list[HandedOut]) -> dict[str, bytes]:

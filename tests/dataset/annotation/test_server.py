@@ -86,6 +86,21 @@ def test_what_is_handed_out_is_the_film_with_the_touches_in_it(
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
 
 
+def test_a_recording_without_a_recipe_does_not_stop_the_others(
+    cooked: tuple[Kitchen, Path], data: Path
+) -> None:
+    shutil.rmtree(copied(data, "bare") / "events")
+    out = with_films(cooked, data.parent / "out")
+    done = run("annotate", "export", data, "--out", out, "--force")
+    assert done.exit_code == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert [one["recording"] for one in said["tasks"]] == ["take1"]
+    (left,) = said["left_out"]
+    assert (left["recording"], "no recipe was cooked" in left["why"]) == ("bare", True)
+    alone = run("annotate", "export", data / "bare", "--out", data.parent / "other")
+    assert (alone.exit_code, (data.parent / "other").exists()) == (1, False)
+
+
 def test_errors_are_in_the_task_of_who_may_read_them(cooked: tuple[Kitchen, Path], data: Path) -> None:
     out = with_films(cooked, data.parent / "out")
     assert run("annotate", "export", data, "--out", out, "--errors", "shown", "--force").exit_code == 0

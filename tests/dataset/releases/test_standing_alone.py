@@ -334,6 +334,21 @@ def test_every_array_is_explained(made: tuple[Path, Kitchen]) -> None:
         assert set(tables.files) == {*told["sensors"]["depth_ahat"], "made_of"}
 
 
+def test_the_readme_and_the_facts_say_how_far_films_may_be_off(made: tuple[Path, Kitchen]) -> None:
+    out = made[0] / "out"
+    lines = [json.loads(line) for line in (out / "kitchensync.jsonl").read_text().splitlines()]
+    facts = {one["recording_id"]: one for one in lines if one["kind"] == "recording"}
+    with ks.open(made[0] / "data/take1") as own:
+        within = own.alignment.gyroscopes_within_ms
+    (film,) = facts["1_1"]["alignment"]
+    assert film["gyroscopes_within_ms"] == pytest.approx(within)
+    assert film["said"].startswith(f"gyroscopes within {within:.2f} ms; pictures within")
+    text = (out / "README.md").read_text()
+    assert f"by both gyroscopes, within {within:.2f} ms; pictures within 30 ms" in text
+    streams = {one["stream"]: one for one in facts["1_1"]["coverage"]}
+    assert streams["gopro"]["coverage"] == 1.0
+
+
 def test_the_example_of_the_readme_runs(made: tuple[Path, Kitchen]) -> None:
     out = made[0] / "out"
     text = (out / "README.md").read_text()
