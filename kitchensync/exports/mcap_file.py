@@ -78,6 +78,8 @@ def write_mcap(
         file.write_metadata("kitchensync", _about(recording, span))
         for name, count in _logged(recording, names, span, made, depth_hz, without, tell):
             counts[name] = counts.get(name, 0) + count
+        silent = [one for one in names if one not in counts | without and not _is_body(recording, one)]
+        without |= dict.fromkeys(silent, "it holds nothing, or nothing in this span")
         if without:
             file.write_metadata("left_out", without)
     return {
