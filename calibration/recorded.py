@@ -20,7 +20,7 @@ from kitchensync.calibration.geometry.reference_frames import (
 from kitchensync.sensors.array_types import Floats
 from kitchensync.sensors.gopro.files.telemetry import TO_IMAGE_AXES
 from kitchensync.sensors.hololens.catalogue import GYROSCOPE, is_front_camera
-from kitchensync.storage.errors import StorageError
+from kitchensync.storage.errors import StorageError, pass_on_trouble
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks
 from kitchensync.storage.reading.device_constants import ConstantTable
 from kitchensync.storage.reading.headset_pictures import Frame
@@ -126,6 +126,8 @@ def constants_of(recording: Recording, stream: str) -> dict[str, ConstantTable]:
     try:
         return recording.calibration(stream)
     except StorageError as error:
+        pass_on_trouble(error)
         raise Refused(
-            f"{recording.id} holds no constants of {stream}, which are downloaded at its start"
-        ) from error
+            f"{recording.id} holds no constants of {stream} that can be read; its headset gives them when a "
+            "recording begins, and without them its pixels have no place in the room"
+        ) from None

@@ -73,6 +73,9 @@ def api_page() -> str:
     lines = ["Written by `make docs` from `kitchensync/__init__.py`: import kitchensync as ks", ""]
     for name in sorted(api.__all__):
         function = getattr(api, name)
+        if not callable(function):
+            lines += [f"ks.{name} = {function!r}", ""]
+            continue
         lines += [
             f"ks.{name}{inspect.signature(function)}",
             f"    {inspect.getdoc(function).splitlines()[0]}",

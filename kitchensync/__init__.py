@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kitchensync.reader.opened_recording import OpenedRecording
 
-__all__ = ["align", "list_recordings", "open", "synchronize", "verify"]
+__all__ = ["ERROR_KINDS", "align", "list_recordings", "open", "synchronize", "verify"]
+
+ERROR_KINDS = ("preparation", "measurement", "order", "timing", "technique", "temperature", "missing")
+"""Columns of `rec.steps` that say of which kind an error is; one that is of none of them has only `error`."""
 
 
 def open(path: str | os.PathLike[str], *, with_pauses: bool = False) -> OpenedRecording:

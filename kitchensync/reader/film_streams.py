@@ -183,8 +183,10 @@ class FilmStream(TimedStream):
         return self.timeline.bounds_s[self.rows]
 
     def bound_at(self, seconds: float) -> float:
-        """How far `times` may be off at an instant, seconds, 95 %. Raises NotKnown."""
-        return self.timeline.bound_at_picture(int(self.rows[self.index_at(seconds)]))
+        """How far `times` may be off at an instant, seconds, 95 %; NaN where no picture is near. Raises NotKnown."""
+        number = self.index_at(seconds)
+        bound_s = self.timeline.bound_at_picture(int(self.rows[number]))
+        return bound_s if abs(self.times[number] - seconds) <= self.reach_s else float("nan")
 
     @cached_property
     def _pictures(self) -> ClipPictures:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import floor
 from operator import index as whole
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,22 @@ class OneInstant:
         return found
 
     @property
+    def times(self) -> dict[str, float]:
+        """Session seconds of the value that each stream has near, by the name of its attribute."""
+        names, near = self.recording.attributes, self.indices
+        return {
+            short: float(self.recording[full].times[near[full]])
+            for short, full in names.items()
+            if full in near
+        }
+
+    def read(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return `seconds` and what some streams had, by attribute or full name: plain arrays, None for nothing."""
+        return {"seconds": self.seconds} | {
+            name: self[self.recording.attributes.get(name, name)] for name in names
+        }
+
+    @property
     def steps(self) -> list[str]:
         """What was being done: the text of the steps that had begun and not ended."""
         return [row["step"] for row in self.recording.step_rows if row["start"] <= self.seconds < row["end"]]
@@ -103,27 +119,43 @@ def _is_camera(stream: TimedStream) -> bool:
 
 
 class InstantSequence:
-    """Instants of a recording at a steady rate: with a length and numbers, so that data loaders take it as it is."""
+    """Instants of a recording at a steady rate: with a length and numbers, as data loaders want it.
 
-    def __init__(self, recording: OpenedRecording, hz: float, start: float, end: float) -> None:
+    With `read`, names of streams, a value is a dictionary of arrays that is read where it is asked for: in the worker
+    of a data loader. Without, it is an instant, of which nothing is read until somebody looks.
+    """
+
+    def __init__(
+        self, recording: OpenedRecording, hz: float, start: float, end: float, read: Sequence[str] = ()
+    ) -> None:
         if a_number(hz) <= 0:
             raise ValueError(f"{hz} instants a second: a rate is more than 0")
         self.recording, self.hz, self.start, self.end = recording, float(hz), a_number(start), a_number(end)
+        self.read = (read,) if isinstance(read, str) else tuple(read)
+        for name in self.read:
+            _ = recording[name]  # which raises UnknownStream here, not in a worker
 
     def __len__(self) -> int:
         """Count the instants from `start` to `end`, both included."""
         return max(0, floor((self.end - self.start) * self.hz + 1e-9) + 1)
 
-    def __getitem__(self, number: int) -> OneInstant:
-        """Return an instant. Raises IndexError."""
+    @overload
+    def __getitem__(self, number: slice) -> list[Any]: ...
+    @overload
+    def __getitem__(self, number: int) -> Any: ...
+    def __getitem__(self, number: int | slice) -> Any:
+        """Return an instant or what is read of it; of a slice a list. Raises IndexError."""
+        if isinstance(number, slice):
+            return [self[which] for which in range(*number.indices(len(self)))]
         which = whole(number)
         if not -len(self) <= which < len(self):
             raise IndexError(f"{len(self)} instants, there is no number {number}")
-        return self.recording.at(self.start + which % len(self) / self.hz)
+        instant = self.recording.at(self.start + which % len(self) / self.hz)
+        return instant.read(self.read) if self.read else instant
 
-    def __iter__(self) -> Iterator[OneInstant]:
+    def __iter__(self) -> Iterator[Any]:
         """Yield all instants in order."""
         return (self[number] for number in range(len(self)))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return InstantSequence, (self.recording, self.hz, self.start, self.end)
+        return InstantSequence, (self.recording, self.hz, self.start, self.end, self.read)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,12 +173,16 @@ class OpenedRecording:
         return HEADSET_KINDS.get(sensor.kind, PacketStream) if sensor is not None else PacketStream
 
     def _made(self, name: str) -> TimedStream:
-        device, _, short = name.rpartition("/")
-        kind = self.kind_of(name)
         if name not in self.bodies:
-            return kind(self, name)
+            return self.kind_of(name)(self, name)
+        short = name.rpartition("/")[2]
+        return BODY[short][0](self, name, self.source_of(name))
+
+    def source_of(self, body: str) -> str:
+        """Return the stream of which head, hands or gaze of a body is read, by full names."""
+        device, _, short = body.rpartition("/")
         told_by = (f"{device}/{one}" for one in BODY[short][1])
-        return BODY[short][0](self, name, next(one for one in told_by if one in self.stored.streams))
+        return next(one for one in told_by if one in self.stored.streams)
 
     def __getattr__(self, name: str) -> TimedStream:
         if name.startswith("_") or "stored" not in self.__dict__:
@@ -221,12 +225,17 @@ class OpenedRecording:
         """Return one instant of all streams; each is read when it is asked for."""
         return OneInstant(self, seconds)
 
-    def instants(self, hz: float, start: float = 0.0, end: float | None = None) -> InstantSequence:
-        """Return instants, so many a second: a sequence that can be pickled, as data loaders want it."""
-        return InstantSequence(self, hz, start, self.duration if end is None else end)
+    def instants(
+        self, hz: float, start: float = 0.0, end: float | None = None, read: Sequence[str] = ()
+    ) -> InstantSequence:
+        """Return instants, so many a second, `end` included: a sequence that can be pickled, as data loaders want it.
+
+        With `read`, names of streams, each is a dictionary of arrays. Raises UnknownStream.
+        """
+        return InstantSequence(self, hz, start, self.duration if end is None else end, read)
 
     def iterate(self, hz: float, start: float = 0.0, end: float | None = None) -> Iterator[OneInstant]:
-        """Yield instants, so many a second."""
+        """Yield instants, so many a second, `end` included."""
         return iter(self.instants(hz, start, end))
 
     @property
@@ -269,9 +278,10 @@ class OpenedRecording:
         """What `sync` found of each film."""
         return Alignments([read_alignment(path) for path in alignment_files(self.path)])
 
-    def utc(self, seconds: float) -> np.datetime64:
-        """Return UTC of a session time. Raises NotKnown."""
-        return self.clock.to_utc(np.array([round(seconds * 1e9)], np.int64))[0]
+    def utc(self, seconds: npt.ArrayLike) -> Any:
+        """Return UTC of session times, datetime64[ns] of their shape, by the capture computer. Raises NotKnown."""
+        at_s = np.asarray(seconds, np.float64)
+        return self.clock.to_utc(np.rint(np.atleast_1d(at_s) * 1e9).astype(np.int64)).reshape(at_s.shape)[()]
 
     @property
     def calibration(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
@@ -310,7 +320,8 @@ class Alignments(dict[str, "Alignment"]):
     """What `sync` found of each film, by the film's name, and of all together.
 
     `gyroscopes_within_ms` says how well the motion of two devices fits; `pictures_within_ms` how far the times of
-    pictures may be off, with what a camera's latency is assumed to be: that is what `bound_at` tells.
+    pictures may be off, with what a camera's latency is assumed to be; `bound_at` adds how far the headset's clock is
+    known on the capture computer's.
     """
 
     def __init__(self, found: list[Alignment]) -> None:

@@ -19,7 +19,8 @@ HEAD = ("stream", "values", "from s", "to s")
 
 def _rows(recording: OpenedRecording) -> list[tuple[str, ...]]:
     """Return a row a stream, without decoding any: packets of a headset, pictures of a film."""
-    return [_row(recording, name) for name in recording.streams]
+    bodies = [(name, f"of {recording.source_of(name)}", "", "") for name in recording.bodies]
+    return [*(_row(recording, name) for name in recording.streams), *bodies]
 
 
 def _row(recording: OpenedRecording, name: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from math import isnan
 from numbers import Real
 from operator import index as whole
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -177,12 +178,12 @@ class TimedStream(ABC):
             return None
 
     def span(self, start: float, end: float) -> Int64:
-        """Return the numbers between two session times, start included, in order of time: `s[s.span(5, 10)]`."""
+        """Return the numbers from one session time up to another, which is left out, in order of time."""
         first, last = np.searchsorted(self._sorted_times, [a_number(start), a_number(end)])
         return self._in_time[first:last]
 
     def between(self, start: float, end: float) -> Iterator[tuple[float, Any]]:
-        """Yield (session seconds, value) between two times, one in memory; what cannot be read is left out.
+        """Yield (session seconds, value) of `span`, one in memory; what cannot be read is left out.
 
         `unreadable` names it afterwards.
         """
@@ -236,8 +237,10 @@ def _stream_of(recording: OpenedRecording, name: str) -> TimedStream:
 
 
 def a_number(seconds: Any) -> float:
-    """Take a session time or a rate. Raises TypeError, in words."""
+    """Take a session time or a rate. Raises TypeError or, for NaN, ValueError, in words."""
     if isinstance(seconds, Real) and not isinstance(seconds, bool):
+        if isnan(seconds):
+            raise ValueError("a number of seconds is wanted, not NaN")
         return float(seconds)
     raise TypeError(f"a number of seconds is wanted, not {seconds!r}")
 

@@ -194,7 +194,7 @@ def test_it_shows_itself_and_writes_nothing(cooked: tuple[Path, Kitchen]) -> Non
     with ks.open(cooked[0]) as rec:
         assert "films aligned, gyroscopes within" in repr(rec)
         assert f"hololens/pv             {len(PV_S)} packets" in repr(rec)
-        assert rec._repr_html_().count("<tr>") == 1 + len(rec.streams)
+        assert rec._repr_html_().count("<tr>") == 1 + len(rec.streams) + len(rec.bodies)
         assert "pictures" in repr(rec.pv)
         true_utc = np.datetime64(UTC0_NS + 5 * 10**9, "ns")
         assert abs(rec.utc(float(session_s(cooked[1], 5.0)[0])) - true_utc) < np.timedelta64(2, "ms")
@@ -202,6 +202,35 @@ def test_it_shows_itself_and_writes_nothing(cooked: tuple[Path, Kitchen]) -> Non
         assert rec.duration == pytest.approx(26.0, abs=0.1)
         list(rec.iterate(hz=1))
     assert contents(cooked[0]) == before
+
+
+def test_an_instant_says_when_its_values_were_and_its_sequence_reads_arrays(rec: Any) -> None:
+    one = rec.at(seconds=9.0)
+    assert one.times["gopro"] == rec.gopro.times[rec.gopro.index_at(9.0)]
+    assert one.times["pv"] == rec.pv.times[one.indices["hololens/pv"]]
+    wanted = rec.instants(10, 5.0, 6.0, read=["pv", "gopro/video", "gyroscope", "hands"])
+    value = wanted[3]
+    assert list(value) == ["seconds", "pv", "gopro/video", "gyroscope", "hands"]
+    assert value["seconds"] == pytest.approx(5.3)
+    assert np.array_equal(value["pv"], rec.pv.at(5.3))
+    assert np.array_equal(value["gyroscope"], rec.gyroscope.sample(5.3)[0])
+    assert value["hands"].left.shape == (26, 3)
+    assert [each["seconds"] for each in wanted[::5]] == pytest.approx([5.0, 5.5, 6.0])
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (there,) = pool.map(wanted.__getitem__, [3])
+    assert np.array_equal(there["pv"], value["pv"])
+    with pytest.raises(UnknownStream):
+        rec.instants(10, read=["nothing"])
+
+
+def test_what_is_no_time_is_refused_and_far_away_nothing_is_bounded(rec: Any) -> None:
+    for ask in (rec.gopro.at, rec.gopro.bound_at, rec.pv.index_at, rec.at):
+        with pytest.raises(ValueError, match="not NaN"):
+            ask(float("nan"))
+    assert np.isnan(rec.gopro.bound_at(-100))
+    several = rec.utc([1.0, 2.5])
+    assert several.tolist() == [rec.utc(1.0).item(), rec.utc(2.5).item()]
+    assert several.dtype == rec.utc(1.0).dtype == np.dtype("<M8[ns]")
 
 
 def test_nothing_of_a_pause_is_handed_out(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
