@@ -183,7 +183,9 @@ def rule_page() -> str:
     of_network = ", ".join(f"`{rule.name}`" for rule in RULES if rule.is_of_network)
     busy = TOO_BUSY.replace("{waits_percent:.0f}", "N")
     lines += ["", f"Of {of_network} another thing is said where the network is not to blame: where programs"]
-    lines += [f"waited for a processor more than {BUSY_PERCENT:g} % of the last 10 s, *{busy}*;"]
+    lines += [
+        f"waited for a processor more than {BUSY_PERCENT:g} % of the time, *{busy}*, and then the same as else;"
+    ]
     lines += [f"of a device at a loopback address, *{ON_THIS_COMPUTER}*."]
     return "\n".join(lines) + "\n"
 

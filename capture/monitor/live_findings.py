@@ -63,7 +63,7 @@ def _first(kind: str, facts: Facts) -> LiveFinding | None:
         return None
     words, do = rule.operator.format_map(facts), rule.do
     if rule.is_of_network and facts["waits_percent"] > BUSY_PERCENT:
-        do = TOO_BUSY.format_map(facts)
+        do = TOO_BUSY.format_map(facts) + ("" if facts["is_here"] else f"; if that is not it, {rule.do}")
     elif rule.is_of_network and facts["is_here"]:
         do = ON_THIS_COMPUTER
     return LiveFinding(rule.name, rule.severity, facts["name"], rule.cook, words, do)
@@ -81,7 +81,7 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
     if state["queue_silent_s"]:
         return  # it holds up everybody else
     mute = set()
-    here = {"waits_percent": state["waits_percent"]}
+    here = {"waits_percent": state.get("waits_percent", 0.0)}
     for process, heard in state["heard"].items():
         facts = heard | {"name": process, "silent_s": (now_ns - heard["host_ns"]) / 1e9}
         mute |= {process} if facts["silent_s"] > NO_NEWS_S else set()
@@ -91,7 +91,10 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
                 (heard["host_ns"] - heard["answered_host_ns"]) / 1e9,
                 process.removeprefix("producer "),
             )
-            yield "clock", here | {"name": device, "silent_s": silent_s, "is_here": device in state["here"]}
+            yield (
+                "clock",
+                here | {"name": device, "silent_s": silent_s, "is_here": device in state.get("here", ())},
+            )
     for store in state["stores"]:
         yield "store", {"name": store["target"], "problem": store["problem"]}
     for one in state["restarts"]:
@@ -100,7 +103,7 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
         producer = f"producer {stream.partition('/')[0]}"
         if facts.get("state") and producer in state["heard"] and producer not in mute:
             told = stream_facts(stream, facts, state["heard"][producer]["host_ns"])
-            yield "stream", told | here | {"is_here": stream.partition("/")[0] in state["here"]}
+            yield "stream", told | here | {"is_here": stream.partition("/")[0] in state.get("here", ())}
     for camera, facts in state["cameras"].items():
         yield "camera", facts | {"name": camera}
 

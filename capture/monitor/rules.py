@@ -50,7 +50,7 @@ class LiveRule:
 
 
 TOO_BUSY = (
-    "this computer is too busy: programs waited for a processor {waits_percent:.0f} % of the last 10 s; "
+    "this computer is too busy: programs waited for a processor {waits_percent:.0f} % of the time; "
     "end what else runs on it, or record fewer streams"
 )
 ON_THIS_COMPUTER = (

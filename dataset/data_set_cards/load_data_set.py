@@ -32,6 +32,7 @@ import numpy as np
 
 UNKNOWN = np.iinfo(np.int64).min
 SYNC = "hololens_sync"
+FILMS = ("gopro_720p", "gopro_360p")
 GAP_S = 0.1
 """Samples further apart than this have nothing between them."""
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -43,6 +44,13 @@ class NotReleased(KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+def a_second(seconds: float) -> float:
+    """Take a second of the film. Raises ValueError for NaN and the like."""
+    if not np.isfinite(seconds):
+        raise ValueError(f"a second of the film is wanted, not {seconds!r}")
+    return float(seconds)
 
 
 class TimedValues:
@@ -69,7 +77,7 @@ class TimedValues:
 
     def index_at(self, seconds: float) -> int:
         """Return the number of the value nearest to a time."""
-        away = np.abs(self.times - seconds)
+        away = np.abs(self.times - a_second(seconds))
         if not np.isfinite(away).any():
             raise NotReleased(f"{self.recording.id}: nothing tells when these values were taken")
         return int(np.nanargmin(away))
@@ -83,7 +91,10 @@ class TimedValues:
 
 
 class FilmValues(TimedValues):
-    """A film: uint8 RGB (h, w, 3). `bound_ns` says how far the time of each picture may be off."""
+    """A film: uint8 RGB (h, w, 3). `bound_ns` says how far the time of each picture may be off.
+
+    Picture k is shown from k / fps on, whether or not it is known when it was taken.
+    """
 
     def __init__(self, recording: ReleasedRecording, path: Path, arrays: dict[str, Any]) -> None:
         super().__init__(recording, arrays["capture_ns"])
@@ -106,9 +117,28 @@ class FilmValues(TimedValues):
         for picture in self._decoded:
             shown_s = float((picture.pts - (stream.start_time or 0)) * picture.time_base)
             self._next = round(shown_s * self.fps) + 1
-            if self._next > number:
+            if self._next == number + 1:
                 return picture.to_ndarray(format="rgb24")
+            if self._next > number:
+                break
+        self._next = -1_000_000_000
         raise NotReleased(f"{self.path.name}: picture {number} cannot be decoded")
+
+
+class ShownFilm(FilmValues):
+    """The film whose seconds the annotations count: asked for by these, not by when a picture was taken."""
+
+    def index_at(self, seconds: float) -> int:
+        """Return the number of the picture that is shown at a second of the film. Raises NotReleased outside."""
+        number = int(np.floor(a_second(seconds) * self.fps + 1e-6))
+        if not 0 <= number < len(self):
+            raise NotReleased(f"{self.recording.id}: its film is from 0 to {len(self) / self.fps:.2f} s")
+        return number
+
+    @cached_property
+    def times(self) -> Any:
+        """Seconds at which each picture is shown, (n,) float64."""
+        return np.arange(len(self)) / self.fps
 
 
 class FramePoses:
@@ -227,6 +257,8 @@ class MotionValues(TimedValues):
         at = np.atleast_1d(np.asarray(seconds, np.float64))
         order = np.argsort(self.times, kind="stable")
         times, values = self.times[order], self.values[order].astype(np.float64)
+        if len(times) < 2:
+            return np.full((len(at), 3), np.nan)
         found = np.column_stack([np.interp(at, times, one, np.nan, np.nan) for one in values.T])
         after = np.clip(np.searchsorted(times, at), 1, len(times) - 1)
         found[times[after] - times[after - 1] > GAP_S] = np.nan
@@ -258,7 +290,21 @@ class ReleasedRecording:
         """Return the path of a file. Raises NotReleased."""
         if kind not in self.links:
             raise NotReleased(f"{self.id} has no {kind}; it has {', '.join(sorted(self.links))}")
-        return self.data.folder / self.links[kind]
+        found = self.data.folder / self.links[kind]
+        if (
+            Path(self.links[kind]).is_absolute()
+            or ".." in Path(self.links[kind]).parts
+            or not found.is_file()
+        ):
+            raise NotReleased(f"{self.id}: {self.links[kind]} is not here; download.py fetches it")
+        return found
+
+    def has(self, kind: str) -> bool:
+        """Return whether a file is here."""
+        try:
+            return self.path(kind).is_file()
+        except NotReleased:
+            return False
 
     def arrays(self, kind: str) -> dict[str, Any]:
         """Return the arrays of a file without its depth pictures. Raises NotReleased."""
@@ -282,19 +328,27 @@ class ReleasedRecording:
         return next(one["step_annotations"] for one in found if one["recording_id"] == self.id)
 
     @cached_property
-    def film(self) -> FilmValues:
+    def film(self) -> ShownFilm:
         """The camera's film, the largest of the small ones that is here."""
-        for kind in ("gopro_720p", "gopro_360p"):
-            if kind in self.links and self.path(kind).is_file():
-                return FilmValues(self, self.path(kind), self.arrays(f"{kind}_frames_npz"))
+        for kind in FILMS:
+            if self.has(kind):
+                return ShownFilm(self, self.path(kind), self.arrays(f"{kind}_frames_npz"))
         raise NotReleased(f"{self.id} has no small film here")
 
     @cached_property
     def _film_times(self) -> tuple[Any, Any]:
-        """Capture ns and seconds of the film's pictures that have a time."""
-        kind = next((k for k in ("gopro_360p_frames_npz", "gopro_720p_frames_npz") if k in self.links), "")
+        """Capture ns and seconds of the film's pictures that have a time; without a film of the headset's frames.
+
+        Seconds without a film count from the first frame.
+        """
+        kind = next((one for one in (f"{film}_frames_npz" for film in FILMS) if self.has(one)), "")
+        if not kind:
+            taken = self.frames["capture_ns"]
+            return taken, (taken - taken[0]) / 1e9
         arrays = self.arrays(kind)
         known = arrays["capture_ns"] != UNKNOWN
+        if not known.any():
+            raise NotReleased(f"{self.id}: nothing tells when its film was taken")
         seconds = np.arange(len(known)) * (arrays["fps"][1] / arrays["fps"][0])
         return arrays["capture_ns"][known], seconds[known]
 
@@ -308,9 +362,12 @@ class ReleasedRecording:
         return np.where(at == UNKNOWN, np.nan, found)
 
     def capture_ns(self, seconds: float) -> int:
-        """Return capture ns of a second of the film."""
+        """Return capture ns of a second of the film; before and after it they go on at its pace."""
         taken, shown = self._film_times
-        return int(taken[0]) + round(1e9 * float(np.interp(seconds, shown, (taken - taken[0]) / 1e9)))
+        at = a_second(seconds)
+        beyond = min(at - shown[0], 0.0) + max(at - shown[-1], 0.0)
+        found = float(np.interp(at, shown, (taken - taken[0]) / 1e9)) + float(beyond)
+        return int(taken[0]) + round(1e9 * found)
 
     def utc(self, seconds: float) -> np.datetime64:
         """Return UTC of a second of the film, as the computer that recorded had it. Raises NotReleased."""
@@ -374,10 +431,10 @@ class ReleasedRecording:
 
     def at(self, seconds: float) -> dict[str, Any]:
         """Return what each stream that is here has nearest to a second of the film."""
-        found = {}
+        found, at_s = {}, a_second(seconds)
         for name in ("film", "pv", "depth", "gyroscope", "accelerometer", "head", "gaze", "hands"):
             try:
-                found[name] = getattr(self, name).at(seconds)
+                found[name] = getattr(self, name).at(at_s)
             except NotReleased:
                 continue
         return found

@@ -38,14 +38,18 @@ PLACES = {
 }
 READERS = ("load.py", "verify.py")
 """Programs of data sets that hold recordings; earlier ones had none."""
-EXAMPLE = """    from load import open_data_set
-
-    rec = open_data_set()["{}"]
-    start, end = rec.steps[0]["start_time"], rec.steps[0]["end_time"]
-    picture = rec.film.at(start)
-    both = rec.at(start)["film"], rec.at(start)["pv"]
-    turning = rec.gyroscope.sample([start, start + 0.01])
-"""
+EXAMPLE = (
+    ("", "from load import open_data_set\n"),
+    ("", 'rec = open_data_set()["{}"]'),
+    ("", 'start, end = rec.steps[0]["start_time"], rec.steps[0]["end_time"]'),
+    ("captain_cook_4d/gopro/resolution_", "picture = rec.film.at(max(start, 0))"),
+    (
+        "captain_cook_4d/hololens/sync/pv/",
+        'both = rec.at(max(start, 0))["film"], rec.at(max(start, 0))["pv"]',
+    ),
+    ("captain_cook_4d/hololens/sync/imu_gyroscope/", "turning = rec.gyroscope.sample([end, end + 0.01])"),
+)
+"""Lines of an example, each where files are there whose names begin so."""
 
 
 def as_readme(facts: Facts) -> str:
@@ -106,9 +110,7 @@ def _body(facts: Facts) -> Iterator[str]:
     yield "\n## Use\n"
     yield "    python download.py ADDRESS FOLDER\n    sha256sum -c SHA256SUMS\n"
     if LINKS in facts.hashes:
-        yield "Proved and read with `pip install numpy av`:\n\n    python verify.py\n\n" + EXAMPLE.format(
-            min(one.recording_id for one in facts.data.annotations.recordings)
-        )
+        yield "Proved and read with `pip install numpy av`:\n\n    python verify.py\n\n" + _example(facts)
     yield "Steps that were not done have the times -1. Ids such as `1_26` are `<recipe>_<number>`: of each 50"
     yield "numbers the first 25 were meant as correct, the others had planned errors.\n"
     yield "## Licence and citation\n"
@@ -120,6 +122,14 @@ def _body(facts: Facts) -> Iterator[str]:
     if facts.about.cite_as:
         yield f"\n    {facts.about.cite_as.strip()}".replace("\n", "\n    ")
     yield ""
+
+
+def _example(facts: Facts) -> str:
+    first = min(one.recording_id for one in facts.data.annotations.recordings)
+    lines = [line for place, line in EXAMPLE if any(name.startswith(place) for name in facts.hashes)]
+    return (
+        "\n".join("    " * bool(one) + one for line in lines for one in line.format(first).split("\n")) + "\n"
+    )
 
 
 def _conventions() -> Iterator[str]:

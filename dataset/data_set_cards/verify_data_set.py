@@ -5,8 +5,9 @@
     python verify.py FOLDER --recording 1_26 --json
 
 Everything is computed anew from the files here: two gyroscopes, the headset's and the camera's, tell how far apart
-their times are. PASS: nothing was found. WARN: something is missing that is named. FAIL: a file is not what
-SHA256SUMS says, times or columns contradict each other, or a film is not where its times say. Exit code 1 for FAIL.
+their times are. PASS: nothing was found. WARN: something is missing or cannot be proven, and is named. FAIL: a file
+is not what SHA256SUMS says, times or columns contradict each other, a film is not where its times say, or a stream
+covers less than half of the session. Exit code 1 for FAIL.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
+import importlib.util
 import json
 import re
 import sys
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +33,25 @@ STEPS_JSON, STEPS_CSV = (
     "annotation_json/complete_step_annotations.json",
     "annotation_csv/step_annotations.csv",
 )
+BESIDE = "kitchensync.jsonl"
 BLOCK = 1 << 20
+BAD_FILE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    RuntimeError,
+    MemoryError,
+    OverflowError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
+"""What reading a file raises that is not what it should be."""
 UNKNOWN = np.iinfo(np.int64).min
 PASS, WARN, FAIL = "PASS", "WARN", "FAIL"
 MOTION, HEADSET_MOTION = "gopro_gyroscope_npz", "hololens_sync_imu_gyroscope_npz"
@@ -37,6 +59,8 @@ FRAMES = "hololens_sync_frames_npz"
 FILMS = {"gopro_360p": "gopro_360p_frames_npz", "gopro_720p": "gopro_720p_frames_npz"}
 
 PERIODS, COVERAGE_WARN, COVERAGE_FAIL, HOLE_NAMED_S = 3.0, 0.95, 0.5, 1.0
+LEAST_STEP_NS = 40_000_000
+"""Values beside frames come no closer than frames do, 30 a second."""
 LOST_S = 1.0
 GRID_HZ = 100.0
 SEARCH_S = 10.0
@@ -48,8 +72,12 @@ ALIKE = 0.6
 """Correlation of two gyroscopes that sit on one head, at the least."""
 MIRRORED = 0.03
 """What a mirror adds to the correlation of two gyroscopes that were read right: nothing but noise."""
-OWN_MS = 0.15
-"""How exact this comparison is by itself, beside the scatter of its windows."""
+OWN_MS, MOST_OWN_MS = 0.15, 1.0
+"""How exact this comparison is by itself, and what the noise of its windows may add at the most."""
+MOST_BOUND_MS = 100.0
+"""A larger bound promises nothing."""
+FAR_M = 1000.0
+"""No kitchen is so large."""
 TIMES_MS = 1.0
 """How far the times of a film's pictures and of its motion may contradict each other."""
 Arrays = dict[str, Any]
@@ -98,10 +126,21 @@ def read_sums(text: str) -> dict[str, str]:
     return found
 
 
+def inside(folder: Path, name: str) -> Path:
+    """Return the path of a file of the data set. Raises ValueError for one that leads out of its folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name:
+        raise ValueError(f"{name[:80]!r} leads out of the data set")
+    return folder / name
+
+
 def corrupt_files(folder: Path, *, partial: bool) -> list[dict[str, str]]:
-    """Return the files that are not what SHA256SUMS says; with `partial` those that are not here do not count."""
-    corrupt = []
-    for name, wanted in read_sums((folder / SUMS).read_text(encoding="utf-8")).items():
+    """Return the files that are not what SHA256SUMS says, or that it does not name.
+
+    With `partial` those that are not here do not count.
+    """
+    corrupt, sums = [], read_sums((folder / SUMS).read_text(encoding="utf-8"))
+    for name, wanted in sums.items():
         path, digest = folder / name, hashlib.sha256()
         if not path.is_file():
             if not partial:
@@ -112,6 +151,11 @@ def corrupt_files(folder: Path, *, partial: bool) -> list[dict[str, str]]:
                 digest.update(block)
         if digest.hexdigest() != wanted:
             corrupt.append({"file": name, "why": f"is not what {SUMS} says"})
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        is_ours = "__pycache__" in path.parts or name.startswith(".") or name.endswith(".part")
+        if path.is_file() and name not in sums and name != SUMS and not is_ours:
+            corrupt.append({"file": name, "why": f"has no line in {SUMS}"})
     return corrupt
 
 
@@ -119,26 +163,58 @@ def corrupt_files(folder: Path, *, partial: bool) -> list[dict[str, str]]:
 
 
 def read_arrays(path: Path) -> Arrays:
-    """Load an .npz without the pictures of depth: plain arrays by name. Raises ValueError."""
+    """Load an .npz: plain arrays by name, of the pictures of depth only how many there are. Raises ValueError."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files if not re.fullmatch(r"(depth|ab)-\d+", name)}
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            images = [name for name in file.files if re.fullmatch(r"(depth|ab)-\d+", name)]
+            found = {name: file[name] for name in file.files if name not in images}
+    except BAD_FILE as error:
         raise ValueError(f"cannot be read as plain arrays ({type(error).__name__})") from error
+    return found | ({"images": np.array(len(images))} if images else {})
 
 
 def count_pictures(path: Path) -> int:
-    """Count the pictures of a film without decoding them."""
+    """Count the pictures of a film without decoding them. Raises ValueError."""
     import av
 
-    with av.open(str(path)) as film:
-        return sum(packet.size > 0 for packet in film.demux(film.streams.video[0]))
+    try:
+        with av.open(str(path)) as film:
+            return sum(packet.size > 0 for packet in film.demux(film.streams.video[0]))
+    except (av.FFmpegError, IndexError) as error:
+        raise ValueError(f"is no film that can be read ({type(error).__name__})") from error
+
+
+COLUMNS = (
+    (r"hololens_sync_frames_npz", ("frame", "capture_ns", "bound_ns", "hidden", "fps")),
+    (r"gopro_\d+p_frames_npz", ("frame", "capture_ns", "bound_ns", "hidden", "fps")),
+    (r"gopro_gyroscope_npz", ("sample_motion_s", "sample_capture_ns", "xyz", "gyroscope_bound_ns", "unit")),
+    (
+        r"hololens_sync_\w+_pose_npz",
+        ("frame", "capture_ns", "sample_capture_ns", "head_tracked", "pose", "world"),
+    ),
+    (
+        r"hololens_sync_imu_\w+_npz",
+        ("frame", "capture_ns", "sample_capture_ns", "xyz", "unit", "first", "stop"),
+    ),
+    (r"hololens_sync_spatial_npz", ("frame", "capture_ns", "sample_capture_ns", "valid", "head_position")),
+    (r"hololens_sync_\w+_(depth|ab)_npz", ("frame", "capture_ns", "sample_capture_ns", "images")),
+)
+"""Kind of file -> columns that it has."""
+
+
+def lacks_columns(kind: str, arrays: Arrays, found: RecordingFindings) -> bool:
+    """Name the columns that a file should have and has not."""
+    wanted = next((names for pattern, names in COLUMNS if re.fullmatch(pattern, kind)), ())
+    missing = [name for name in wanted if name not in arrays]
+    if missing:
+        found.fail(f"{kind}: it has no {', '.join(missing)}")
+    return bool(missing)
 
 
 def check_arrays(kind: str, arrays: Arrays, frames: Arrays | None, found: RecordingFindings) -> None:
     """Check what holds for every file of the headset: rising times, those of the table of frames, sound values."""
-    frame, taken = arrays.get("frame"), arrays.get("capture_ns")
-    if frame is None or taken is None or len(frame) != len(taken) or taken.dtype != np.int64:
+    frame, taken = arrays["frame"], arrays["capture_ns"]
+    if len(frame) != len(taken) or taken.dtype != np.int64:
         found.fail(f"{kind}: `frame` and `capture_ns` are not columns of equal length")
         return
     known = taken[taken != UNKNOWN]
@@ -150,33 +226,47 @@ def check_arrays(kind: str, arrays: Arrays, frames: Arrays | None, found: Record
             found.fail(f"{kind}: it has a frame that the table of frames has not")
         elif np.any(table[frame] != taken):
             found.fail(f"{kind}: capture_ns is not that of the table of frames")
+    if "images" in arrays and int(arrays["images"]) != len(frame):
+        found.fail(f"{kind}: {int(arrays['images'])} pictures, and {len(frame)} frames that should have one")
     if "pose" in arrays:
-        check_poses(kind, arrays["pose"], found)
+        check_poses(kind, arrays, found)
     if "xyz" in arrays:
         check_samples(kind, arrays, found)
+    if "head_position" in arrays:
+        seen = arrays["head_position"][(arrays["valid"] & 1) != 0]
+        if not np.isfinite(seen).all() or np.abs(seen).max(initial=0.0) > FAR_M:
+            found.fail(f"{kind}: the head is said to be seen, and its place is none in a room")
 
 
-def check_poses(kind: str, poses: Any, found: RecordingFindings) -> None:
-    """Check that matrices (n, 4, 4) are rotations with a place in the last row, where they are not NaN."""
-    tracked = poses[np.isfinite(poses).all((1, 2))].astype(np.float64)
-    turned = tracked[:, :3, :3] @ np.swapaxes(tracked[:, :3, :3], 1, 2)
-    if np.abs(turned - np.eye(3)).max(initial=0.0) > 0.01 or np.any(np.linalg.det(tracked[:, :3, :3]) < 0):
+def check_poses(kind: str, arrays: Arrays, found: RecordingFindings) -> None:
+    """Check that matrices (n, 4, 4) are rotations with a place in the last row, where the headset knew its place."""
+    poses = arrays["pose"][arrays["head_tracked"]].astype(np.float64)
+    if not np.isfinite(poses).all():
+        found.fail(f"{kind}: `pose` is not known where `head_tracked` says so")
+        return
+    turned = poses[:, :3, :3] @ np.swapaxes(poses[:, :3, :3], 1, 2)
+    if np.abs(turned - np.eye(3)).max(initial=0.0) > 0.01 or np.any(np.linalg.det(poses[:, :3, :3]) < 0):
         found.fail(f"{kind}: `pose` holds something that is no rotation")
-    if np.abs(tracked[:, :, 3] - [0, 0, 0, 1]).max(initial=0.0) > 1e-3:
+    if np.abs(poses[:, :, 3] - [0, 0, 0, 1]).max(initial=0.0) > 1e-3:
         found.fail(f"{kind}: the last column of `pose` is not 0, 0, 0, 1")
+    if np.abs(poses[:, 3, :3]).max(initial=0.0) > FAR_M:
+        found.fail(f"{kind}: `pose` lies {np.abs(poses[:, 3, :3]).max():.0f} m away")
 
 
 def check_samples(kind: str, arrays: Arrays, found: RecordingFindings) -> None:
-    """Check the samples of an inertial sensor: as many times as values, and gravity in an accelerometer."""
-    times, values = arrays.get("sample_capture_ns"), arrays["xyz"]
-    if times is None or values.shape != (len(times), 3):
+    """Check samples of an inertial sensor: as many times as values, ranges in order, gravity in an accelerometer."""
+    times, values = arrays["sample_capture_ns"], arrays["xyz"]
+    first, stop = arrays["first"], arrays["stop"]
+    if values.shape != (len(times), 3):
         found.fail(f"{kind}: `xyz` and `sample_capture_ns` are not of equal length")
         return
     if np.any(np.diff(times) < -1_000_000):
         found.fail(
             f"{kind}: sample_capture_ns falls at row {int(np.argmax(np.diff(times) < -1_000_000)) + 1}"
         )
-    if str(arrays.get("unit")) == "m/s^2" and len(values):
+    if np.any(first > stop) or np.any(first < 0) or np.any(stop > len(times)) or np.any(np.diff(first) < 0):
+        found.fail(f"{kind}: `first` and `stop` are no ranges of samples")
+    if str(arrays["unit"]) == "m/s^2" and np.isfinite(values).any():
         weight = float(np.nanmedian(np.linalg.norm(values.astype(np.float64), axis=1)))
         if not 8.0 < weight < 12.0:
             found.fail(f"{kind}: gravity is {weight:.2f} m/s^2 in it")
@@ -192,18 +282,46 @@ def check_steps(folder: Path, name: str, lasts_s: float | None, found: Recording
     if ours != theirs:
         found.fail(f"{STEPS_CSV} does not say what {STEPS_JSON} says of it")
     for number, (_, start, end) in enumerate(ours, start=1):
-        if end < start:
-            found.fail(f"step {number} ends before it starts")
+        if (start, end) == (-1.0, -1.0):
+            continue
+        if not 0 <= start <= end:
+            found.fail(f"step {number} is from {start:.1f} to {end:.1f} s")
         elif lasts_s is not None and end > lasts_s + 0.1:
             found.fail(f"step {number} ends at {end:.1f} s, its film at {lasts_s:.1f} s")
 
 
-def check_film(kind: str, path: Path, table: Arrays, found: RecordingFindings) -> float:
+def check_film(kind: str, path: Path, table: Arrays, found: RecordingFindings) -> float | None:
     """Check that a film has a picture for each row of its table; return its length in seconds."""
-    pictures, rows = count_pictures(path), len(table["capture_ns"])
+    try:
+        pictures = count_pictures(path)
+    except ValueError as error:
+        found.fail(f"{kind}: {error}")
+        return None
+    rows, (over, under) = len(table["capture_ns"]), table["fps"].tolist()
     if pictures != rows:
         found.fail(f"{kind}: {pictures} pictures, and its table tells the times of {rows}")
-    return float(pictures * table["fps"][1] / table["fps"][0]) if "fps" in table else 0.0
+    known = np.flatnonzero(table["capture_ns"] != UNKNOWN)
+    if len(known) < rows:
+        found.warn(f"{kind}: {rows - len(known)} of {rows} pictures have no time")
+    if over <= 0 or under <= 0:
+        found.fail(f"{kind}: {over}/{under} pictures a second")
+        return None
+    if len(known) > 1:
+        steps_s = np.diff(table["capture_ns"][known])[np.diff(known) == 1] / 1e9
+        if len(steps_s) and not 0.9 < float(np.median(steps_s)) * over / under < 1.1:
+            found.fail(f"{kind}: {over}/{under} pictures a second, and they were taken at another rate")
+    return float(pictures * under / over)
+
+
+def check_film_frames(frames: Arrays, table: Arrays, found: RecordingFindings) -> None:
+    """Check that the pictures beside the headset's frames were taken when the film's table says."""
+    if "film_frame" not in frames:
+        return
+    there = frames["film_frame"] >= 0
+    numbers = frames["film_frame"][there]
+    is_outside = len(numbers) > 0 and numbers.max() >= len(table["capture_ns"])
+    if is_outside or np.any(table["capture_ns"][numbers] != frames["film_capture_ns"][there]):
+        found.fail(f"{FRAMES}: the pictures beside its frames are not those of the film's table")
 
 
 # --- coverage and tracking
@@ -223,26 +341,35 @@ def holes_of(taken_ns: Any, step_ns: float, session: tuple[int, int]) -> list[tu
     return [(int(at[k]), int(at[k + 1])) for k in wide]
 
 
+def without_pauses(
+    holes: list[tuple[int, int]], hidden: list[tuple[int, int]], step_ns: float
+) -> list[tuple[int, int]]:
+    """Return what is left of holes where pauses are taken out of them."""
+    left = holes
+    for first, last in hidden:
+        left = [
+            part for a, b in left for part in ((a, min(b, first)), (max(a, last), b)) if part[0] < part[1]
+        ]
+    return left if not hidden else [(a, b) for a, b in left if b - a > step_ns]
+
+
 def check_coverage(
-    kind: str,
-    taken_ns: Any,
-    session: tuple[int, int],
-    hidden: list[tuple[int, int]],
+    kind: str, taken_ns: Any, session: tuple[int, int], hidden: list[tuple[int, int]], stated_s: float | None,
     found: RecordingFindings,
-) -> None:
-    """Say where a stream holds nothing of the session; what a pause hides is no hole."""
-    inside = taken_ns[(taken_ns >= session[0]) & (taken_ns <= session[1])]
-    if len(inside) < 2:
+) -> None:  # fmt: skip
+    """Say where a stream holds nothing of the session; what a pause hides is no hole.
+
+    `stated_s` is how far apart its values may be, by kitchensync.jsonl; else three usual steps of what is there.
+    """
+    inside_ns = taken_ns[(taken_ns >= session[0]) & (taken_ns <= session[1])]
+    if len(inside_ns) < 2:
         found.fail(f"{kind}: covers 0 % of the session")
         return
-    step_ns = PERIODS * max(float(np.median(np.diff(np.sort(inside)))), 1.0)
-    holes = [
-        (a, b)
-        for a, b in holes_of(inside, step_ns, session)
-        if not any(first < b and a < last for first, last in hidden)
-    ]
+    usual_ns = max(float(np.median(np.diff(np.sort(inside_ns)))), 1.0)
+    step_ns = PERIODS * usual_ns if stated_s is None else max(stated_s * 1e9, 2 * LEAST_STEP_NS)
+    holes = without_pauses(holes_of(inside_ns, step_ns, session), hidden, step_ns)
     length = max(session[1] - session[0] - sum(b - a for a, b in hidden), 1)
-    share = 1 - sum(b - a for a, b in holes) / length
+    share = max(1 - sum(b - a for a, b in holes) / length, 0.0)
     named = [one for one in holes if share < COVERAGE_WARN or (one[1] - one[0]) / 1e9 >= HOLE_NAMED_S]
     if not named:
         return
@@ -323,18 +450,22 @@ def coarse_lag(theirs: Any, ours: Any) -> tuple[int, float, float]:
 
 def compare_gyroscopes(headset: Arrays, camera: Arrays) -> dict[str, Any]:
     """Return how far the camera's times are off the headset's by their gyroscopes: status, ms, bound, and why."""
-    start_ns = int(headset["sample_capture_ns"][0])
+    start_ns = int(headset["sample_capture_ns"][0]) if len(headset["sample_capture_ns"]) else 0
     (their_s, theirs), (our_s, ours) = samples_of(headset, start_ns), samples_of(camera, start_ns)
-    bounds = np.atleast_1d(camera["gyroscope_bound_ns"])
-    pair: dict[str, Any] = {"status": "cannot_tell", "off_ms": None, "bound95_ms": float(bounds.max() / 1e6)}
+    bound_ms = float(np.max(np.atleast_1d(camera["gyroscope_bound_ns"]), initial=0)) / 1e6
+    pair: dict[str, Any] = {"status": "cannot_tell", "off_ms": None, "bound95_ms": bound_ms}
+    if not 0 < bound_ms <= MOST_BOUND_MS:
+        return pair | {"bound95_ms": None, "why": f"not proven: a bound of {bound_ms:g} ms promises nothing"}
     if min(len(their_s), len(our_s)) < 100 or min(their_s[-1], our_s[-1]) - max(their_s[0], our_s[0]) < 10:
-        return pair | {"why": "they do not overlap for ten seconds"}
+        return pair | {"why": "not proven: the gyroscopes do not overlap for ten seconds"}
     edges = np.arange(max(their_s[0], our_s[0]), min(their_s[-1], our_s[-1]), 1 / GRID_HZ)
     a, b = means(their_s, theirs, edges), means(our_s, ours, edges)
     good = np.isfinite(a).all(1) & np.isfinite(b).all(1)
+    if good.sum() < WINDOW_S * GRID_HZ * LEAST_WINDOWS:
+        return pair | {"why": "not proven: the gyroscopes have too little in common"}
     a, b = (np.where(good[:, None], one - np.nanmedian(one[good], axis=0), 0.0) for one in (a, b))
     if min(np.sqrt(np.mean(a[good] ** 2)), np.sqrt(np.mean(b[good] ** 2))) < LEAST_TURNING:
-        return pair | {"why": "the head hardly turned"}
+        return pair | {"why": "not proven: the head hardly turned"}
     lag, alike, mirrored = coarse_lag(a, b)
     if mirrored > MIRRORED:
         return pair | {"status": "off", "why": "an axis of one is mirrored, or two are exchanged"}
@@ -342,72 +473,117 @@ def compare_gyroscopes(headset: Arrays, camera: Arrays) -> dict[str, Any]:
         return pair | {"status": "off", "why": f"they do not turn alike: correlation {alike:.2f}"}
     there, here = overlapping(a, b, lag)
     scale = float(np.sqrt(np.sum(there**2) / np.sum(here**2)))
-    b *= scale
-    if str(headset.get("unit")) == "rad/s" and not 0.8 < scale < 1.25:
+    if not 0.8 < scale < 1.25:
         return pair | {"status": "off", "why": f"one turns {scale:.2f} times as fast as the other"}
-    fine = fine_lags(their_s, theirs, edges, b, good, lag / GRID_HZ)
-    if fine is None:
-        return pair | {"why": "no window of it turns enough"}
-    off_ms, own_ms = fine
-    is_off = off_ms > pair["bound95_ms"] + own_ms
-    why = (
-        {"why": f"by their gyroscopes the film is {off_ms:.2f} ms from where its times say"} if is_off else {}
-    )
-    return pair | {"status": "off" if is_off else "aligned", "off_ms": round(off_ms, 3)} | why
+    return pair | judged(windows_of(their_s, theirs, edges, b * scale, good, lag / GRID_HZ), edges, bound_ms)
 
 
-def fine_lags(
-    their_s: Any, theirs: Any, edges: Any, ours: Any, good: Any, lag_s: float
-) -> tuple[float, float] | None:
-    """Return the largest lag over the film (ms), by a robust line through windows, and how exact it is (95 %)."""
-    step, places, lags = int(WINDOW_S * GRID_HZ), [], []
+class LagWindow(NamedTuple):
+    """A stretch of both gyroscopes: its lag and one sigma of that; without a lag where they do not agree at any."""
+
+    at_s: float
+    lag_ms: float | None
+    sigma_ms: float
+
+
+def judged(windows: list[LagWindow], edges: Any, bound_ms: float) -> dict[str, Any]:
+    """Return the verdict over the windows in which the head turned."""
+    if len(windows) < LEAST_WINDOWS:
+        return {"why": "not proven: the head turned in too little of it"}
+    lags = [(one.at_s, one.lag_ms) for one in windows if one.lag_ms is not None]
+    line_ms, own_ms = (0.0, OWN_MS) if len(lags) < LEAST_WINDOWS else largest_lag(lags, windows)
+
+    def is_off(one: LagWindow) -> bool:
+        most_ms = bound_ms + OWN_MS + min(4 * one.sigma_ms, MOST_OWN_MS)
+        return one.lag_ms is None or abs(one.lag_ms) > most_ms
+
+    wrong = [one for one in windows if is_off(one)]
+    farthest_ms = max([line_ms, *(abs(one.lag_ms) for one in wrong if one.lag_ms is not None)])
+    found = {"off_ms": round(farthest_ms, 3) if len(lags) >= LEAST_WINDOWS else None}
+    if line_ms > bound_ms + own_ms:
+        return found | {
+            "status": "off", "why": f"by their gyroscopes the film is {farthest_ms:.2f} ms from where its times say",
+        }  # fmt: skip
+    if len(wrong) >= 2 or len(wrong) > 0.1 * len(windows):
+        since_s = [one.at_s - float(edges[0]) for one in wrong]
+        ends = f"around {min(since_s):.0f} to {max(since_s):.0f} s"
+        places = f"{len(wrong)} of {len(windows)} stretches, {ends}"
+        told = (
+            f"{farthest_ms:.2f} ms from where its times say"
+            if farthest_ms > bound_ms
+            else "not where its times say"
+        )
+        return found | {"status": "off", "why": f"by their gyroscopes the film is {told} in {places}"}
+    return found | {"status": "aligned"}
+
+
+def windows_of(their_s: Any, theirs: Any, edges: Any, ours: Any, good: Any, lag_s: float) -> list[LagWindow]:
+    """Return the lag of each stretch in which the head turned; the camera may have been moved on the head."""
+    step, found = int(WINDOW_S * GRID_HZ), []
     moved = means(their_s, theirs, edges + lag_s)
     usable = good & np.isfinite(moved).all(1)
     if usable.sum() < 2 * step:
-        return None
+        return []
     turn = best_rotation(moved[usable] - moved[usable].mean(0), ours[usable] - ours[usable].mean(0))
-    for first in range(0, len(usable) - step + 1, step // 2):
-        here = slice(first, first + step)
-        if not usable[here].all():
+    for here in stretches(usable, step):
+        if np.sqrt(np.mean(ours[here] ** 2)) < LEAST_TURNING:
             continue
-        turned = ours[here] @ turn.T
-        lag = window_lag(their_s, theirs, edges[first : first + step + 1], turned, lag_s)
-        if lag is not None:
-            places.append(edges[first] + WINDOW_S / 2)
-            lags.append(lag)
-    return largest_lag(np.array(places), np.array(lags)) if len(lags) >= LEAST_WINDOWS else None
+        part, around = ours[here] - ours[here].mean(0), edges[here.start : here.stop + 1]
+        own = best_rotation(moved[here] - moved[here].mean(0), part)
+        lag = window_lag(their_s, theirs, around, part @ turn.T, lag_s)
+        lag = lag or window_lag(their_s, theirs, around, part @ own.T, lag_s)
+        at_s = float(around.mean())
+        found.append(
+            LagWindow(at_s, None, 0.0) if lag is None else LagWindow(at_s, 1e3 * lag[0], 1e3 * lag[1])
+        )
+    return found
 
 
-def largest_lag(at_s: Any, lags_s: Any) -> tuple[float, float]:
+def stretches(usable: Any, step: int) -> Iterator[slice]:
+    """Yield windows of `step` in each unbroken run, overlapping by half, up to its end; of a short run one."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[0], usable.astype(np.int8), [0]])))
+    for a, b in zip(ends[::2].tolist(), ends[1::2].tolist()):  # noqa: B905 (Python 3.9)
+        if b - a < step // 2:
+            continue
+        starts = {*range(a, b - step + 1, step // 2), max(b - step, a)}
+        yield from (slice(first, min(first + step, b)) for first in sorted(starts))
+
+
+def largest_lag(lags: list[tuple[float, float]], windows: list[LagWindow]) -> tuple[float, float]:
     """Return the largest lag (ms) of a robust line through windows, and how exact it is (95 %)."""
+    at_s, lags_ms = np.array(lags).T
     away = np.subtract.outer(at_s, at_s)
     pairs = away > WINDOW_S
-    slope = float(np.median(np.subtract.outer(lags_s, lags_s)[pairs] / away[pairs])) if pairs.any() else 0.0
-    middle = float(np.median(lags_s - slope * (at_s - at_s.mean())))
-    left = lags_s - middle - slope * (at_s - at_s.mean())
-    sigma = 1.4826 * float(np.median(np.abs(left))) / np.sqrt(len(lags_s) / 2)
+    slope = float(np.median(np.subtract.outer(lags_ms, lags_ms)[pairs] / away[pairs])) if pairs.any() else 0.0
+    middle = float(np.median(lags_ms - slope * (at_s - at_s.mean())))
     ends = middle + slope * (np.array([at_s[0], at_s[-1]]) - at_s.mean())
-    return 1e3 * float(np.abs(ends).max()), OWN_MS + 1e3 * 4 * sigma
+    noise_ms = 4 * float(np.median([one.sigma_ms for one in windows])) / np.sqrt(len(lags_ms) / 2)
+    return float(np.abs(ends).max()), OWN_MS + min(noise_ms, MOST_OWN_MS)
 
 
-def window_lag(their_s: Any, theirs: Any, edges: Any, ours: Any, lag_s: float) -> float | None:
-    """Return the lag of one window in seconds by Gauss-Newton; None where it does not settle."""
-    ours, lag = ours - ours.mean(0), lag_s
-    for _ in range(6):
+def window_lag(their_s: Any, theirs: Any, edges: Any, ours: Any, lag_s: float) -> tuple[float, float] | None:
+    """Return the lag of one window and one sigma of it in seconds, by Gauss-Newton; None where they do not agree.
+
+    The noise is coloured: its sum over a quarter of a second counts as one value.
+    """
+    lag = lag_s
+    for _ in range(8):
         a = means(their_s, theirs, edges + lag)
         if not np.isfinite(a).all():
             return None
         a = a - a.mean(0)
         slope = np.gradient(a, 1 / GRID_HZ, axis=0)
         size = float(np.sum(slope**2))
-        if size < 1.0:
+        if size < 1e-3:
             return None
         change = float(np.clip(np.sum(slope * (ours - a)) / size, -0.02, 0.02))
         lag += change
         if abs(change) < 1e-6:
             break
     alike = np.sum(a * ours) / np.sqrt(np.sum(a**2) * np.sum(ours**2))
-    return lag if alike > 0.8 else None
+    noise = np.sum(slope * (ours - a), axis=1)
+    parts = np.add.reduceat(noise, np.arange(0, len(noise), int(GRID_HZ / 4)))
+    return (lag, float(np.sqrt(np.sum(parts**2))) / size) if alike > 0.8 else None
 
 
 def check_film_times(kind: str, table: Arrays, camera: Arrays, found: RecordingFindings) -> None:
@@ -416,89 +592,125 @@ def check_film_times(kind: str, table: Arrays, camera: Arrays, found: RecordingF
     motion = camera["sample_capture_ns"] != UNKNOWN
     if not known.any() or np.count_nonzero(motion) < 2:
         return
+    if np.any(~np.isfinite(table["motion_s"][known])):
+        found.fail(f"{kind}: pictures have a time, and no place in the camera's motion that proves it")
+        return
     at_s, taken = camera["sample_motion_s"][motion], camera["sample_capture_ns"][motion]
     zero = int(taken[0])
-    inside = known & (table["motion_s"] >= at_s[0]) & (table["motion_s"] <= at_s[-1])
-    expected = np.interp(table["motion_s"][inside], at_s, (taken - zero) / 1e6)
-    off_ms = np.abs((table["capture_ns"][inside] - zero) / 1e6 - expected)
-    if len(off_ms) and float(np.median(off_ms)) > TIMES_MS:
-        found.fail(f"{kind}: its times are {np.median(off_ms):.1f} ms from those of the camera's own motion")
+    beside = known & (table["motion_s"] >= at_s[0]) & (table["motion_s"] <= at_s[-1])
+    expected = np.interp(table["motion_s"][beside], at_s, (taken - zero) / 1e6)
+    off_ms = np.abs((table["capture_ns"][beside] - zero) / 1e6 - expected)
+    if len(off_ms) and float(off_ms.max()) > TIMES_MS:
+        found.fail(f"{kind}: its times are {off_ms.max():.1f} ms from those of the camera's own motion")
 
 
 # --- a recording, a data set, the command
 
 
-def check_recording(folder: Path, name: str, links: dict[str, str], *, partial: bool) -> RecordingFindings:
+def check_recording(
+    folder: Path, name: str, links: dict[str, str], facts: dict[str, Any], *, partial: bool
+) -> RecordingFindings:
     """Check everything of one recording that is here."""
-    found, tables = RecordingFindings(name), dict[str, Arrays]()
+    found, tables, films = RecordingFindings(name), dict[str, Arrays](), dict[str, Path]()
     for kind, path in links.items():
-        place = folder / path
-        if not place.is_file():
-            if not partial:
-                found.fail(f"{kind}: {path} is not here")
-        elif path.endswith(".npz") and not kind.startswith("calibration"):
-            try:
-                tables[kind] = read_arrays(place)
-            except ValueError as error:
-                found.fail(f"{kind}: {error}")
+        try:
+            place = inside(folder, path)
+            if not place.is_file():
+                if not partial:
+                    found.fail(f"{kind}: {path} is not here")
+            elif path.endswith(".npz"):
+                arrays = read_arrays(place)
+                if not kind.startswith("calibration") and not lacks_columns(kind, arrays, found):
+                    tables[kind] = arrays
+            elif path.endswith(".json"):
+                json.loads(place.read_text(encoding="utf-8"))
+            else:
+                films[kind] = place
+        except BAD_FILE as error:
+            found.fail(f"{kind}: {error}")
     try:
-        _check_tables(folder, name, links, tables, found)
-    except (KeyError, IndexError, TypeError, ValueError, OSError) as error:
+        _check_tables(folder, name, tables, films, facts, found)
+    except BAD_FILE as error:
         found.fail(f"it is not of the form that is checked here: {type(error).__name__}: {error}")
     return found
 
 
 def _check_tables(
-    folder: Path, name: str, links: dict[str, str], tables: dict[str, Arrays], found: RecordingFindings
-) -> None:
+    folder: Path, name: str, tables: dict[str, Arrays], films: dict[str, Path], facts: dict[str, Any],
+    found: RecordingFindings,
+) -> None:  # fmt: skip
     frames, lasts_s = tables.get(FRAMES), None
     for kind, arrays in tables.items():
         if kind != MOTION:
             check_arrays(kind, arrays, frames, found)
     for film, kind in FILMS.items():
-        if film in links and kind in tables and (folder / links[film]).is_file():
-            lasts_s = check_film(film, folder / links[film], tables[kind], found)
+        if kind not in tables and film in films:
+            found.warn(f"{film}: nothing tells when its pictures were taken")
+        if kind in tables and film in films:
+            lasts_s = check_film(film, films[film], tables[kind], found) or lasts_s
+        if kind in tables and frames is not None:
+            check_film_frames(frames, tables[kind], found)
+    for kind, path in films.items():
+        if kind.startswith("hololens_sync") and frames is not None:
+            check_film(kind, path, frames, found)
     check_steps(folder, name, lasts_s, found)
     if frames is not None and len(frames["capture_ns"]):
-        _check_session(tables, frames, found)
-    if MOTION in tables:
-        for kind in FILMS.values():
-            if kind in tables:
-                check_film_times(kind, tables[kind], tables[MOTION], found)
-        if HEADSET_MOTION in tables:
-            pair = compare_gyroscopes(tables[HEADSET_MOTION], tables[MOTION])
-            found.pairs.append(pair)
-            if pair["status"] != "aligned":
-                (found.fail if pair["status"] == "off" else found.warn)(f"alignment: {pair['why']}")
+        _check_session(tables, frames, facts, found)
+    _check_alignment(tables, bool(films), found)
 
 
-def _check_session(tables: dict[str, Arrays], frames: Arrays, found: RecordingFindings) -> None:
+def _check_alignment(tables: dict[str, Arrays], has_films: bool, found: RecordingFindings) -> None:
+    """Compare both gyroscopes, and the film's times with its own motion; say where that cannot be done."""
+    lacking = [kind for kind in (MOTION, HEADSET_MOTION) if kind not in tables]
+    if lacking:
+        if has_films:
+            found.warn(f"alignment: not proven, {' and '.join(lacking)} is not here")
+        return
+    for kind in FILMS.values():
+        if kind in tables:
+            check_film_times(kind, tables[kind], tables[MOTION], found)
+    if str(tables[MOTION]["unit"]) != "rad/s":
+        found.fail(f"{MOTION}: its unit is {tables[MOTION]['unit']!s}, not rad/s")
+        return
+    headset = dict(tables[HEADSET_MOTION])
+    if "deg" in str(headset["unit"]):
+        headset["xyz"] = np.deg2rad(headset["xyz"])
+    pair = compare_gyroscopes(headset, tables[MOTION])
+    found.pairs.append(pair)
+    if pair["status"] != "aligned":
+        (found.fail if pair["status"] == "off" else found.warn)(f"alignment: {pair['why']}")
+
+
+def _check_session(
+    tables: dict[str, Arrays], frames: Arrays, facts: dict[str, Any], found: RecordingFindings
+) -> None:
     """Check coverage and tracking over the session, which lasts from the first frame to the last of any table."""
-    films = [tables[kind] for kind in FILMS.values() if kind in tables]
-    every = [frames["capture_ns"]] + [
-        one["sample_capture_ns"] for one in tables.values() if "xyz" in one and "frame" in one
-    ]
-    session = (
-        int(min(one.min() for one in every if len(one))),
-        int(max(one.max() for one in every if len(one))),
-    )
-    hidden = hidden_spans(frames)
-    told = set()
+    inertial = [one["sample_capture_ns"] for one in tables.values() if "xyz" in one and "first" in one]
+    every = np.concatenate([frames["capture_ns"], *inertial])
+    session = int(every.min()), int(every.max())
+    hidden, told = hidden_spans(frames), set()
+    stated = {
+        one["stream"].rpartition("/")[2]: one["step_s"]
+        for one in facts.get("coverage", [])
+        if "step_s" in one
+    }
     for kind, arrays in tables.items():
         if kind == FRAMES or not kind.startswith("hololens_sync"):
             continue
         stream = re.sub(r"^hololens_sync_(imu_)?|(_depth|_ab|_pose)?_npz$", "", kind)
+        name = "spatial_input" if stream == "spatial" else stream
         if stream not in told:  # depth, brightness and poses are of one packet
             taken = arrays["sample_capture_ns"]
             shown = np.isfinite(arrays["xyz"]).all(1) if "xyz" in arrays else np.ones(len(taken), bool)
-            check_coverage(stream, np.unique(taken[shown]), session, hidden, found)
+            check_coverage(stream, np.unique(taken[shown]), session, hidden, stated.get(name), found)
             told.add(stream)
         if "head_tracked" in arrays:
             check_tracking(kind, arrays, session[0], found)
-    for table in films[:1]:
+    table = next((tables[kind] for kind in FILMS.values() if kind in tables), None)
+    if table is not None:
         taken = table["capture_ns"][table["capture_ns"] != UNKNOWN]
         if len(taken) > 1:
-            check_coverage("the camera's film", taken, (int(taken[0]), int(taken[-1])), [], found)
+            check_coverage("the camera's film", taken, (int(taken[0]), int(taken[-1])), [], None, found)
 
 
 def hidden_spans(frames: Arrays) -> list[tuple[int, int]]:
@@ -512,14 +724,41 @@ def hidden_spans(frames: Arrays) -> list[tuple[int, int]]:
     ]
 
 
+def read_facts(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what kitchensync.jsonl says of each recording; nothing where it is not there or not of that form."""
+    try:
+        lines = [json.loads(line) for line in (folder / BESIDE).read_text(encoding="utf-8").splitlines()]
+        return {one["recording_id"]: one for one in lines if one["kind"] == "recording"}
+    except BAD_FILE:
+        return {}
+
+
+def read_links(folder: Path) -> dict[str, dict[str, str]]:
+    """Return the files of each recording by kind. Raises ValueError."""
+    found = json.loads((folder / LINKS).read_text(encoding="utf-8"))
+    if not isinstance(found, dict) or not found:
+        raise ValueError("names no recording")
+    for kinds in found.values():
+        if not isinstance(kinds, dict) or not all(isinstance(path, str) for path in kinds.values()):
+            raise ValueError("is not recording -> kind -> file")
+    return found
+
+
 def verify(folder: Path, only: list[str], *, partial: bool = False) -> dict[str, Any]:
     """Return what the whole data set is worth, as `--json` prints it. Raises OSError, ValueError."""
-    corrupt = corrupt_files(folder, partial=partial)
-    links: dict[str, dict[str, str]] = json.loads((folder / LINKS).read_text(encoding="utf-8"))
-    if unknown := sorted(set(only) - set(links)):
+    corrupt, links = corrupt_files(folder, partial=partial), dict[str, dict[str, str]]()
+    try:
+        links = read_links(folder)
+    except BAD_FILE as error:
+        corrupt.append({"file": LINKS, "why": str(error)})
+    if links and (unknown := sorted(set(only) - set(links))):
         raise ValueError(f"no recording {unknown[0]}; there are {', '.join(sorted(links))}")
-    wanted = {name: kinds for name, kinds in links.items() if not only or name in only}
-    found = [check_recording(folder, name, kinds, partial=partial) for name, kinds in wanted.items()]
+    facts = read_facts(folder)
+    found = [
+        check_recording(folder, name, kinds, facts.get(name, {}), partial=partial)
+        for name, kinds in links.items()
+        if not only or name in only
+    ]
     worst = {FAIL} if corrupt else set()
     worst |= {one.status for one in found}
     return {
@@ -558,6 +797,9 @@ def main() -> int:
     parser.add_argument("--partial", action="store_true", help="files that were not fetched do not count")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     asked = parser.parse_args()
+    if importlib.util.find_spec("av") is None:
+        print("verify.py: PyAV reads the films; pip install av", file=sys.stderr)
+        return 2
     try:
         answer = verify(asked.folder, asked.recording, partial=asked.partial)
     except (OSError, ValueError) as error:

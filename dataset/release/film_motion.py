@@ -40,7 +40,10 @@ def motion_of(own: OwnRecording) -> Arrays:
         bounds_ms.append([np.nan if bound is None else bound for bound in clock.errors.bound95_ms])
     if not values:
         raise NothingThere(own.frames.why or "no headset was there whose gyroscope it could be compared with")
-    worst_ms = np.nanmax(np.array([one for one in bounds_ms if len(one) == BOUNDS]), axis=0)
+    stated_ms = [one for one in bounds_ms if len(one) == BOUNDS and np.isfinite(one).all()]
+    if not stated_ms:
+        raise NothingThere("`sync` states no bound of the gyroscopes")
+    worst_ms = np.max(np.array(stated_ms), axis=0)
     return {
         "sample_motion_s": np.concatenate(media_s),
         "sample_capture_ns": np.concatenate(taken_ns),

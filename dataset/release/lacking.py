@@ -52,7 +52,8 @@ def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[dict[str,
         if seen is None:
             continue
         all_s = [[film_s(a), film_s(b)] for a, b in seen.holes]
-        covered.append({"stream": name, "coverage": round(seen.share, 4), "holes_s": all_s})
+        step = {"step_s": _step_s(own, name)}
+        covered.append({"stream": name, "coverage": round(seen.share, 4), "holes_s": all_s, **step})
         if holes := _named(seen):
             short = name.rpartition("/")[2]
             lacking.append(
@@ -103,13 +104,20 @@ def _seen(own: OwnRecording, name: str, taken_ns: Int64, session: SessionTimes) 
 
     None where nobody said how often its packets come.
     """
-    description = own.manifest["streams"].get(name, {"nominal_hz": own.frames.fps})
-    if not description.get("nominal_hz"):
+    step_s = _step_s(own, name)
+    if step_s is None:
         return None
-    step_s = longest_step_s(float(description["nominal_hz"]), adaptive=is_adaptive(name, description))
     at_s = (np.sort(taken_ns) - session.zero_host_ns) / 1e9
     pauses = [(session.seconds(first), session.seconds(last)) for first, last in own.pauses]
     return cover(PlacedPackets(at_s, at_s), session, step_s, pauses)
+
+
+def _step_s(own: OwnRecording, name: str) -> float | None:
+    """Return how far apart the packets of a stream may be; None where nobody said how often they come."""
+    description = own.manifest["streams"].get(name, {"nominal_hz": own.frames.fps})
+    if not description.get("nominal_hz"):
+        return None
+    return longest_step_s(float(description["nominal_hz"]), adaptive=is_adaptive(name, description))
 
 
 def _named(seen: Cover) -> list[Span]:

@@ -110,7 +110,7 @@ class MediaWriter:
             self.work.finish(self.published_id)
         if any(kind.startswith("gopro_") for kind in made.links):
             self._motion(made)
-        if any(kind.startswith(PREFIX) for kind in made.links):
+        if made.links:
             self._calibration(made)
         for name in self.own.others:
             made.lacks(name, "the published form has one film and one headset a recording")
@@ -172,7 +172,7 @@ class MediaWriter:
         told, constants = calibration_of(self.own)
         stem = f"{calibration_files.FOLDER}/{self.published_id}"
         for short, arrays in constants.items():
-            path, source = f"{stem}_{short}.npz", self._made_of(f"constants {short}")
+            path, source = f"{stem}_{short}.npz", _digest_of(arrays)
             if self._is_missing(path, made_of(self.out / path), source):
                 self._save(path, source, arrays)
             made.links[f"calibration_{short}_npz"] = path
@@ -253,6 +253,13 @@ class MediaWriter:
             return False
         check_output(self.out / path, force=self.force)
         return True
+
+
+def _digest_of(arrays: Arrays) -> str:
+    digest = hashlib.sha256()
+    for name, values in sorted(arrays.items()):
+        digest.update(f"{name} {values.dtype} {values.shape}".encode() + np.asarray(values).tobytes())
+    return digest.hexdigest()
 
 
 def _picture_sizes(paths: list[Path]) -> list[int]:

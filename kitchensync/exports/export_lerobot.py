@@ -45,12 +45,11 @@ def lerobot(
     Example:
       kitchensync export lerobot data/take-1 data/take-2 --out cooking
     """
-    from kitchensync.exports.exported_span import choice_of
+    from kitchensync.exports.exported_span import choice_of, recordings_of
     from kitchensync.exports.lerobot_data_set import write_lerobot
-    from kitchensync.storage.names import recordings_in
     from kitchensync.storage.shell.progress import Bar
 
-    paths = list(dict.fromkeys(one for path in recordings for one in recordings_in(path)))
+    paths = recordings_of(recordings)
     with Bar("export lerobot", unit="frames") as bar:
         said = write_lerobot(
             paths, out, choice_of(start, end, step, streams), fps, width, bar.show, force=force

@@ -17,7 +17,7 @@ from kitchensync.storage.shell.output_options import OutputFolder, output
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the files.")
 @click.option(
     "--depth-per-second",
-    type=click.FloatRange(min=0.01),
+    type=click.FloatRange(min=0.01, max=1000),
     help="At most so many depth pictures a second: all of them are 20 MB a second  [default: all].",
 )
 @choice_options
@@ -38,7 +38,7 @@ def mcap(
     Example:
       kitchensync export mcap data/take-1 --out mcap --step 3
     """
-    from kitchensync.exports.exported_span import choice_of, each_recording
+    from kitchensync.exports.exported_span import choice_of, each_recording, left_out_lines
     from kitchensync.exports.mcap_file import write_mcap
     from kitchensync.storage.shell.progress import Bar
 
@@ -52,8 +52,6 @@ def mcap(
         )
     count, size = (sum(sum(one["messages"].values()) for one in made), sum(one["bytes"] for one in made))
     words = f"{count:,} messages, {size_words(size)}, in {out}"
-    trouble = [
-        f"{one['recording']} {name} left out: {why}" for one in made for name, why in one["left_out"].items()
-    ]
-    trouble += [f"{name} left out: {why}" for name, why in without.items()]
-    return Answer({"recordings": made, "left_out": without}, lambda _: click.echo(words), trouble)
+    return Answer(
+        {"recordings": made, "left_out": without}, lambda _: click.echo(words), left_out_lines(made, without)
+    )

@@ -33,7 +33,7 @@ def tables(
     Example:
       kitchensync export tables data/take-1 --out tables --csv
     """
-    from kitchensync.exports.exported_span import choice_of, each_recording
+    from kitchensync.exports.exported_span import choice_of, each_recording, left_out_lines
     from kitchensync.exports.recording_tables import write_tables
     from kitchensync.storage.shell.progress import Bar
 
@@ -44,8 +44,6 @@ def tables(
         )
     found = [table for one in made for table in one["tables"].values()]
     words = f"{len(found)} tables, {sum(table['rows'] for table in found):,} rows, in {out}"
-    trouble = [
-        f"{one['recording']} {name} left out: {why}" for one in made for name, why in one["left_out"].items()
-    ]
-    trouble += [f"{name} left out: {why}" for name, why in without.items()]
-    return Answer({"recordings": made, "left_out": without}, lambda _: click.echo(words), trouble)
+    return Answer(
+        {"recordings": made, "left_out": without}, lambda _: click.echo(words), left_out_lines(made, without)
+    )

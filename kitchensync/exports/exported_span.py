@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,10 +19,16 @@ from kitchensync.storage.names import recordings_in
 from kitchensync.storage.shell.outputs import OutputRefused
 
 Made = TypeVar("Made")
+FARTHEST_S = 1e9
+"""Half a lifetime: what is farther is no session second."""
 
 
 class NoSuchSpan(StorageError):
     """A span that is not in the recording."""
+
+
+class SameName(StorageError):
+    """Recordings that would be written over each other."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,8 @@ class ExportChoice:
 
     def span(self, recording: OpenedRecording) -> ExportedSpan:
         """Return the span of a recording; a step that was done twice reaches over both. Raises NoSuchSpan."""
+        if not all(abs(one) <= FARTHEST_S for one in (self.start, self.end) if one is not None):
+            raise NoSuchSpan(f"--from and --to are session seconds, at most {FARTHEST_S:g}")
         if self.step is not None and (self.start is not None or self.end is not None):
             raise NoSuchSpan("give --step, or --from and --to")
         if self.step is None:
@@ -79,6 +88,26 @@ def opened_to_give(path: Path) -> OpenedRecording:
     return OpenedRecording(path, purpose=Purpose.RELEASE_RAW)
 
 
+def recordings_of(paths: Iterable[Path]) -> list[Path]:
+    """Return the recordings that paths stand for, each once. Raises SameName where two have one name."""
+    every = list(dict.fromkeys(one.resolve() for path in paths for one in recordings_in(path)))
+    for name, count in Counter(path.name for path in every).items():
+        if count > 1:
+            where = ", ".join(str(path) for path in every if path.name == name)
+            raise SameName(
+                f"{count} recordings are called {name} ({where}); export them into folders of their own"
+            )
+    return every
+
+
+def left_out_lines(made: list[dict[str, Any]], without: dict[str, str]) -> list[str]:
+    """Return a line for what is left out of each recording, and for each recording that is left out."""
+    lines = [
+        f"{one['recording']} {name} left out: {why}" for one in made for name, why in one["left_out"].items()
+    ]
+    return lines + [f"{name} left out: {why}" for name, why in without.items()]
+
+
 def each_recording(
     paths: tuple[Path, ...], make: Callable[[OpenedRecording], Made]
 ) -> tuple[list[Made], dict[str, str]]:
@@ -86,7 +115,7 @@ def each_recording(
 
     All are asked for consent before anything is made. What is refused of a single one, or of all, is raised.
     """
-    every = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
+    every = recordings_of(paths)
     refused: dict[Path, Exception] = {}
     for path in every:
         try:

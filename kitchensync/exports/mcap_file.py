@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,14 @@ from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.headset_stream import RECORDS
+from kitchensync.storage.disk.free_space import require_room
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.shell.outputs import check_output, written
+from kitchensync.storage.shell.outputs import OutputRefused, check_output, written
 
 SCHEMA = "export-mcap/1"
 CHUNK_BYTES = 1 << 20
+PIECES = 50
+"""Room is looked for after so many pieces."""
 KNOTS_NS = 10_000_000_000
 BEYOND_NS = 60 * KNOTS_NS
 """Films and touches may lie so far before and after what the headset sent."""
@@ -64,6 +68,7 @@ def write_mcap(
         from foxglove.mcap import MCAPCompression, MCAPWriteOptions
     except ImportError as error:
         raise NoFoxglove(f"{error}; pip install 'kitchensync[export]'") from error
+    foxglove.set_log_level("CRITICAL")  # what it says is said of the whole file below
     span, names = choice.span(recording), choice.names(recording)
     check_output(out, force=force)
     context = foxglove.Context()
@@ -73,11 +78,15 @@ def write_mcap(
     )
     with (
         written(out, force=force, ending=".mcap") as part,
+        _no_space(out),
         foxglove.open_mcap(part, context=context, writer_options=options) as file,
     ):
         file.write_metadata("kitchensync", _about(recording, span))
-        for name, count in _logged(recording, names, span, made, depth_hz, without, tell):
+        pieces = _logged(recording, names, span, made, depth_hz, without, tell)
+        for number, (name, count) in enumerate(pieces):
             counts[name] = counts.get(name, 0) + count
+            if number % PIECES == 0:  # the writer itself goes on, and says it of each message
+                require_room(out.parent, 8 * CHUNK_BYTES, kept=0)
         silent = [one for one in names if one not in counts | without and not _is_body(recording, one)]
         without |= dict.fromkeys(silent, "it holds nothing, or nothing in this span")
         if without:
@@ -91,6 +100,19 @@ def write_mcap(
         "topics": sorted(made.made),
         "left_out": without,
     }
+
+
+@contextmanager
+def _no_space(out: Path) -> Iterator[None]:
+    """Raise what the writer's own error is about: it tells of a disk without saying which error it had."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "MCAP" not in str(error):
+            raise
+        raise OutputRefused(
+            out, f"cannot be written ({error})", "free some space, or choose another disk"
+        ) from error
 
 
 def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:

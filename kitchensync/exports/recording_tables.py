@@ -25,11 +25,12 @@ from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.shell.outputs import check_output, written
+from kitchensync.storage.shell.outputs import written_folder
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz
 
 SCHEMA = "recording-tables/1"
+ABOUT = "about.json"
 BLOCK = 100_000
 UNIT_NAMES = {"rad/s": "rad_per_s", "m/s^2": "m_per_s2"}
 """Unit -> how a column's name says it; another is `as_sent`."""
@@ -150,34 +151,30 @@ def write_tables(
     *,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write `<stream>.<form>` of each table into a folder, some rows in memory beside the stream's own.
+    """Write `<stream>.<form>` of each table into a folder as a whole, some rows in memory beside the stream's own.
 
     Return what was written. Raises OutputRefused, NoSuchSpan, UnknownStream, what reading raises.
     """
     span = choice.span(recording)
     tables, without = tables_of(recording, span, choice.names(recording))
     told = dict(told_in(recording, span, without))
-    names = [f"{name}.{form}" for name in (*(table.name for table in tables), *told) for form in forms]
-    for name in (*names, "about.json"):
-        check_output(out / name, force=force)
     said: dict[str, Any] = {}
-    for number, table in enumerate(tables):
-        tell(number, len(tables), table.name)
-        files = _write(out, table.name, partial(_blocks, table), forms, force=force)
-        said[table.name] = {"rows": len(table.numbers), "files": files}
-    for name, frame in told.items():
-        whole = pa.Table.from_pandas(frame, preserve_index=False)
-        files = _write(out, name, lambda whole=whole: [whole], forms, force=force)  # type: ignore[misc]
-        said[name] = {"rows": len(frame), "files": files}
-    about = {
-        "schema": SCHEMA,
-        "recording": recording.id,
-        "span_s": span.said,
-        "tables": said,
-        "left_out": without,
-    }
-    with written(out / "about.json", force=force) as part:
-        part.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    with written_folder(out, proof=ABOUT, force=force) as folder:
+        for number, table in enumerate(tables):
+            tell(number, len(tables), table.name)
+            files = _write(folder, table.name, partial(_blocks, table), forms)
+            said[table.name] = {"rows": len(table.numbers), "files": files}
+        for name, frame in told.items():
+            whole = pa.Table.from_pandas(frame, preserve_index=False)
+            said[name] = {"rows": len(frame), "files": _write(folder, name, partial(iter, [whole]), forms)}
+        about = {
+            "schema": SCHEMA,
+            "recording": recording.id,
+            "span_s": span.said,
+            "tables": said,
+            "left_out": without,
+        }
+        (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return about
 
 
@@ -216,24 +213,23 @@ def _array(values: Any) -> Any:
 
 
 def _write(
-    out: Path, name: str, blocks: Callable[[], Iterable[pa.Table]], forms: tuple[str, ...], *, force: bool
+    out: Path, name: str, blocks: Callable[[], Iterable[pa.Table]], forms: tuple[str, ...]
 ) -> list[str]:
     """Write a table in each form; return the names of the files."""
     import pyarrow.csv as csv
     import pyarrow.parquet as pq
 
-    files = []
-    for form in forms:
-        with written(out / f"{name}.{form}", force=force) as part:
-            writer: Any = None
-            try:
-                for block in blocks():
-                    if writer is None:
-                        made = pq.ParquetWriter if form == "parquet" else csv.CSVWriter
-                        writer = made(str(part), block.schema)
-                    writer.write_table(block)
-            finally:
-                if writer is not None:
-                    writer.close()
-        files.append(f"{name}.{form}")
+    files = [f"{name}.{form}" for form in forms]
+    for file, form in zip(files, forms, strict=True):
+        (out / file).parent.mkdir(parents=True, exist_ok=True)
+        writer: Any = None
+        try:
+            for block in blocks():
+                if writer is None:
+                    made = pq.ParquetWriter if form == "parquet" else csv.CSVWriter
+                    writer = made(str(out / file), block.schema)
+                writer.write_table(block)
+        finally:
+            if writer is not None:
+                writer.close()
     return files

@@ -11,7 +11,7 @@ KEPT_FREE = 2 << 30
 """Bytes that uploads and voice notes leave free on the disk that is being recorded to: ten minutes of a rig."""
 
 
-def require_room(folder: Path, more: int) -> None:
-    """Refuse what would leave less than `KEPT_FREE` on the folder's disk. Raises OSError."""
-    if shutil.disk_usage(folder).free - more < KEPT_FREE:
+def require_room(folder: Path, more: int, *, kept: int = KEPT_FREE) -> None:
+    """Refuse what would leave less than `kept` bytes on the folder's disk. Raises OSError."""
+    if shutil.disk_usage(folder).free - more < kept:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))

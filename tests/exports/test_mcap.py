@@ -20,6 +20,7 @@ from small_recordings import HOST0_NS
 
 import kitchensync as ks
 from kitchensync.cli import main
+from kitchensync.exports import mcap_file
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.recording import open_recording
 
@@ -175,3 +176,15 @@ def test_nothing_of_a_pause_is_in_the_file(cooked: Path, tmp_path: Path) -> None
     )
     assert None not in numbers
     assert len(pictures(topics["/gopro/video"])) == len(topics["/gopro/video"])
+
+
+def test_a_disk_that_is_full_is_said_in_one_line(
+    cooked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise RuntimeError("FoxgloveError: MCAP error: attempted another write after a write method failed")
+
+    monkeypatch.setattr(mcap_file, "_logged", full)
+    done = run(cooked, tmp_path)
+    assert (done.exit_code, "free some space" in done.output, done.output.count("\n")) == (1, True, 1)
+    assert list(tmp_path.iterdir()) == []

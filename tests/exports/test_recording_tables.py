@@ -120,3 +120,34 @@ def test_of_a_folder_those_are_left_out_that_may_not_be_given(cooked: Path, tmp_
     unknown = run(tmp_path / "data" / "take1", tmp_path / "none", "--streams", "hololens/nothing")
     assert (unknown.exit_code, "no stream 'hololens/nothing'" in unknown.output) == (1, True)
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("kind", ["tables", "mcap", "lerobot"])
+def test_two_recordings_of_one_name_are_refused_before_anything_is_written(
+    cooked: Path, tmp_path: Path, kind: str
+) -> None:
+    for folder in ("a", "b"):
+        shutil.copytree(cooked, tmp_path / folder / "take1")
+    words = ["export", kind, tmp_path / "a" / "take1", tmp_path / "b", "--out", tmp_path / "out", "--force"]
+    done = CliRunner().invoke(main, [*map(str, words)])
+    assert (done.exit_code, "2 recordings are called take1" in done.output) == (1, True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", ["tables", "mcap", "lerobot"])
+@pytest.mark.parametrize("start", ["nan", "inf", "1e308"])
+def test_what_is_no_second_is_refused_in_one_line(
+    cooked: Path, tmp_path: Path, kind: str, start: str
+) -> None:
+    words = ["export", kind, cooked, "--out", tmp_path / "out", "--from", start]
+    done = CliRunner().invoke(main, [*map(str, words)])
+    assert (done.exit_code, done.output.count("\n")) == (1, 1), done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_forced_tables_leave_none_of_another_choice(cooked: Path, tmp_path: Path) -> None:
+    assert run(cooked, tmp_path / "out", "--streams", "head,pv").exit_code == 0
+    assert (tmp_path / "out/take1/hololens/pv.parquet").exists()
+    assert run(cooked, tmp_path / "out", "--streams", "head", "--force").exit_code == 0
+    assert not (tmp_path / "out/take1/hololens/pv.parquet").exists()
+    assert (tmp_path / "out/take1/hololens/head.parquet").exists()

@@ -191,7 +191,7 @@ def test_an_interrupted_release_goes_on_with_the_same_ids(
     monkeypatch.setattr(release_media.MediaWriter, "write", second_fails)
     CliRunner().invoke(main, ["release", "captaincook4d", str(data), "--out", str(out)])
     left = {path.name for path in out.rglob("*") if path.is_file()}
-    assert left == {"1_1_360p.mp4", "1_1_360p_frames.npz", "1_1_gyroscope.npz"}
+    assert left == {"1_1_360p.mp4", "1_1_360p_frames.npz", "1_1_gyroscope.npz", "1_1.json"}
     film = out / "captain_cook_4d/gopro/resolution_360p/1_1_360p.mp4"
     written_ns = film.stat().st_mtime_ns
     monkeypatch.undo()

@@ -47,6 +47,12 @@ MS = 1_000_000
 Arrays = dict[str, np.ndarray]
 
 
+def without_depth(manifest: dict[str, Any]) -> None:
+    """Take2 has no depth, and says how often its hands come."""
+    del manifest["streams"]["hololens/depth_ahat"]
+    manifest["streams"]["hololens/spatial_input"]["nominal_hz"] = 30.0
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
     """A released data set `out` beside its recordings: take1 has some depth, take2 none."""
@@ -55,7 +61,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
     kitchen = write_cooked(data)
     write_tables(data / "take1", "depth_ahat", constants(AHAT))
     write_tables(data / "take1", "pv", pv_constants(VideoFormat(WIDTH, HEIGHT, 30)))
-    take2 = copied(data, "take2", lambda manifest: manifest["streams"].pop("hololens/depth_ahat"))
+    take2 = copied(data, "take2", without_depth)
     shutil.rmtree(take2 / "hololens/depth_ahat")
     run("sync", take2, "--workers", "1")
     said = run("release", "captaincook4d", data, "--media", "360p,hololens", "--out", root / "out")
@@ -116,7 +122,11 @@ def shift(name: str, ms: float) -> Callable[[Path], None]:
 
 
 def both(*changes: Callable[[Path], None]) -> Callable[[Path], None]:
-    return lambda out: [change(out) for change in changes] and None
+    def change(out: Path) -> None:
+        for one in changes:
+            one(out)
+
+    return change
 
 
 def drifting(out: Path) -> None:
@@ -188,6 +198,71 @@ def wrong_table(out: Path) -> None:
     path.write_text("".join([*lines[:at], ",".join(fields), *lines[at + 1 :]]))
 
 
+def bent(period_s: float, ms: float) -> Callable[[Path], None]:
+    """A clock that swings, everywhere it is told."""
+
+    def change(out: Path) -> None:
+        for name, column in ((TIMES, "capture_ns"), (MOTION, "sample_capture_ns")):
+
+            def swing(arrays: Arrays, column: str = column) -> None:
+                at_s = (arrays[column] - HOST0_NS) / 1e9
+                arrays[column] = arrays[column] + np.rint(
+                    ms * MS * np.sin(2 * np.pi * at_s / period_s)
+                ).astype(np.int64)
+
+            edited(out, name, swing)
+
+    return change
+
+
+def late_from(share: float, ms: float, *, names: tuple[str, ...] = (TIMES, MOTION)) -> Callable[[Path], None]:
+    """From a part of the film on its times are late."""
+
+    def change(out: Path) -> None:
+        for name in names:
+            column = "capture_ns" if name == TIMES else "sample_capture_ns"
+
+            def move(arrays: Arrays, column: str = column) -> None:
+                arrays[column] = arrays[column].copy()
+                arrays[column][int(share * len(arrays[column])) :] += round(ms * MS)
+
+            edited(out, name, move)
+
+    return change
+
+
+def relinked(change: Callable[[dict[str, str]], None]) -> Callable[[Path], None]:
+    """Change what the links of the recording say, and what they no longer name is gone."""
+
+    def plant(out: Path) -> None:
+        path = out / "metadata/download_links.json"
+        links = json.loads(path.read_text())
+        before = set(links["1_2"].values())
+        change(links["1_2"])
+        path.write_text(json.dumps(links))
+        for gone in before - set(links["1_2"].values()):
+            (out / gone).unlink()
+
+    return plant
+
+
+def unknown(first: float, last: float) -> Callable[[Arrays], None]:
+    def change(arrays: Arrays) -> None:
+        count = len(arrays["capture_ns"])
+        arrays["capture_ns"][int(first * count) : int(last * count)] = np.iinfo(np.int64).min
+
+    return change
+
+
+def flip(name: str) -> Callable[[Path], None]:
+    def change(out: Path) -> None:
+        content = bytearray((out / name).read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        (out / name).write_bytes(content)
+
+    return change
+
+
 FAULTS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "film shifted by 40 ms": (both(shift(TIMES, 40), shift(MOTION, 40)), "FAIL", "40."),
     "film shifted by 1 ms": (both(shift(TIMES, 1), shift(MOTION, 1)), "FAIL", "ms from where"),
@@ -208,6 +283,39 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "pictures cut off": (cut_film, "FAIL", f"{FRAMES - 10} pictures"),
     "no array at all": (lambda out: (out / SPATIAL).write_bytes(b"PK") and None, "FAIL", "cannot be read"),
     "tracking lost": (edit(POSES, lose_tracking), "WARN", "tracking was lost at 8.0 to 11.0 s"),
+    "a clock that swings by 30 ms": (bent(20, 30), "FAIL", "from where its times say"),
+    "a clock that swings by 10 ms": (bent(8, 10), "FAIL", "from where its times say"),
+    "the last quarter late": (late_from(0.75, 40), "FAIL", "where its times say"),
+    "the last 40 % a second late": (late_from(0.6, 1000), "FAIL", "where its times say"),
+    "the last pictures late beside their motion": (
+        late_from(0.6, 500, names=(TIMES,)), "FAIL", "500.0 ms from those",
+    ),
+    "no gyroscope of the camera": (
+        relinked(lambda links: links.pop("gopro_gyroscope_npz") and None), "WARN", "not proven",
+    ),
+    "no gyroscope of the headset": (
+        relinked(lambda links: links.pop("hololens_sync_imu_gyroscope_npz") and None), "WARN", "not proven",
+    ),
+    "no times of the film": (
+        relinked(lambda links: links.pop("gopro_360p_frames_npz") and None), "WARN", "nothing tells when",
+    ),
+    "pictures without a time": (edit(TIMES, unknown(0.4, 0.5)), "FAIL", "are not those of the film's table"),
+    "a bound of an hour": (
+        edit(MOTION, lambda a: a.update(gyroscope_bound_ns=np.full(3, 10**13))), "WARN", "promises nothing",
+    ),
+    "a byte of an array": (flip(SPATIAL), "FAIL", "cannot be read"),
+    "another rate": (edit(TIMES, lambda a: a.update(fps=np.array([25, 1]))), "FAIL", "taken at another rate"),
+    "no rate": (edit(TIMES, lambda a: a.__delitem__("fps")), "FAIL", "it has no fps"),
+    "millimetres called metres": (
+        edit(POSES, lambda a: np.multiply(a["pose"][:, 3, :3], 1000, out=a["pose"][:, 3, :3])), "FAIL", "m away",
+    ),
+    "a head that is nowhere": (
+        edit(SPATIAL, lambda a: a["head_position"].__setitem__(slice(None), np.nan)), "FAIL", "is none in a room",
+    ),
+    "a link out of the folder": (
+        relinked(lambda links: links.update(gopro_720p="../../../etc/passwd")), "FAIL", "leads out of the data set",
+    ),
+    "hands thinned out": (edit(SPATIAL, lambda a: keep(a, np.arange(len(a["frame"])) % 70 == 0)), "FAIL", "covers 0"),
     "a hole in the hands": (edit(SPATIAL, hole(10, 13.5)), "WARN", "10.0 to 13.5 s"),
     "most of the hands missing": (edit(SPATIAL, hole(3, 22)), "FAIL", "covers 2"),
 }  # fmt: skip

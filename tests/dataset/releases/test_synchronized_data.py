@@ -324,7 +324,7 @@ def test_without_an_alignment_there_is_no_table_and_no_synchronized_data(
     shutil.copytree(made[0], tmp_path / "take1", ignore=shutil.ignore_patterns("sync"))
     media = write(tmp_path / "take1", tmp_path / "out")
     said = {one["kind"]: one["why"] for one in media.absent}
-    assert set(media.links) == {"gopro_360p", "gopro_4k"}
+    assert set(media.links) == {"gopro_360p", "gopro_4k", "calibration_json"}
     assert "kitchensync sync" in said["hololens_sync"]
     assert said["gopro_360p_frames_npz"]
 
