@@ -75,9 +75,9 @@ def out(made: tuple[Path, Kitchen], tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def verified(out: Path, *more: str) -> tuple[int, dict[str, Any]]:
+def verified(out: Path, *more: str, recording: str = "1_2") -> tuple[int, dict[str, Any]]:
     """Run `verify.py` as a stranger would: no package of ours can be imported."""
-    command = [sys.executable, "-I", str(out / "verify.py"), "--recording", "1_2", "--json", *more]
+    command = [sys.executable, "-I", str(out / "verify.py"), "--recording", recording, "--json", *more]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
@@ -358,16 +358,20 @@ def test_what_is_no_data_set_is_said_in_one_line(out: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.fixture(scope="module")
-def loaded(made: tuple[Path, Kitchen]) -> Any:
-    place = made[0] / "out" / "load.py"
-    spec = importlib.util.spec_from_file_location("load_of_a_release", place)
+def opened(place: Path) -> Any:
+    """Open a data set with the program that is in it."""
+    spec = importlib.util.spec_from_file_location("load_of_a_release", place / "load.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module.open_data_set()
+
+
+@pytest.fixture(scope="module")
+def loaded(made: tuple[Path, Kitchen]) -> Any:
+    return opened(made[0] / "out")
 
 
 def test_films_and_frames_are_those_that_ks_open_gives(made: tuple[Path, Kitchen], loaded: Any) -> None:
@@ -427,6 +431,42 @@ def test_samples_poses_and_depth_are_those_that_ks_open_gives(
     together = rec.at(6.0)
     assert {"film", "pv", "depth", "gyroscope", "head"} <= together.keys()
     assert rec.steps[1]["errors"][0]["tag"]
+
+
+def test_the_film_is_asked_for_by_its_own_seconds_also_where_it_has_no_time(out: Path) -> None:
+    edited(out, TIMES, unknown(100 / FRAMES, 500 / FRAMES))
+    rec = opened(out)["1_2"]
+    for k in (50, 200, 350, 499, 500):
+        assert rec.film.index_at(k * FRAME_S) == rec.film.index_at((k + 0.7) * FRAME_S) == k
+    assert rec.gyroscope.index_at(5.0) >= 0
+    for beyond in (-0.5, FRAMES * FRAME_S + 0.1):
+        with pytest.raises(KeyError, match="its film is from 0 to"):
+            rec.film.at(beyond)
+    for ask in (rec.film.at, rec.gyroscope.at, rec.capture_ns, rec.at):
+        with pytest.raises(ValueError, match="a second of the film"):
+            ask(float("nan"))
+    assert rec.utc(-2.0) < rec.utc(0.0) < rec.utc(60.0)
+
+
+def test_what_was_not_fetched_or_not_released_is_left_out(made: tuple[Path, Kitchen], tmp_path: Path) -> None:
+    said = run(
+        "release", "captaincook4d", made[0] / "data/take2", "--media", "hololens", "--out", tmp_path / "set"
+    )
+    assert said["status"] == "PASS"
+    rec = opened(tmp_path / "set")["1_1"]
+    assert {"pv", "gyroscope", "head"} <= rec.at(5.0).keys()
+    assert rec.utc(1.0) - rec.utc(0.0) == np.timedelta64(1, "s")
+    with pytest.raises(KeyError, match="has no small film"):
+        _ = rec.film
+    (tmp_path / "set" / rec.links["hololens_sync_pv_video"]).unlink()
+    again = opened(tmp_path / "set")["1_1"]
+    assert "pv" not in again.at(5.0)
+    with pytest.raises(KeyError, match="is not here"):
+        _ = again.pv
+    text = (tmp_path / "set" / "README.md").read_text()
+    assert "rec.film" not in text
+    assert "rec.gyroscope.sample" in text
+    assert verified(tmp_path / "set", "--partial", recording="1_1")[1]["status"] in ("PASS", "WARN")
 
 
 def test_every_array_is_explained(made: tuple[Path, Kitchen]) -> None:
