@@ -78,13 +78,14 @@ class Facts:
         }
         if worst["gyroscopes_within_ms"] is None:
             return ""
+        counted = f"{len(films)} file{'s' * (len(films) != 1)}"
         said = f"Films are on the headset's time, by both gyroscopes, within {worst['gyroscopes_within_ms']:.2f} ms"
         if worst["pictures_within_ms"] is None:
-            return f"{said} (95 %, the worst of {len(films)} files)."
+            return f"{said} (95 %, the worst of {counted})."
         assumed = any("assumed" in film["said"] for film in films)
         how = "assumed" if assumed else "measured"
         pictures = f"pictures within {worst['pictures_within_ms']:.0f} ms, as the camera's latency is {how}"
-        return f"{said}; {pictures} (95 %, the worst of {len(films)} files)."
+        return f"{said}; {pictures} (95 %, the worst of {counted})."
 
     def rai(self) -> dict[str, str]:
         """Return what is said of responsible use: people's words first, ours where they said nothing.
