@@ -299,6 +299,10 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "no times of the film": (
         relinked(lambda links: links.pop("gopro_360p_frames_npz") and None), "WARN", "nothing tells when",
     ),
+    "no film": (relinked(lambda links: links.pop("gopro_360p") and None), "WARN", "and no film"),
+    "no table of frames": (
+        relinked(lambda links: links.pop("hololens_sync_frames_npz") and None), "WARN", "coverage: not proven",
+    ),
     "pictures without a time": (edit(TIMES, unknown(0.4, 0.5)), "FAIL", "are not those of the film's table"),
     "a bound of an hour": (
         edit(MOTION, lambda a: a.update(gyroscope_bound_ns=np.full(3, 10**13))), "WARN", "promises nothing",
