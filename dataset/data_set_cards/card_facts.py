@@ -32,6 +32,11 @@ class Facts:
         return self.about.title or self.name
 
     @property
+    def holds_recordings(self) -> bool:
+        """Return whether films or data of the headset are in it, and not only annotations that were taken over."""
+        return any(name.startswith("captain_cook_4d/") for name in self.hashes)
+
+    @property
     def hours(self) -> float:
         """Hours of film."""
         return sum(self.data.lengths_s.values()) / 3600

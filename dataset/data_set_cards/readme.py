@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from kitchensync.dataset.data_set_cards.card_facts import NOT_STATED, Facts
 from kitchensync.dataset.data_set_cards.data_dictionary import CONVENTIONS, PLACE
-from kitchensync.dataset.source.data_set import LINKS
 
 HUB_LICENCES = (
     "apache-2.0", "mit", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nd-4.0", "cc-by-nc-sa-4.0",
@@ -93,7 +92,7 @@ def _body(facts: Facts) -> Iterator[str]:
     yield "| place | holds |\n|---|---|"
     for place, holds in PLACES.items():
         is_there = any(name.startswith(place) for name in facts.hashes)
-        if is_there or place in ALWAYS or (place in READERS and LINKS in facts.hashes):
+        if is_there or place in ALWAYS or (place in READERS and facts.holds_recordings):
             yield f"| `{place}` | {holds} |"
     if any(name.endswith(".npz") for name in facts.hashes):
         yield from _conventions()
@@ -109,7 +108,7 @@ def _body(facts: Facts) -> Iterator[str]:
         yield f"- **{_words(name)}**: {text}"
     yield "\n## Use\n"
     yield "    python download.py ADDRESS FOLDER\n    sha256sum -c SHA256SUMS\n"
-    if LINKS in facts.hashes:
+    if facts.holds_recordings:
         yield "Proved and read with `pip install numpy av`:\n\n    python verify.py\n\n" + _example(facts)
     yield "Steps that were not done have the times -1. Ids such as `1_26` are `<recipe>_<number>`: of each 50"
     yield "numbers the first 25 were meant as correct, the others had planned errors.\n"

@@ -17,7 +17,6 @@ from kitchensync.dataset.data_set_cards.card_facts import Facts
 from kitchensync.dataset.data_set_cards.croissant import as_croissant
 from kitchensync.dataset.data_set_cards.readme import as_licence, as_readme
 from kitchensync.dataset.pages.release_pages import render
-from kitchensync.dataset.source.data_set import LINKS
 from kitchensync.dataset.source.data_set_folder import read_data_set
 from kitchensync.dataset.source.sums import SUMS, hashes_of, sums_of
 from kitchensync.storage.shell.outputs import write_into
@@ -55,7 +54,7 @@ def write_cards(
         "index.html": render("index.html.j2", facts=facts, pictures=shown).encode(),
         "download.py": Path(download_data_set.__file__).read_bytes(),
     }
-    if LINKS in hashes:  # without it nobody knows which file is of which recording
+    if facts.holds_recordings:
         cards |= {name: Path(str(module.__file__)).read_bytes() for name, module in READERS.items()}
     if any(name.endswith(".npz") for name in hashes):
         cards[data_dictionary.PLACE] = data_dictionary.as_json().encode()

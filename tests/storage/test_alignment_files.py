@@ -39,6 +39,7 @@ KEYS = {
 ELSEWHERE = {
     "storage/catalogue/contents.py": {"bound95_ms", "total_ms"},  # keys of `info/1`
     "storage/commands/look.py": {"bound95_ms"},
+    "dataset/data_set_cards/verify_data_set.py": {"bound95_ms"},  # a key of `release-verify/1`
     "sync/report/overview.py": {"bound95_ms"},  # a key of `sync-compare/1`
     "sync/commands/sync.py": {"bound95_ms"},
     "calibration/results.py": {"sigma"},  # of a lens
