@@ -15,7 +15,7 @@ from kitchensync.dataset.data_set_cards import (
 from kitchensync.dataset.data_set_cards.about import About
 from kitchensync.dataset.data_set_cards.card_facts import Facts
 from kitchensync.dataset.data_set_cards.croissant import as_croissant
-from kitchensync.dataset.data_set_cards.readme import as_licence, as_readme
+from kitchensync.dataset.data_set_cards.readme import READERS, as_licence, as_readme
 from kitchensync.dataset.pages.release_pages import render
 from kitchensync.dataset.source.data_set_folder import read_data_set
 from kitchensync.dataset.source.sums import SUMS, hashes_of, sums_of
@@ -24,8 +24,7 @@ from kitchensync.storage.shell.outputs import write_into
 PREVIEW = "previews/{}.jpg"
 LICENCE = "LICENSE"
 WIDTH_PX = 320
-READERS = {"load.py": load_data_set, "verify.py": verify_data_set}
-"""Programs that go with a data set of recordings, which need nothing of this package."""
+READER_MODULES = dict(zip(READERS, (load_data_set, verify_data_set), strict=True))
 SMALL_FILMS = ("gopro_360p", "gopro_720p")
 
 
@@ -55,7 +54,7 @@ def write_cards(
         "download.py": Path(download_data_set.__file__).read_bytes(),
     }
     if facts.holds_recordings:
-        cards |= {name: Path(str(module.__file__)).read_bytes() for name, module in READERS.items()}
+        cards |= {name: Path(str(module.__file__)).read_bytes() for name, module in READER_MODULES.items()}
     if any(name.endswith(".npz") for name in hashes):
         cards[data_dictionary.PLACE] = data_dictionary.as_json().encode()
     if not any(name.startswith(LICENCE) for name in hashes):

@@ -48,12 +48,12 @@ def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[dict[str,
     lacking, covered = [], []
     for name, taken_ns in taken.items():
         asked = replace(session, start_host_ns=int(known_ns[0])) if name == own.camera else session
-        seen = _seen(own, name, taken_ns, asked)
-        if seen is None:
+        step_s = _step_s(own, name)
+        if step_s is None:
             continue
+        seen = _seen(own, taken_ns, asked, step_s)
         all_s = [[film_s(a), film_s(b)] for a, b in seen.holes]
-        step = {"step_s": _step_s(own, name)}
-        covered.append({"stream": name, "coverage": round(seen.share, 4), "holes_s": all_s, **step})
+        covered.append({"stream": name, "coverage": round(seen.share, 4), "holes_s": all_s, "step_s": step_s})
         if holes := _named(seen):
             short = name.rpartition("/")[2]
             lacking.append(
@@ -99,14 +99,8 @@ def _taken_ns(recording: Recording, index: npt.NDArray[np.void]) -> Int64:
     )
 
 
-def _seen(own: OwnRecording, name: str, taken_ns: Int64, session: SessionTimes) -> Cover | None:
-    """Return what a stream covers, seconds from the film's first picture; privacy pauses are no holes.
-
-    None where nobody said how often its packets come.
-    """
-    step_s = _step_s(own, name)
-    if step_s is None:
-        return None
+def _seen(own: OwnRecording, taken_ns: Int64, session: SessionTimes, step_s: float) -> Cover:
+    """Return what a stream covers, seconds from the film's first picture; privacy pauses are no holes."""
     at_s = (np.sort(taken_ns) - session.zero_host_ns) / 1e9
     pauses = [(session.seconds(first), session.seconds(last)) for first, last in own.pauses]
     return cover(PlacedPackets(at_s, at_s), session, step_s, pauses)

@@ -16,11 +16,9 @@ from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera
-from kitchensync.sensors.hololens.video import CODECS
 from kitchensync.storage.reading.headset_pictures import (
     DepthFrame,
     Frame,
-    is_key,
     unbroken_depth,
     unbroken_frames,
 )
@@ -91,11 +89,6 @@ class PosedStream(PacketStream, Generic[Shown]):
         """Close the files that are open."""
         if "_reader" in self.__dict__:
             self._reader.close()
-
-    def is_key(self, number: int) -> bool:
-        """Return whether a value stands alone: an encoded picture that can be decoded without the one before."""
-        is_encoded = self.stored.format.get("codec") in CODECS
-        return not is_encoded or is_key(self.stored, int(self.rows[number]))
 
     def frame(self, number: int) -> Shown:
         """Return a picture with its stamp, pose and optics. Raises IndexError, Unreadable."""
