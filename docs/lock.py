@@ -19,11 +19,11 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDER = REPOSITORY / "requirements"
 STAGES = {
-    "core": (),
-    "dev": ("dev", "gopro"),
-    "all": ("dev", "gopro", "calib", "cloud", "view"),
+    "core": ("app",),
+    "dev": ("app", "dev", "gopro"),
+    "all": ("app", "dev", "gopro", "calib", "cloud", "view"),
 }
-"""Extras of setup.cfg by file; what builds the package itself is in the first."""
+"""Extras of setup.cfg by file, `app` with all it requires; what builds the package itself is in the first."""
 HEAD = "# Made by `make lock` from setup.cfg; what the files before it hold is left out.\n"
 COMMAND = (
     "uv pip compile --quiet --generate-hashes --no-annotate --no-header --universal --python-version 3.11"

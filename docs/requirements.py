@@ -19,6 +19,7 @@ def main(folder: Path) -> None:
     extras = dict(config["options.extras_require"])
     dev = extras.pop("dev")
     base = "\n".join([config["options"]["install_requires"], *extras.values()])
+    base = "\n".join(line for line in base.splitlines() if not line.startswith("kitchensync["))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "requirements.txt").write_text(base + "\n", encoding="utf-8")
     (folder / "requirements-dev.txt").write_text(dev + "\n", encoding="utf-8")

@@ -18,6 +18,7 @@ from click.exceptions import NoArgsIsHelpError
 from kitchensync.storage.copies.derived import noting
 from kitchensync.storage.errors import words_of
 from kitchensync.storage.shell.answer import SCHEMA, refuse, say
+from kitchensync.storage.shell.extras import what_to_install
 from kitchensync.storage.shell.lazy_group import LazyGroup
 
 STOPPED = "stopped by Ctrl-C; what is whole stays, run the same command again to go on"
@@ -49,10 +50,17 @@ class Shell(LazyGroup):
         except Exception as error:
             if _was_stopped(error):
                 _leave(words, STOPPED, 1)
-            if (reason := foreseen(error)) is None:
+            if (reason := foreseen(error) or self._not_installed(error, words)) is None:
                 raise
             _leave(words, reason, getattr(error, "exit_code", 1))
         sys.exit(code if isinstance(code, int) else 0)
+
+    def _not_installed(self, error: Exception, words: list[str]) -> str | None:
+        """Return what to install where a package of an extra is missing, None for other errors."""
+        if not isinstance(error, ModuleNotFoundError):
+            return None
+        command = next((word for word in words if word in self.table), "")
+        return what_to_install(error.name or "", self.table.get(command, ("", ""))[0].partition(".")[0])
 
 
 @contextlib.contextmanager

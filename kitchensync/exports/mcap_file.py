@@ -45,10 +45,6 @@ BEYOND_NS = 60 * KNOTS_NS
 Progress = Callable[[float, float, str], None]
 
 
-class NoFoxglove(StorageError):
-    """The package that writes the file is not installed."""
-
-
 def write_mcap(
     recording: OpenedRecording,
     out: Path,
@@ -60,14 +56,12 @@ def write_mcap(
 ) -> dict[str, Any]:
     """Write a recording as MCAP; return topics, messages and what was left out, with the reasons.
 
-    One packet of each stream is in memory at a time, beside poses and hands. Raises OutputRefused, NoFoxglove, what
-    reading raises.
+    One packet of each stream is in memory at a time, beside poses and hands. Raises OutputRefused, what reading
+    raises.
     """
-    try:
-        import foxglove
-        from foxglove.mcap import MCAPCompression, MCAPWriteOptions
-    except ImportError as error:
-        raise NoFoxglove(f"{error}; pip install 'kitchensync[export]'") from error
+    import foxglove
+    from foxglove.mcap import MCAPCompression, MCAPWriteOptions
+
     foxglove.set_log_level("CRITICAL")  # what it says is said of the whole file below
     span, names = choice.span(recording), choice.names(recording)
     check_output(out, force=force)

@@ -37,7 +37,7 @@ class CloudStore:
             core = importlib.import_module("fsspec.core")
             self._store, root = core.url_to_fs(url)
         except ImportError as error:
-            raise CloudRefused(url, "", f'{error}; install the extra: pip install -e ".[cloud]"') from error
+            raise CloudRefused(url, "", f"{error}; pip install 'kitchensync[cloud]'") from error
         except Exception as error:
             raise CloudRefused(url, "", why(error)) from error
         self._root = str(root).rstrip("/")

@@ -36,7 +36,7 @@ class HubStore:
         try:
             self._hub: Any = importlib.import_module("huggingface_hub")
         except ImportError as error:
-            raise CloudRefused(url, "", f'{error}; install the extra: pip install -e ".[hub]"') from error
+            raise CloudRefused(url, "", f"{error}; pip install 'kitchensync[hub]'") from error
         self._hub.utils.disable_progress_bars()  # there is one already
         self.identity, self._repository = url, repository
         self._added: list[Any] = []
