@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires
+from importlib.metadata import packages_distributions as read_packages
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,10 @@ sys.meta_path.insert(0, Hiding())
 """
 
 
+packages_distributions = cache(read_packages)
+
+
+@cache
 def brought_by(*extras: str) -> set[str]:
     """All that `pip install kitchensync[extras]` installs, worked out by the standard's own reader of markers."""
     seen: set[tuple[str, frozenset[str]]] = set()
