@@ -85,6 +85,12 @@ def test_the_wheel_gives_command_and_api_outside_the_clone(built, tmp_path):
     assert "record" in shown.stdout
     code = f"import json, kitchensync as ks; print(ks.__file__); print(json.dumps(ks.verify({str(take)!r})))"
     file, answer = run(python, "-c", code, cwd=tmp_path).stdout.splitlines()
+    code = "from kitchensync.recipe_app.store.shelf import OWN_RECIPES as own; print(*own.glob('*.json'), sep='\\n')"
+    recipes = run(python, "-c", code, cwd=tmp_path).stdout.splitlines()
+    assert {Path(path).name for path in recipes} == {
+        path.name for path in (REPOSITORY / "examples/recipes").glob("*.json")
+    }
+    assert all(Path(path).is_relative_to(home) for path in recipes)
     assert Path(file).is_relative_to(home)
     assert json.loads(answer)["schema"] == "verify/1"
 
