@@ -109,10 +109,14 @@ def test_what_is_wrong_is_on_the_page_and_without_news_nothing_is_known(
     canvas = tile.locator("canvas")
     canvas.wait_for()
     assert canvas.evaluate(HAS_PICTURE)
-    kitchen.post(kitchen.operation(recording, "claim", {}), kitchen.operation(recording, "pause", {}))
+    # a touch without a clock may have been an hour ago, and that hour hides pictures
+    clock = {"touch_ms": 1.0, "sent_ms": 0.0, "received_ms": 1.0, **kitchen.clock()}
+    kitchen.post(
+        kitchen.operation(recording, "claim", {}), kitchen.operation(recording, "pause", {}, clock=clock)
+    )
     page.get_by_text("Privacy pause: no pictures").wait_for()
     assert canvas.count() == 0
-    kitchen.post(kitchen.operation(recording, "resume", {}))
+    kitchen.post(kitchen.operation(recording, "resume", {}, clock=clock | kitchen.clock()))
     canvas.wait_for()
 
     recorder.changes = {}

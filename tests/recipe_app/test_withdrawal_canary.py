@@ -26,7 +26,7 @@ from kitchensync.storage.move.mover import run_mover
 # Libraries of others: their clients leave the closing of sockets to the garbage collector.
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
