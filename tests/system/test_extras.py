@@ -8,8 +8,8 @@ import os
 import subprocess
 import sys
 from functools import cache
+from importlib import metadata
 from importlib.metadata import PackageNotFoundError, requires
-from importlib.metadata import packages_distributions as read_packages
 from pathlib import Path
 
 import pytest
@@ -39,7 +39,7 @@ sys.meta_path.insert(0, Hiding())
 """
 
 
-packages_distributions = cache(read_packages)
+packages_distributions = cache(metadata.packages_distributions)
 
 
 @cache
