@@ -8,11 +8,12 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
 import click
+from dictionary import dictionary_page
 
 import kitchensync as api
 from kitchensync.capture.monitor.rules import ON_THIS_COMPUTER, RULES, TOO_BUSY
@@ -70,39 +71,49 @@ def command_page() -> str:
 
 def api_page() -> str:
     """Return names, signatures and first lines of the Python API, which others write their programs against."""
-    lines = ["Written by `make docs` from `kitchensync/__init__.py`: import kitchensync as ks", ""]
+    lines = ["# Python", "", "Written by `make docs` from the docstrings; by task: ", ""]
+    lines[2] += "[read a recording from Python](../how-to/read-a-recording.md)."
+    lines += ["```python", "import kitchensync as ks", "```", ""]
     for name in sorted(api.__all__):
         function = getattr(api, name)
         if not callable(function):
-            lines += [f"ks.{name} = {function!r}", ""]
+            lines += [f"## ks.{name}", "", f"`{function!r}`", ""]
             continue
-        lines += [
-            f"ks.{name}{inspect.signature(function)}",
-            f"    {inspect.getdoc(function).splitlines()[0]}",
-            "",
-        ]
+        words = inspect.getdoc(function).splitlines()[0]
+        lines += [f"## ks.{name}", "", f"`ks.{name}{_signature(function)}`", "", words, ""]
     for one in READER:
-        lines += [f"{one.__name__}: {inspect.getdoc(one)}", ""]
-        for name, member in sorted(vars(one).items()):
-            words = (inspect.getdoc(member) or "").partition("\n\n")[0].replace("\n", " ")
-            if not name.startswith("_") and words and callable(getattr(member, "fget", None) or member):
-                lines.append(f"    .{name}{_signature(member)}: {words}")
-            elif isinstance(member, cached_property):
-                lines += [f"    .{name}: {words}"] if not name.startswith("_") else []
-        lines.append("")
-    lines += [
-        f"Columns of rec.steps: {', '.join(STEP_COLUMNS)}",
-        f"Columns of rec.events: {', '.join(EVENT_COLUMNS)}",
-    ]
+        title, _, more = (inspect.getdoc(one) or "").partition("\n\n")
+        lines += [f"## {one.__name__}", "", title, "", *([more, ""] if more else [])]
+        rows = [_row(name, member) for name, member in sorted(vars(one).items()) if not name.startswith("_")]
+        if any(rows):
+            lines += ["| member | gives |", "|---|---|", *filter(None, rows), ""]
+    lines += ["## Tables", ""]
+    lines += [f"Columns of `rec.steps`: {_quoted(STEP_COLUMNS)}", ""]
+    lines += [f"Columns of `rec.events`: {_quoted(EVENT_COLUMNS)}"]
     return "\n".join(lines) + "\n"
+
+
+def _row(name: str, member: object) -> str:
+    """Return the row of a member with its first sentences; nothing for what is not described."""
+    words = (inspect.getdoc(member) or "").partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+    is_described = words and callable(getattr(member, "fget", None) or member)
+    if not is_described and not isinstance(member, cached_property):
+        return ""
+    words = words.removeprefix("Return ")
+    return f"| `.{name}{_signature(member)}` | {words[:1].upper()}{words[1:]} |"
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _signature(member: object) -> str:
     """Return the arguments of a method, without their types; nothing for a property."""
     if not inspect.isfunction(member):
         return ""
-    named = [str(one.replace(annotation=one.empty)) for one in inspect.signature(member).parameters.values()]
-    return f"({', '.join(named[1:])})"
+    given = inspect.signature(member).parameters.values()
+    named = [one.replace(annotation=one.empty) for one in given if one.name != "self"]
+    return str(inspect.Signature(named))
 
 
 def rig_schema() -> str:
@@ -193,8 +204,9 @@ def rule_page() -> str:
 PAGES = {
     "reference/live-rules.md": rule_page,
     "reference/headset-streams.md": stream_page,
+    "reference/data-dictionary.md": dictionary_page,
     "reference/commands.md": command_page,
-    "reference/python-api.txt": api_page,
+    "reference/python-api.md": api_page,
     "reference/rig.schema.json": rig_schema,
     "reference/lab.schema.json": lab_schema,
     "decisions/README.md": decision_page,
