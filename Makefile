@@ -20,7 +20,7 @@ BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycop
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock label-studio demo demo-dataset test test-all test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs bench-clips fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap bench-list bench-live tasks histories redactions phrases pictures
+.PHONY: help install lock label-studio demo demo-dataset test test-all test-quick attack matrix check format docs site notebooks bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs bench-clips fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap bench-list bench-live tasks histories redactions phrases pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -81,6 +81,13 @@ lock: $(BIN)/python  ## write requirements: versions and hashes of all that is i
 
 docs: $(VENV)/.core  ## write the generated pages of docs
 	@$(BIN)/python docs/generate.py
+
+site: $(VENV)/.dev  ## build the site of documents and notebooks into build/site/html
+	@$(BIN)/python docs/site.py build/site
+	@echo "== build/site/html/index.html; with its search: $(BIN)/python -m http.server -d build/site/html"
+
+notebooks: $(VENV)/.dev  ## run the notebooks of examples on the recording of `make demo` and keep what they show
+	@$(BIN)/jupyter nbconvert --execute --inplace --to notebook --ExecutePreprocessor.record_timing=False examples/notebooks/*.ipynb
 
 bench-path: $(VENV)/.dev  ## the whole path of a packet, held to its budgets, beside its parts and MCAP (ROUNDS=3)
 	@$(BIN)/python -P benchmarks/packet_path --rounds $(ROUNDS)

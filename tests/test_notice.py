@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
+
+import yaml
 
 NOTICE = (Path(__file__).resolve().parents[1] / "NOTICE").read_text(encoding="utf-8")
 ASKING = re.compile(r"\b(?:[AL]?GPL|MPL|EPL|CDDL|EUPL)\b|Mozilla Public|GNU ", re.IGNORECASE)
@@ -29,3 +32,12 @@ def test_every_such_licence_is_named() -> None:
     assert "psycopg" in asking  # the reader of licences reads
     named = set(re.findall(r"[a-z0-9][a-z0-9_.-]*", NOTICE.lower()))
     assert asking - named == set()
+
+
+def test_the_citation_is_of_this_package() -> None:
+    root = Path(__file__).resolve().parents[1]
+    cited = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    config = configparser.ConfigParser()
+    config.read(root / "setup.cfg", encoding="utf-8")
+    assert cited["license"] == config["metadata"]["license"]
+    assert (cited["cff-version"], cited["title"], bool(cited["authors"])) == ("1.2.0", "KitchenSync", True)
