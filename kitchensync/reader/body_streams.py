@@ -12,11 +12,23 @@ from kitchensync.reader.timed_stream import TimedStream, interpolated
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
-from kitchensync.storage.reading.records import Records, hand
+from kitchensync.storage.reading.records import Records
 from kitchensync.storage.timeline.pose_track import PoseTrack, rotation_wxyz, transforms_of
 
 if TYPE_CHECKING:
     from kitchensync.reader.opened_recording import OpenedRecording
+
+
+PLACES = np.dtype([("position", "<f4", (3,))])
+KEPT = np.dtype(
+    [
+        (name, PLACES, (len(spatial_input.JOINTS),))
+        if name.endswith("_hand")
+        else (name, spatial_input.DTYPE[name])
+        for name in spatial_input.DTYPE.names or ()
+    ]
+)
+"""What is kept of spatial input: of the joints of a hand their places, a third of all its bytes."""
 
 
 class Hands(NamedTuple):
@@ -113,12 +125,17 @@ class HandStream(BodyStream):
     @cached_property
     def left(self) -> Floats32:
         """Joints of the left hand, (n, 26, 3) metres, NaN where it was not seen."""
-        return hand(self._records, "left").position_m
+        return self._seen("left_hand", spatial_input.LEFT_HAND)
 
     @cached_property
     def right(self) -> Floats32:
         """Joints of the right hand, (n, 26, 3) metres, NaN where it was not seen."""
-        return hand(self._records, "right").position_m
+        return self._seen("right_hand", spatial_input.RIGHT_HAND)
+
+    def _seen(self, hand: str, bit: int) -> Floats32:
+        position: Floats32 = self._records.values[hand]["position"].copy()
+        position[~self._records.has(bit)] = np.nan
+        return position
 
     def _value(self, number: int) -> Hands:
         return Hands(self.left[number], self.right[number])

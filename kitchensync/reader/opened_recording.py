@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.reader.body_streams import BodyStream, GazeStream, HandStream, HeadStream
+from kitchensync.reader.body_streams import KEPT, BodyStream, GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import CameraMotion, CameraSound, FilmStream, FilmTimeline
 from kitchensync.reader.headset_streams import DepthStream, PacketStream, PictureStream, SoundStream
 from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
 from kitchensync.reader.motion_streams import HeadsetMotion
 from kitchensync.reader.reading_clock import NotKnown, ReadingClock
 from kitchensync.reader.timed_stream import TimedStream
-from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SAMPLES, SOUND
+from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError, UnknownStream
 from kitchensync.storage.ledger_reader import read_notes
@@ -296,9 +297,10 @@ class OpenedRecording:
         return found
 
     def records(self, name: str) -> Records:
-        """Read the records of a stream, once."""
+        """Read what head, hands and gaze are made of, once."""
         if name not in self._records:
-            self._records[name] = read_records(self.stored[name])
+            has_hands = headset_stream(name.rpartition("/")[2]).record == spatial_input.DTYPE
+            self._records[name] = read_records(self.stored[name], KEPT if has_hands else None)
         return self._records[name]
 
     def worlds_of(self, name: str) -> npt.NDArray[np.int32]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kitchensync.sensors.array_types import Floats32
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import headset_stream
-from kitchensync.sensors.hololens.streams import microphone, spatial_input
+from kitchensync.sensors.hololens.streams import microphone
 from kitchensync.storage.reading.stream_kinds import check_kind
 
 if TYPE_CHECKING:
@@ -36,34 +36,19 @@ class Records:
         return found
 
 
-@dataclass(frozen=True)
-class Hand:
-    """One hand over time, 26 joints in the order of `spatial_input.JOINTS`; rows without it hold NaN."""
-
-    valid: npt.NDArray[np.bool_]
-    "(n,) whether the hand was seen."
-    position_m: Floats32
-    "(n, 26, 3) in the world frame."
-    orientation_xyzw: Floats32
-    "(n, 26, 4)."
-    radius_m: Floats32
-    "(n, 26)."
-    is_approximate: npt.NDArray[np.bool_]
-    "(n, 26)."
-
-
-def read_records(stream: StoredPackets) -> Records:
-    """Read all packets of spatial input or of the eye tracker. Raises NotOfThisKind."""
+def read_records(stream: StoredPackets, kept: np.dtype | None = None) -> Records:
+    """Read all packets of spatial input or of the eye tracker, of them the fields of `kept`. Raises NotOfThisKind."""
     check_kind(stream.name, "records")
     record = headset_stream(stream.name.rpartition("/")[2]).record
     assert record is not None, "every stream of this kind has one"
     hidden, count = stream.hidden, 0
-    values, rows = np.empty(len(stream), record), np.empty(len(stream), np.int64)
+    values, rows = np.empty(len(stream), kept or record), np.empty(len(stream), np.int64)
     for row, payload in enumerate(stream.payloads()):
         if hidden[row]:
             continue
         if len(payload) == record.itemsize:
-            values[count], rows[count] = np.frombuffer(payload, record)[0], row
+            _copy(np.frombuffer(payload, record), values[count : count + 1])
+            rows[count] = row
             count += 1
         else:
             stream.bad[row] = f"{len(payload)} bytes instead of {record.itemsize}"
@@ -71,22 +56,13 @@ def read_records(stream: StoredPackets) -> Records:
     return Records(values[:count], rows[:count], ticks)
 
 
-def hand(records: Records, side: str) -> Hand:
-    """Take one hand, "left" or "right", out of spatial input."""
-    bit = {"left": spatial_input.LEFT_HAND, "right": spatial_input.RIGHT_HAND}[side]
-    valid, joints = records.has(bit), records.values[f"{side}_hand"]
-
-    def known(values: Floats32) -> Floats32:
-        there = valid.reshape(-1, *[1] * (values.ndim - 1))
-        return np.where(there, values, np.float32(np.nan))
-
-    return Hand(
-        valid=valid,
-        position_m=known(joints["position"]),
-        orientation_xyzw=known(joints["orientation_xyzw"]),
-        radius_m=known(joints["radius"]),
-        is_approximate=joints["accuracy"] != 0,
-    )
+def _copy(record: npt.NDArray[np.void], into: npt.NDArray[np.void]) -> None:
+    """Copy the fields that `into` has, fields within fields too."""
+    for name in into.dtype.names or ():
+        if into.dtype[name].base.names:
+            _copy(record[name], into[name])
+        else:
+            into[name] = record[name]
 
 
 def read_sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats32]]:

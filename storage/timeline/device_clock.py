@@ -17,8 +17,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 from numpy.polynomial.polynomial import polyder, polyval
-from scipy.optimize import linprog
-from scipy.stats import ks_2samp
 
 Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
@@ -263,6 +261,8 @@ def _likeliest(x: Floats, low: Floats, high: Floats, channel: list[float]) -> li
 
 def _alike(out: Floats, back: Floats) -> bool:
     """Return whether both ways are delayed alike (Kolmogorov-Smirnov)."""
+    from scipy.stats import ks_2samp
+
     with warnings.catch_warnings():  # where the exact value cannot be had the asymptotic one is taken
         warnings.filterwarnings("ignore", message="ks_2samp: Exact calculation", category=RuntimeWarning)
         return bool(ks_2samp(out, back).pvalue > ALIKE_P)
@@ -279,6 +279,8 @@ def _local_width(x: Floats, low: Floats, high: Floats) -> float:
 
 def _widest(x: Floats, low: Floats, high: Floats, degree: int) -> tuple[list[float], float]:
     """Coefficients of the middle and the width of the widest channel: a small linear programme, in ms."""
+    from scipy.optimize import linprog
+
     powers = np.vander(x, degree + 1, increasing=True)[:, 1:]
     one, zero = np.ones((len(x), 1)), np.zeros((len(x), 1))
     upper = np.hstack([powers, one, zero])  # powers . c + u <= high
@@ -300,6 +302,8 @@ def _widest(x: Floats, low: Floats, high: Floats, degree: int) -> tuple[list[flo
 
 def _reach(x: Floats, low: Floats, high: Floats, shape: list[float], degree: int) -> float:
     """Largest distance from the middle to any curve of this degree that the exchanges allow; ns."""
+    from scipy.optimize import linprog
+
     powers = np.vander(x, degree + 1, increasing=True)
     middle = powers @ np.array(shape)
     violated = max(float((low - middle).max()), float((middle - high).max()), 0.0)
