@@ -171,7 +171,7 @@ def test_the_second_opinion_wants_a_gap_a_fitting_cause_and_a_short_one(tmp_path
     assert "nobody did what" in wrong[1]
     fault["kind"] = "kill_producer"
     (tmp_path / "scenario.json").write_text(json.dumps(scenario))
-    gap["end_ticks"] = 30_000_000
+    gap["end_ticks"] = 300_000_000
     assert "lasts longer" in check(tmp_path, ledger)[3][-1]
 
 
