@@ -27,7 +27,7 @@ FIELDS = {
         "100 ns",
         "the headset's clock; all samples of a packet carry the same one, a fault of its driver",
     ),
-    "temperature": ("°C", "of the sensor; padding in the magnetometer"),
+    "temperature": ("°C", "of the sensor; in the magnetometer it means nothing"),
     "focal_length": ("pixel", "fx, fy; they change with the focus"),
     "principal_point": ("pixel", "cx, cy"),
     "exposure_ns": ("ns", "how long the picture was exposed"),
@@ -68,7 +68,10 @@ PAYLOADS = {
     "extended_depth": "a Zdepth blob or a raw u16 picture in the camera's own unit, then its width and height (u16).",
 }
 """What a packet is that is no table of fields, by the module that decodes it."""
-ONE, MANY = "one record:", "some samples, each of them:"
+ONE, MANY = (
+    "one record:",
+    "some samples in the sensor's own axes, each of them:",
+)
 
 
 def dictionary_page() -> str:
@@ -91,13 +94,19 @@ def _section(module: str, streams: list[HeadsetStream]) -> list[str]:
     about += f"A packet is {PAYLOADS.get(decoder, ONE if first.kind == RECORDS else MANY)}"
     lines = [f"## {', '.join(f'`{stream.name}`' for stream in streams)}", "", about, ""]
     record = first.record or getattr(importlib.import_module(module), "METADATA", None)
-    if record is None:
-        return lines
-    lines += ["| field | type | unit | meaning |", "|---|---|---|---|"]
-    for name, kind in _fields(record):
-        unit, meaning = _meaning(decoder, first, name)
-        lines.append(f"| `{name}` | {kind} | {unit} | {meaning} |")
-    return [*lines, ""]
+    if record is not None:
+        lines += ["| field | type | unit | meaning |", "|---|---|---|---|"]
+        for name, kind in _fields(record):
+            unit, meaning = _meaning(decoder, first, name)
+            lines.append(f"| `{name}` | {kind} | {unit} | {meaning} |")
+        lines.append("")
+    if first.constants:
+        lines += ["| constant of the sensor | shape | unit | frame | meaning |", "|---|---|---|---|---|"]
+        for one in first.constants:
+            shape = ", ".join(map(str, one.shape))
+            lines.append(f"| `{one.name}` | {shape} | {one.unit} | {one.frame} | {one.meaning} |")
+        lines.append("")
+    return lines
 
 
 def _fields(record: np.dtype) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from kitchensync.dataset.tables.step_rows import CATEGORIES
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmPlace
+from kitchensync.task_graphs.formats.annotations import TaggedError
 
 if TYPE_CHECKING:
     import pandas
@@ -38,8 +39,10 @@ def the_pandas() -> Any:
 def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
     """Return a row a step, `start` and `end` in session seconds, NaN where it was not done.
 
-    `source`: `touch`, `annotation` (accepted step times) or `end of the step before`; `errors`: what was done wrong,
-    in words. Without a recipe there are no rows. Raises BadEventLog, BadAnnotations, NotKnown.
+    `source` of `start`: `touch`, `annotation` (accepted step times) or `end of the step before`; `bound_s`: how far
+    both times may be off; `errors`: what was done wrong, in words. Without a recipe there are no rows.
+
+    Raises BadEventLog, BadAnnotations, NotKnown.
     """
     return the_pandas().DataFrame(recording.step_rows, columns=list(STEP_COLUMNS))
 
@@ -52,8 +55,11 @@ def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
         return []
     state, accepted = with_judgments(state, newest_judged(path, "errors")), accepted_steps(path)
 
+    touches_ns = {event["host_ns"]: event["uncertainty_ns"] for event in recording.stored.events()}
+
     def place_of(host_ns: int) -> FilmPlace:
-        return FilmPlace(float(recording.clock.of_host([host_ns])[0]) / 1e9, recording.clock.bound_s)
+        bound_s = recording.clock.bound_s + touches_ns.get(host_ns, 0) / 1e9
+        return FilmPlace(float(recording.clock.of_host([host_ns])[0]) / 1e9, bound_s)
 
     told = entries_of(state, place_of, lambda label: 0, accepted)
     film = _Film(recording, accepted) if accepted is not None else None
@@ -110,8 +116,14 @@ def _row(number: int, told: Told, film: _Film | None) -> dict[str, Any]:
         "bound_s": float(beside.get("bound_s", np.nan)) + (film.bound_s if film is not None else 0.0),
         "error": bool(entry.errors),
         **flags,
-        "errors": "; ".join(dict.fromkeys(f"{error.tag}: {error.description}" for error in entry.errors)),
+        "errors": "; ".join(
+            dict.fromkeys(": ".join(filter(None, (error.tag, error.description))) for error in entry.errors)
+        ),
     }
+
+
+def _in_words(error: TaggedError) -> str:
+    return f"{error.tag}: {error.description}" if error.description else error.tag
 
 
 def events_of(recording: OpenedRecording) -> pandas.DataFrame:

@@ -269,6 +269,27 @@ def test_a_film_that_was_not_aligned_has_pictures_and_no_time(tmp_path: Path) ->
         assert "gopro/video" in repr(rec)
 
 
+def test_the_bound_of_a_step_holds_that_of_its_touches(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
+    shutil.copytree(cooked[0], tmp_path / "take1")
+    shutil.rmtree(tmp_path / "take1" / "events")
+    with ks.open(cooked[0]) as rec:
+        (recipe,) = [event["body"] for event in rec.stored.events() if event["kind"] == "recipe"]
+        clock_s = rec.clock.bound_s
+    log = EventLog(tmp_path / "take1", "tablet")
+    log.append("recipe", host_ns=HOST0_NS, uncertainty_ns=0, body=recipe, op_id="recipe")
+    wrong = {"node": 2, "categories": [7], "description": ""}
+    error = {"error_id": "e1", "device": "t", "fields": wrong}
+    log.append("error", host_ns=HOST0_NS + 10**9, uncertainty_ns=0, body=error, op_id="e1")
+    for node, uncertainty_ns in ((1, 5_000_000), (2, 1_000_000)):
+        done = {"node": node, "device": "t"}
+        at_ns = HOST0_NS + node * 4 * 10**9
+        log.append("done", host_ns=at_ns, uncertainty_ns=uncertainty_ns, body=done, op_id=f"op{node}")
+    with ks.open(tmp_path / "take1") as rec:
+        # the second step begins where the first one ended, which nobody knows better than that
+        np.testing.assert_allclose(rec.steps["bound_s"][:2], [clock_s + 0.005] * 2, atol=1e-4)
+        assert ":" not in rec.steps["errors"][1]
+
+
 def test_two_chapters_are_one_film(tmp_path: Path) -> None:
     made = film(tmp_path / "take" / "left", 150, 90, seed=8)
     devices = {"left": {"kind": "gopro"}}
