@@ -38,7 +38,7 @@ def open(path: str | os.PathLike[str], *, with_pauses: bool = False) -> OpenedRe
 
 
 def list_recordings(root: str | os.PathLike[str]) -> list[Path]:
-    """List the recordings in a folder, or the one that `root` is, in order of name.
+    """List the recordings in a folder in order of name; of a recording itself only that one.
 
     A folder whose `recording.json` is lost counts, so that whoever goes over them has to name it. Raises
     NotARecording where there is none.

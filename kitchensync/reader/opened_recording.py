@@ -127,7 +127,7 @@ class OpenedRecording:
         return [camera for camera, files in self.films.items() if files]
 
     def timeline(self, camera: str) -> FilmTimeline:
-        """Return when what a camera filmed was."""
+        """Return the times of all pictures of a camera's film, on the capture clock."""
         if camera not in self._timelines:
             self._timelines[camera] = FilmTimeline(self, camera)
         return self._timelines[camera]
@@ -331,7 +331,7 @@ class Alignments(dict[str, "Alignment"]):
 
     @property
     def status(self) -> str:
-        """The worst: `aligned`, `check`, `not_aligned`; `not_done` where `sync` has not been here."""
+        """The worst verdict of all films: `aligned`, `check`, `not_aligned`; `not_done` before `sync`."""
         worst = [status for status in (NOT_ALIGNED, CHECK, ALIGNED) if status in self.statuses.values()]
         return worst[0] if worst else "not_done"
 
@@ -342,12 +342,12 @@ class Alignments(dict[str, "Alignment"]):
 
     @property
     def gyroscopes_within_ms(self) -> float | None:
-        """How far the gyroscopes of any film that was aligned may be off, ms, 95 %; None where nobody says."""
+        """How far the gyroscopes of any film that was aligned may be off, ms, 95 %; None where it is not known."""
         return max((one.bound95_ms for one in self.values() if one.bound95_ms is not None), default=None)
 
     @property
     def pictures_within_ms(self) -> float | None:
-        """How far the pictures of any film that was aligned may be off, ms, 95 %; None where nobody says."""
+        """How far the pictures of any film that was aligned may be off, ms, 95 %; None where it is not known."""
         return max((2 * one.total_ms for one in self.values() if one.total_ms is not None), default=None)
 
     def __repr__(self) -> str:
@@ -355,7 +355,7 @@ class Alignments(dict[str, "Alignment"]):
 
     @property
     def bounds(self) -> str:
-        """How far motion and pictures of the film that is worst off may be off, in words."""
+        """How far motion and pictures of the least certain film may be off, in words."""
         placed = [one for one in self.values() if one.is_placed]
         return max(placed, key=lambda one: one.total_ms or 0.0).bounds_in_words if placed else ""
 

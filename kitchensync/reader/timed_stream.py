@@ -61,7 +61,7 @@ class TimedStream(ABC):
     @property
     @abstractmethod
     def session_ns(self) -> Int64:
-        """Session time of each value, (n,) int64 ns, UNKNOWN where nobody knows. Raises NotKnown."""
+        """Session time of each value, (n,) int64 ns, the least int64 where it is not known. Raises NotKnown."""
 
     @cached_property
     def times(self) -> Floats:
@@ -70,7 +70,7 @@ class TimedStream(ABC):
 
     @property
     def times_ns(self) -> Int64:
-        """CLOCK_MONOTONIC ns of the capture computer of each value, (n,) int64, UNKNOWN where `times` is NaN.
+        """CLOCK_MONOTONIC ns of the capture computer of each value, (n,) int64, the least int64 where `times` is NaN.
 
         Raises NotKnown.
         """
