@@ -6,6 +6,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 
 from kitchensync.capture.doctor.checks import BAD, GOOD, LOOK, Report
+from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT, waits_percent
 from kitchensync.sensors.errors import SensorError, UnsupportedServer
 from kitchensync.sensors.hololens.catalogue import STREAMS, forbidden_together, headset_stream
 from kitchensync.sensors.hololens.client import StreamClient
@@ -24,6 +25,7 @@ MEANING = {
     _UNREACHABLE: "check the address and the network, and wake the headset",
     "research": "switch on Research Mode in the headset's device portal and start the app again",
 }
+CANNOT_TELL = "this computer is too busy to tell: end what else runs, and check again"
 
 
 def examine_headset(
@@ -109,11 +111,14 @@ def _judge_ports(report: Report, states: dict[str, str], streams: list[str]) -> 
     research = [states[name] for name, spec in STREAMS.items() if 3800 <= spec.port <= 3808]
     others = [states[name] for name, spec in STREAMS.items() if not 3800 <= spec.port <= 3808]
     _research_mode(report, set(research), set(others))
+    is_busy = waits_percent() > BUSY_PERCENT
     for name, state in states.items():
         wanted = name in streams or name == "remote_configuration"
         port = STREAMS[name].port if name in STREAMS else COMMAND_PORTS[name]
-        bad = BAD if wanted else LOOK
-        report.add(f"{name} ({port})", GOOD if state == _OPEN else bad, state, MEANING.get(state, ""))
+        cannot_tell = state == _SILENT and is_busy
+        bad = BAD if wanted and not cannot_tell else LOOK
+        meaning = CANNOT_TELL if cannot_tell else MEANING.get(state, "")
+        report.add(f"{name} ({port})", GOOD if state == _OPEN else bad, state, meaning)
 
 
 def _research_mode(report: Report, research: set[str], others: set[str]) -> None:
