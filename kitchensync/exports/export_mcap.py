@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from kitchensync.exports.exported_span import choice_options, resume_option
+from kitchensync.exports.exported_span import choice_options
 from kitchensync.storage.shell.answer import Answer, answers, size_words
 from kitchensync.storage.shell.given_path import GivenRecording
 from kitchensync.storage.shell.output_options import OutputFolder, output
@@ -22,11 +21,10 @@ from kitchensync.storage.shell.output_options import OutputFolder, output
     help="At most so many depth pictures a second: all of them are 20 MB a second  [default: all].",
 )
 @choice_options
-@resume_option
 @answers("export-mcap/1")
 def mcap(
     paths: tuple[Path, ...], out: Path, force: bool, depth_per_second: float | None,
-    start: float | None, end: float | None, step: int | None, streams: str | None, resume: bool,
+    start: float | None, end: float | None, step: int | None, streams: str | None,
 ) -> Answer:  # fmt: skip
     """Write each recording as one MCAP file, `<recording>.mcap`, with Foxglove's schemas.
 
@@ -42,19 +40,15 @@ def mcap(
     """
     from kitchensync.exports.exported_span import choice_of, each_recording, left_out_lines
     from kitchensync.exports.mcap_file import write_mcap
-    from kitchensync.exports.resumed_export import ResumedExport
     from kitchensync.storage.shell.progress import Bar
 
     choice = choice_of(start, end, step, streams)
-    asked = asdict(choice) | {"depth_hz": depth_per_second}
-    journal = ResumedExport(out, "mcap", asked, ending=".mcap", resume=resume)
     with Bar("export mcap", unit="s") as bar:
         made, without = each_recording(
             paths,
             lambda rec: write_mcap(
                 rec, out / f"{rec.id}.mcap", choice, depth_per_second, bar.show, force=force
             ),
-            journal,
         )
     count, size = (sum(sum(one["messages"].values()) for one in made), sum(one["bytes"] for one in made))
     words = f"{count:,} messages, {size_words(size)}, in {out}"

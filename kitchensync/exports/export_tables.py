@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from kitchensync.exports.exported_span import choice_options, resume_option
+from kitchensync.exports.exported_span import choice_options
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import GivenRecording
 from kitchensync.storage.shell.output_options import OutputFolder, output
@@ -18,11 +17,10 @@ from kitchensync.storage.shell.output_options import OutputFolder, output
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the tables.")
 @click.option("--csv", "with_csv", is_flag=True, help="Write each table as CSV too.")
 @choice_options
-@resume_option
 @answers("export-tables/1")
 def tables(
     paths: tuple[Path, ...], out: Path, force: bool, with_csv: bool,
-    start: float | None, end: float | None, step: int | None, streams: str | None, resume: bool,
+    start: float | None, end: float | None, step: int | None, streams: str | None,
 ) -> Answer:  # fmt: skip
     """Write motion, poses, hands, gaze, steps and events of recordings as Parquet, one file a stream.
 
@@ -37,14 +35,12 @@ def tables(
     """
     from kitchensync.exports.exported_span import choice_of, each_recording, left_out_lines
     from kitchensync.exports.recording_tables import write_tables
-    from kitchensync.exports.resumed_export import ResumedExport
     from kitchensync.storage.shell.progress import Bar
 
     choice, forms = choice_of(start, end, step, streams), ("parquet", "csv") if with_csv else ("parquet",)
-    journal = ResumedExport(out, "tables", asdict(choice) | {"forms": forms}, resume=resume)
     with Bar("export tables", unit="tables") as bar:
         made, without = each_recording(
-            paths, lambda rec: write_tables(rec, out / rec.id, choice, forms, bar.show, force=force), journal
+            paths, lambda rec: write_tables(rec, out / rec.id, choice, forms, bar.show, force=force)
         )
     found = [table for one in made for table in one["tables"].values()]
     words = f"{len(found)} tables, {sum(table['rows'] for table in found):,} rows, in {out}"

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.resumed_export import ResumedExport
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.consent import Purpose
@@ -19,6 +18,7 @@ from kitchensync.storage.errors import StorageError, UnknownStream, pass_on_trou
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.shell.outputs import OutputRefused
 
+Made = TypeVar("Made")
 FARTHEST_S = 1e9
 """Half a lifetime: what is farther is no session second."""
 
@@ -109,12 +109,11 @@ def left_out_lines(made: list[dict[str, Any]], without: dict[str, str]) -> list[
 
 
 def each_recording(
-    paths: tuple[Path, ...], make: Callable[[OpenedRecording], dict[str, Any]], journal: ResumedExport
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Make something of every recording that paths stand for; return what, and why others are left out, by name.
+    paths: tuple[Path, ...], make: Callable[[OpenedRecording], Made]
+) -> tuple[list[Made], dict[str, str]]:
+    """Make something of every recording that paths stand for; return it, and why others are left out, by name.
 
-    All are asked for consent before anything is made. What the journal keeps is not made again. What is refused of a
-    single recording, or of all, is raised.
+    All are asked for consent before anything is made. What is refused of a single one, or of all, is raised.
     """
     every = recordings_of(paths)
     refused: dict[Path, Exception] = {}
@@ -128,11 +127,8 @@ def each_recording(
         if path in refused:
             continue
         try:
-            if (said := journal.kept(path)) is None:
-                with opened_to_give(path) as recording:
-                    said = make(recording)
-                journal.note(path, said)
-            made.append(said)
+            with opened_to_give(path) as recording:
+                made.append(make(recording))
         except OutputRefused:
             raise
         except (StorageError, SensorError, Refused) as error:
@@ -141,11 +137,6 @@ def each_recording(
     if not made:
         raise next(iter(refused.values()))
     return made, {path.name: str(error) for path, error in refused.items()}
-
-
-resume_option = click.option(
-    "--resume", is_flag=True, help="Keep what an interrupted run made of recordings that have not changed."
-)
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:

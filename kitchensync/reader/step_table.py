@@ -55,7 +55,9 @@ def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
         return []
     state, accepted = with_judgments(state, newest_judged(path, "errors")), accepted_steps(path)
 
-    touches_ns = {event["host_ns"]: event["uncertainty_ns"] for event in recording.stored.events()}
+    touches_ns: dict[int, int] = {}
+    for event in recording.stored.events():
+        touches_ns[event["host_ns"]] = max(event["uncertainty_ns"], touches_ns.get(event["host_ns"], 0))
 
     def place_of(host_ns: int) -> FilmPlace:
         bound_s = recording.clock.bound_s + touches_ns.get(host_ns, 0) / 1e9
@@ -116,9 +118,7 @@ def _row(number: int, told: Told, film: _Film | None) -> dict[str, Any]:
         "bound_s": float(beside.get("bound_s", np.nan)) + (film.bound_s if film is not None else 0.0),
         "error": bool(entry.errors),
         **flags,
-        "errors": "; ".join(
-            dict.fromkeys(": ".join(filter(None, (error.tag, error.description))) for error in entry.errors)
-        ),
+        "errors": "; ".join(dict.fromkeys(map(_in_words, entry.errors))),
     }
 
 

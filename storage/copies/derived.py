@@ -60,13 +60,6 @@ def will_write(place: Path) -> None:
         job.before[place] = _stamps(place)
 
 
-def wrote(file: Path) -> None:
-    """Report a file that the same command wrote before it was interrupted: it is noted with what is written now."""
-    for place, stamps in (job.before if (job := _job.get()) is not None else {}).items():
-        if file == place or place in file.parents:
-            stamps.pop("" if file == place else file.relative_to(place).as_posix(), None)
-
-
 def sent(where: str) -> None:
     """Say to which server the command that runs sent something, where nobody of us can take it back."""
     if (job := _job.get()) is not None:

@@ -284,8 +284,10 @@ def test_the_bound_of_a_step_holds_that_of_its_touches(cooked: tuple[Path, Kitch
         done = {"node": node, "device": "t"}
         at_ns = HOST0_NS + node * 4 * 10**9
         log.append("done", host_ns=at_ns, uncertainty_ns=uncertainty_ns, body=done, op_id=f"op{node}")
+        mark = {"text": "at the same moment"}
+        log.append("mark", host_ns=at_ns, uncertainty_ns=0, body=mark, op_id=f"mark{node}")
     with ks.open(tmp_path / "take1") as rec:
-        # the second step begins where the first one ended, which nobody knows better than that
+        # the second step begins where the first one ended, so it is as uncertain as that
         np.testing.assert_allclose(rec.steps["bound_s"][:2], [clock_s + 0.005] * 2, atol=1e-4)
         assert ":" not in rec.steps["errors"][1]
 
