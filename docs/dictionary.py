@@ -76,7 +76,7 @@ ONE, MANY = (
 
 def dictionary_page() -> str:
     """Return the page, made from the types of the streams and from the columns of a data set."""
-    lines = [HEAD, "## What holds for all", "", "| subject | convention |", "|---|---|"]
+    lines = [HEAD, "## Conventions of a data set", "", "| subject | convention |", "|---|---|"]
     lines += [f"| {subject} | {words} |" for subject, words in CONVENTIONS.items()]
     lines += ["", f"Joints of a hand, in this order: {', '.join(JOINTS)}.", ""]
     for module, streams in groupby(STREAMS.values(), lambda stream: stream.module):

@@ -22,8 +22,10 @@ IN_THE_REPOSITORY = re.compile(r"\.\./examples/notebooks/([\w-]+)\.ipynb")
 
 def main(folder: Path) -> int:
     """Gather pages in FOLDER/pages and build FOLDER/html of them; return the exit code."""
-    shutil.rmtree(folder, ignore_errors=True)
     pages = folder / "pages"
+    for made in (pages, folder / "html"):  # and nothing else that lies in this folder
+        if made.exists():
+            shutil.rmtree(made)
     shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "*.toml", "__pycache__"))
     shutil.copy(DOCS / "zensical.toml", folder)
     for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):

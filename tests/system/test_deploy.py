@@ -121,8 +121,10 @@ def test_commands_of_the_containers_are_commands_that_we_have() -> None:
 def test_the_job_of_a_cluster_writes_reports_on_its_workers(place: Path) -> None:
     commands = place / "bin"
     commands.mkdir()
-    srun = commands / "srun"  # two tasks, as Slurm's own starts one for each of --ntasks
-    srun.write_text('#!/bin/bash\n"$@" &\n"$@" &\ntrap "kill $(jobs -p | xargs)" TERM\nwait\n')
+    srun = (
+        commands / "srun"
+    )  # two tasks, as Slurm's own starts one for each of --ntasks; its one option is not theirs
+    srun.write_text('#!/bin/bash\nshift\n"$@" &\n"$@" &\ntrap "kill $(jobs -p | xargs)" TERM\nwait\n')
     srun.chmod(0o755)
     path = f"{commands}:{Path(COMMAND).parent}:{os.environ['PATH']}"
     environment = os.environ | {
