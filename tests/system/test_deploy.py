@@ -137,7 +137,9 @@ def test_the_job_of_a_cluster_writes_reports_on_its_workers(place: Path) -> None
         str(place / "srv/kitchensync/data"),
         "--json",
     ]
-    said = json.loads(done(job, environment))
+    with running(job, env=environment, stdout=subprocess.PIPE) as started_job:
+        said = json.loads(started_job.communicate(timeout=LIMIT_S)[0])
+    assert started_job.returncode == 0
     recordings = list((place / "srv/kitchensync/data").glob("*/recording.json"))
     assert said["counts"] == {"written": len(recordings)}
     assert all((path.parent / "sync/report.html").exists() for path in recordings)
