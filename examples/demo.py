@@ -31,7 +31,7 @@ START_LIMIT_S = 30.0
 ALIGNED_FROM_S = 60.0
 """A shorter demo may leave the slope of the camera's clock open: then `check` is allowed."""
 LATE = "packets arrived up to"
-"""What `verify` says where a busy computer took packets late: they are all there."""
+"""What `verify` says where a busy computer took packets late, as does a virtual kitchen that gets no processor."""
 
 
 class DemoFailed(Exception):
@@ -160,11 +160,13 @@ def wait_for_manifest(path: Path, recorder: subprocess.Popen[str]) -> None:
 
 
 def objections(checked: dict[str, Any]) -> list[str]:
-    """Return what `verify` objects to; that a busy computer took packets late is only printed."""
+    """Return what `verify` objects to; what a busy computer made late or did not get to make is only printed."""
+    late = {reason.partition(":")[0] for reason in checked["reasons"] if LATE in reason}
     found = []
     for reason in checked["reasons"]:
-        if LATE in reason:
-            say(f"this computer was busy: {reason}; nothing is missing")
+        stream, _, what = reason.partition(": ")
+        if LATE in reason or (stream in late and what.startswith("covers")):
+            say(f"this computer was busy: {reason}; nothing that was sent is missing")
         else:
             found.append(f"verify: {reason}")
     return found
