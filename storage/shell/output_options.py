@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.copies.derived import will_write
+from kitchensync.storage.copies.derived import may_write
 from kitchensync.storage.shell.outputs import check_output, check_place
 
 Command = Callable[..., Any]
@@ -27,7 +27,7 @@ class OutputPath(click.Path):
         """Return the path. Raises CannotWrite."""
         place = check_place(Path(os.fsdecode(super().convert(value, param, ctx))))
         if ctx is not None and any(one.name == "force" for one in ctx.command.params):
-            will_write(place)
+            may_write(place)
         return place
 
 

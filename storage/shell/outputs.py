@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kitchensync.sensors.files_on_disk import sync_path
-from kitchensync.storage.copies.derived import will_write
+from kitchensync.storage.copies.derived import PART, before_of, will_write
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.names import (
@@ -25,8 +25,6 @@ from kitchensync.storage.names import (
     chunk_range,
 )
 
-PART = ".kitchensync-part"
-"""Behind the name of a file that is not whole yet; long, so that it is nobody else's file."""
 DERIVED = "sync"
 """The one folder of a recording in which everything can be computed anew."""
 
@@ -157,7 +155,7 @@ def written_folder(path: Path, *, proof: str, force: bool = False) -> Iterator[P
     """
     place = _check_folder(path, proof, force=force)
     will_write(place)
-    part, old = (place.with_name(f"{place.name}{PART}{what}") for what in ("", "-old"))
+    part, old = place.with_name(place.name + PART), before_of(place)
     try:
         if old.exists() and not place.exists():  # a call was killed between two renames
             LOCAL.rename(old, place)
@@ -214,11 +212,13 @@ def write_into(folder: Path, files: Mapping[str, bytes], *, force: bool = False)
 
     Nothing is written where one of them would need `force`. Raises CannotWrite.
     """
-    will_write(check_place(folder))
+    place = check_place(folder)
     wanted = {folder / name: content for name, content in files.items()}
     missing = [path for path, content in wanted.items() if not _holds(path, content)]
     for path in missing:
         check_output(path, force=force)
+    if missing:
+        will_write(place)
     for path in missing:
         write_output(path, wanted[path], force=force)
 

@@ -107,7 +107,7 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
     if stores is None:
         stores = [{"where": line.where, "target": line.target} for line in stores_of(recording)]
     places = [_in_store(recording, store, manifest) for store in stores]
-    lines = known["derived"] if "derived" in known else read_derived(recording)
+    lines = read_derived(recording, known.get("derived", ()))
     derived = [_derived(line, recording) for line in lines]
     cards = known["cards"] if "cards" in known else list(cards_of(recording, manifest))
     erased = [_card(card) for card in cards]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +15,10 @@ import pytest
 from cooked_recording import copied, write_cooked
 from typed_commands import answer as run
 
-from kitchensync.storage.copies.derived import read_derived
+from kitchensync.storage.copies.derived import asked, noting, read_derived, sent
 from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.redact.elsewhere import made_before
+from kitchensync.storage.shell.outputs import written
 
 pytestmark = pytest.mark.slow
 
@@ -120,3 +127,95 @@ def test_who_did_not_agree_has_no_line(data: Path) -> None:
     assert read_derived(data / "unwilling") == []
     (line,) = read_derived(data / "take1")
     assert (line["command"], Path(line["path"]).name) == ("kitchensync export seconds", "both.csv")
+
+
+KILLED = """
+import os, signal, sys
+from kitchensync.cli import main
+from kitchensync.storage.disk.durable import LOCAL
+rename, allowed = LOCAL.rename, [int(sys.argv[1])]
+def killed(part, place):
+    if "kitchensync-part" in str(part):
+        if not allowed[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        allowed[0] -= 1
+    rename(part, place)
+LOCAL.rename = killed
+main(sys.argv[2:])
+"""
+
+
+def killed_after(names: int, *words: str) -> None:
+    """Run a command that is killed when it would give its output, or one more file of it, a name."""
+    done = subprocess.run([sys.executable, "-c", KILLED, str(names), *words], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def test_what_a_killed_command_had_not_named_yet_goes(data: Path) -> None:
+    killed_after(0, "export", "seconds", "data/take1", "--grid", "segment", "--out", "out/seconds.csv")
+    killed_after(0, "export", "tables", "data/take1", "--out", "out/tables")
+    Path("out/mine.txt").write_text("notes")
+    left = {path.relative_to("out").as_posix() for path in Path("out").rglob("*.kitchensync-part")}
+    assert left == {"seconds.csv.kitchensync-part", "tables/take1.kitchensync-part"}
+    said = run("withdraw", "data/take1")
+    assert said["status"] == "done"
+    assert {
+        name: done for name, (_, done, _) in places(said).items() if name in ("seconds.csv", "tables")
+    } == {
+        "seconds.csv": "destroyed",
+        "tables": "destroyed",
+    }
+    assert [path.name for path in Path("out").iterdir()] == ["mine.txt"]
+
+
+def test_what_a_killed_command_had_named_is_open_until_it_is_gone(data: Path) -> None:
+    Path("frames").mkdir()
+    Path("frames/older.txt").write_text("from before")
+    os.utime("frames/older.txt", (0, 0))
+    killed_after(1, "export", "frames", "data/take1", "--out", "frames")
+    named, part = Path("frames/frames.csv"), Path("frames/normal_training.csv.kitchensync-part")
+    assert sorted(Path("frames").iterdir()) == [named, part, Path("frames/older.txt")]
+    said = run("withdraw", "data/take1")
+    (about,) = (one for one in said["places"] if Path(one["place"]).name == "frames")
+    assert "1 files may be of `kitchensync export frames`, which noted no end" in about["open"]
+    assert named.exists(), "it may be anybody's"
+    assert not part.exists()
+    assert run("withdraw", "data/take1")["status"] == "open"
+    named.unlink()
+    assert run("withdraw", "data/take1")["status"] == "done"
+    assert Path("frames/older.txt").exists()
+
+
+def test_a_second_run_that_ends_does_not_hide_the_killed_one(data: Path) -> None:
+    words = ("export", "seconds", "data/take1", "--grid", "segment", "--out", "seconds.csv")
+    killed_after(0, *words)
+    run(*words)
+    (line,) = read_derived(data / "take1")
+    assert len(line["begun"]) == 1
+    assert run("withdraw", "data/take1")["status"] == "done"
+    assert not Path("seconds.csv").exists()
+
+
+def test_a_command_that_ends_after_the_withdrawal_is_found_by_the_next(data: Path) -> None:
+    with noting("kitchensync export seconds", print):
+        asked(data / "take1")
+        with written(Path("late.csv").resolve()) as part:
+            assert run("withdraw", "data/take1")["status"] == "done", "nothing is there yet"
+            part.write_text("what it read before")
+    said = run("withdraw", "data/take1")
+    assert places(said)["late.csv"] == (1, "destroyed", False)
+    assert not Path("late.csv").exists()
+
+
+def test_where_something_is_sent_stands_there_before(data: Path) -> None:
+    with noting("kitchensync annotate push", print):
+        asked(data / "take1")
+        sent("https://labels.example")
+        assert [line["server"] for line in read_derived(data / "take1")] == ["https://labels.example"]
+    assert len((data / "take1" / "derived.jsonl").read_bytes().splitlines()) == 1
+
+
+def test_a_redaction_names_what_a_killed_command_left(data: Path) -> None:
+    killed_after(0, "export", "seconds", "data/take1", "--grid", "segment", "--out", "seconds.csv")
+    (said,) = made_before(data / "take1", time.time_ns())
+    assert "seconds.csv.kitchensync-part: may show it" in said
