@@ -159,13 +159,26 @@ def wait_for_manifest(path: Path, recorder: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
-def objections(checked: dict[str, Any]) -> list[str]:
-    """Return what `verify` objects to; what a busy computer made late or did not get to make is only printed."""
+def unlike_sent(checked: dict[str, Any], truth: dict[str, Any]) -> dict[str, str]:
+    """Compare each stream that was stored with what the virtual kitchen says it sent."""
+    found = {}
+    for name, sent in truth["streams"].items():
+        stored = checked["streams"].get(name)
+        if stored and (stored["stored"], stored["sha256"]) != (sent["packets"], sent["sha256"]):
+            found[name] = f"{name}: {sent['packets']} packets sent, {stored['stored']} stored"
+    return found
+
+
+def objections(checked: dict[str, Any], truth: dict[str, Any]) -> list[str]:
+    """Return what `verify` objects to; where all that was sent is here, what a busy computer sent late is printed."""
     late = {reason.partition(":")[0] for reason in checked["reasons"] if LATE in reason}
+    whole = truth["streams"].keys() - unlike_sent(checked, truth)
     found = []
     for reason in checked["reasons"]:
         stream, _, what = reason.partition(": ")
-        if LATE in reason or (stream in late and what.startswith("covers")):
+        if LATE in reason:
+            say(f"this computer was busy: {reason}")
+        elif stream in late & whole and what.startswith("covers"):
             say(f"this computer was busy: {reason}; nothing that was sent is missing")
         else:
             found.append(f"verify: {reason}")
@@ -173,14 +186,8 @@ def objections(checked: dict[str, Any]) -> list[str]:
 
 
 def differences(checked: dict[str, Any], truth: dict[str, Any]) -> list[str]:
-    """Compare what was stored with what the virtual kitchen says it sent."""
-    found = objections(checked)
-    for name, sent in truth["streams"].items():
-        stored = checked["streams"].get(name)
-        if stored is None:
-            continue
-        if (stored["stored"], stored["sha256"]) != (sent["packets"], sent["sha256"]):
-            found.append(f"{name}: {sent['packets']} packets sent, {stored['stored']} stored")
+    """Return what `verify` objects to, and what was not stored as the virtual kitchen sent it."""
+    found = objections(checked, truth) + list(unlike_sent(checked, truth).values())
     for file in truth["gopro"]:
         stored = checked["streams"].get(f"gopro/{file['file']}")
         if stored is None or stored["sha256"] != file["sha256"]:

@@ -133,12 +133,14 @@ def kept(data: Path, plan: tuple[Planned, ...]) -> list[str]:
     return [str(data / one.recording) for one in plan if not one.withdraws]
 
 
-def check_recordings(data: Path, plan: tuple[Planned, ...]) -> list[str]:
+def check_recordings(folder: Path, plan: tuple[Planned, ...]) -> list[str]:
     """Verify and synchronize everything that was not withdrawn; return what is not as it should be."""
-    paths = kept(data, plan)
+    paths = kept(folder / "data", plan)
+    sims = {one.recording: folder / f"sim-{n}" for n, one in enumerate(plan)}
     problems = []
     for one in command(["verify", *paths])["recordings"]:
-        if objections(one) or one["status"] == "FAIL":
+        truth = json.loads((sims[one["recording"]] / "truth.json").read_text())
+        if objections(one, truth) or one["status"] == "FAIL":
             problems.append(f"verify says {one['status']} of {one['recording']}: {one['reasons']}")
     for one in command(["sync", *paths])["recordings"]:
         if one["status"] not in ("aligned", "check", "nothing_to_align"):
@@ -243,7 +245,7 @@ def run(folder: Path, plan: tuple[Planned, ...], seconds: float, seed: int) -> l
                 cook(data, folder / f"sim-{n}", url, keys[one.person], one, seconds, seed + n)
                 for n, one in enumerate(plan)
             ]
-            problems = check_recordings(data, plan)
+            problems = check_recordings(folder, plan)
             corrected = correct(desk, truths[1])
             problems += [
                 f"sync: {one}"
