@@ -114,9 +114,10 @@ def until_interrupted(work: Work, path: Path) -> dict[str, Any]:
     """Do the work in a worker process; Ctrl-C ends it as it would end a command. Raises KeyboardInterrupt."""
     _state.is_busy = True
     try:
-        if _state.is_over:
+        answer = None if _state.is_over else work(path)
+        if answer is None or _state.is_over:  # a library may have made an error of the interrupt
             raise KeyboardInterrupt
-        return work(path)
+        return answer
     finally:
         _state.is_busy = False
 

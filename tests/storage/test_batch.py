@@ -306,6 +306,22 @@ def test_an_interrupt_that_comes_in_a_callback_comes_again(monkeypatch: pytest.M
     assert state.is_over
 
 
+def test_an_interrupt_that_a_library_made_an_error_of_still_ends_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "_state", workers._State())
+
+    def work(path: Path) -> dict[str, Any]:
+        try:
+            workers._hear()
+        except KeyboardInterrupt:
+            return {"error": f"{path.name} does not open"}
+        return {"status": "PASS"}
+
+    with pytest.raises(KeyboardInterrupt):
+        workers.until_interrupted(work, tmp_path)
+
+
 def test_only_what_is_as_it_was_counts_as_done(lab: Path) -> None:
     command = ["verify", {"deep": False}, [str(lab)]]
     paths = [lab / "a" / "good-1", lab / "a" / "deep" / "good-2"]
