@@ -42,7 +42,7 @@ def headset_units(stream: StoredPackets, rows: Int64) -> Iterator[tuple[int, byt
         try:
             unit = bytes(sensor.cut(payload).image)
         except SensorError as error:
-            stream.bad[row] = str(error)
+            stream.bad.setdefault(row, str(error))
             is_sound = False
             continue
         if not shown[row] or not unit:
@@ -57,7 +57,7 @@ def headset_units(stream: StoredPackets, rows: Int64) -> Iterator[tuple[int, byt
         if is_sound:
             yield row, unit
         else:
-            stream.bad[row] = "picture hangs on one that is lost"
+            stream.bad.setdefault(row, "picture hangs on one that is lost")
 
 
 def _sets_of(codec: str, unit: bytes) -> bytes:

@@ -14,9 +14,11 @@ import numpy.typing as npt
 from kitchensync.sensors.array_types import Mask
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.layout import INDEX
+from kitchensync.storage.disk.checksum import crc32
 
 OPEN_FILES = 4
 """Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
+DAMAGED = "its content does not match its checksum: `kitchensync verify` says what to do"
 
 
 class StoredPackets:
@@ -29,7 +31,7 @@ class StoredPackets:
         self.description = description
         self._open: dict[int, Chunk] = {}
         self.bad: dict[int, str] = {}
-        """Packets that a reading could not decode: number -> reason."""
+        """Packets that a reading found damaged or could not decode: number -> reason."""
         self.only_newest = False
         """Read the newest file alone, as if the stream began there."""
 
@@ -79,9 +81,15 @@ class StoredPackets:
         return self._chunk(part), row - self._starts[part]
 
     def payload(self, row: int) -> bytes:
-        """Read one payload, without reading the rest of the file."""
+        """Read one payload, without reading the rest of the file; a damaged one is empty and named in `bad`."""
         chunk, within = self._place(row)
-        return chunk.payload(within)
+        return self._sound(row, chunk.payload(within), int(chunk.index["crc32"][within]))
+
+    def _sound(self, row: int, payload: bytes, promised: int) -> bytes:
+        if crc32(payload) == promised:
+            return payload
+        self.bad[row] = DAMAGED
+        return b""
 
     def pose(self, row: int) -> npt.NDArray[np.float32] | None:
         """Read the pose of one packet as sent, (4, 4), without the others; None when the stream carries none."""
@@ -89,13 +97,18 @@ class StoredPackets:
         return chunk.pose(within)
 
     def payloads(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """Yield the payloads of the packets [start, stop) in order, some megabytes in memory at a time."""
+        """Yield the payloads of the packets [start, stop) in order, some megabytes in memory at a time.
+
+        Damaged ones are empty and named in `bad`.
+        """
         stop = len(self) if stop is None else min(stop, len(self))
         for part, (path, index) in enumerate(self._parts):
             first, last = max(start - self._starts[part], 0), min(stop - self._starts[part], len(index))
             if first < last:
+                promised = index["crc32"][first:last].tolist()
+                rows = range(self._starts[part] + first, self._starts[part] + last)
                 with Chunk(path) as chunk:
-                    yield from chunk.payloads(first, last)
+                    yield from map(self._sound, rows, chunk.payloads(first, last), promised)
 
     def poses(self) -> npt.NDArray[np.float32] | None:
         """Return poses as sent, (n, 4, 4) row-vector matrices in metres, or None when there are none."""

@@ -74,4 +74,4 @@ def read_decoded(
         try:
             yield row, sensor.decode(payload)
         except SensorError as error:
-            stream.bad[row] = str(error)
+            stream.bad.setdefault(row, str(error))

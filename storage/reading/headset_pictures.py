@@ -101,7 +101,7 @@ def _units(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, 
         try:
             yield row, _cut(sensor, payload)
         except SensorError as error:
-            stream.bad[row] = str(error)
+            stream.bad.setdefault(row, str(error))
 
 
 def key_row(stream: StoredPackets, row: int) -> int:
@@ -211,7 +211,7 @@ def _frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
         try:
             picture = sensor.raw_picture(unit) if decoded is None else decoded
         except SensorError:
-            stream.bad[row] = "a raw picture of another size"
+            stream.bad.setdefault(row, "a raw picture of another size")
             continue
         optics = sensor.optics(unit.metadata)
         yield Frame(row, int(ticks[row]), picture, _pose(stream, row), optics, unit.metadata)
@@ -235,6 +235,6 @@ def _depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]
         try:
             depth, brightness = sensor.depth(unit, picture, stream.format)
         except SensorError as error:
-            stream.bad[row] = str(error)
+            stream.bad.setdefault(row, str(error))
             continue
         yield DepthFrame(row, int(ticks[row]), unit.sensor_ticks, depth, brightness, _pose(stream, row))

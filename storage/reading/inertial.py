@@ -56,6 +56,8 @@ def read_samples(stream: StoredPackets) -> Samples:
         except SensorError as error:
             bad[row] = str(error)
             continue
+        if row in stream.bad:
+            bad[row] = stream.bad[row]
         if len(batch):
             batches.append(batch)
             stamps.add(batch["vinyl_ns"], batch["soc_ticks"])

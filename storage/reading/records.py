@@ -51,7 +51,7 @@ def read_records(stream: StoredPackets, kept: np.dtype | None = None) -> Records
             rows[count] = row
             count += 1
         else:
-            stream.bad[row] = f"{len(payload)} bytes instead of {record.itemsize}"
+            stream.bad.setdefault(row, f"{len(payload)} bytes instead of {record.itemsize}")
     ticks = stream.index["device_ticks"].astype(np.int64)[rows[:count]]
     return Records(values[:count], rows[:count], ticks)
 
@@ -83,7 +83,7 @@ def _sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, 
                 if not hidden[row]:
                     yield int(ticks[row]), samples
         except SensorError as error:
-            stream.bad[row] = str(error)
+            stream.bad.setdefault(row, str(error))
 
 
 class _Pcm:
