@@ -139,10 +139,9 @@ def each_recording(
     return made, {path.name: str(error) for path, error in refused.items()}
 
 
-def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare --from, --to, --step and --streams."""
+def span_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare --from, --to and --step."""
     for option in (
-        click.option("--streams", metavar="A,B,...", help="Only these streams, by full or last name."),
         click.option(
             "--step", type=click.IntRange(1), metavar="N", help="Only the span of step N of the recipe."
         ),
@@ -153,7 +152,15 @@ def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def choice_of(start: float | None, end: float | None, step: int | None, streams: str | None) -> ExportChoice:
+def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare --from, --to, --step and --streams."""
+    streams = click.option("--streams", metavar="A,B,...", help="Only these streams, by full or last name.")
+    return span_options(streams(command))
+
+
+def choice_of(
+    start: float | None, end: float | None, step: int | None, streams: str | None = None
+) -> ExportChoice:
     """Return what the options say."""
     return ExportChoice(
         start, end, step, tuple(one.strip() for one in (streams or "").split(",") if one.strip())

@@ -145,7 +145,9 @@ class HandStream(BodyStream):
 
     def sample(self, times: npt.ArrayLike) -> Hands:
         """Interpolate at session times (m,): `Hands` of (m, 26, 3), NaN where a hand was not seen beside."""
-        flat = np.concatenate([side.reshape(len(self), -1) for side in (self.left, self.right)], axis=1)
+        flat = np.concatenate(
+            [side.reshape(-1, 3 * len(self.joints)) for side in (self.left, self.right)], axis=1
+        )
         both = self._between(flat, times).astype(np.float32).reshape(-1, 2, len(self.joints), 3)
         return Hands(both[:, 0], both[:, 1])
 

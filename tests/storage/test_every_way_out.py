@@ -53,6 +53,7 @@ GIVES_AWAY: dict[str, list[str]] = {
     "export keysteps": ["data", "--out", f"{OUT}/made"],
     "export tables": [TAKE, "--out", f"{OUT}/set"],
     "export lerobot": [TAKE, "--out", f"{OUT}/set"],
+    "export egoverse": [TAKE, "--out", f"{OUT}/set"],
     "export mcap": [TAKE, "--out", f"{OUT}/set"],
 }
 """Commands whose output others get: the participant agreed to `release_raw`."""

@@ -20,6 +20,7 @@ LIBRARIES = (
     "execnet",
     "Dask-Offload",
     "IO loop",
+    "zarr",
 )
 """Pools that libraries keep for the next one who asks; they hold nothing of a test."""
 KEPT = ("multiprocessing.", "chrom", "playwright", "postgres")

@@ -79,6 +79,7 @@ TABLE: dict[str, list[str]] = {
     "export keysteps": [RECORDING, "--out", "WRITTEN/out.json"],
     "export tables": [RECORDING, "--out", "WRITTEN/out"],
     "export lerobot": [RECORDING, "--out", "WRITTEN/out"],
+    "export egoverse": [RECORDING, "--out", "WRITTEN/out"],
     "export mcap": [RECORDING, "--out", "WRITTEN/out"],
     "measure spans": [FILE],
     "measure coherence": [FILE],
