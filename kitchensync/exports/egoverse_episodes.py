@@ -31,6 +31,7 @@ from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.hololens.streams.spatial_input import JOINTS
+from kitchensync.storage.copies.derived import keeps
 from kitchensync.storage.errors import StorageError, pass_on_trouble
 from kitchensync.storage.exports.film import FilmWriter, made_of_film
 from kitchensync.storage.shell.outputs import OutputRefused, written, written_folder
@@ -183,6 +184,8 @@ def _write(
     }
     place = out / about["episode"]
     if not force and _told_in(place) == told:
+        keeps(place)
+        keeps(place.with_suffix(".mp4"))
         return about | {"was_there": True}
     arrays = {"obs_rgb_timestamps_ns": utc_ns, **_poses(recording, camera, episode)}
     lens = _lens(camera, episode.numbers)

@@ -14,6 +14,7 @@ from kitchensync.calibration.errors import Refused
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.consent import Purpose
+from kitchensync.storage.copies.derived import of_one
 from kitchensync.storage.errors import StorageError, UnknownStream, pass_on_trouble
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.shell.outputs import OutputRefused
@@ -127,7 +128,7 @@ def each_recording(
         if path in refused:
             continue
         try:
-            with opened_to_give(path) as recording:
+            with opened_to_give(path) as recording, of_one(path):
                 made.append(make(recording))
         except OutputRefused:
             raise

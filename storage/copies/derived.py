@@ -39,6 +39,9 @@ class _Job:
     begun: set[Path] = field(default_factory=set)
     sent: set[str] = field(default_factory=set)
     noted: set[tuple[Path, Path | str]] = field(default_factory=set)
+    one: Path | None = None
+    alone: dict[Path, Path] = field(default_factory=dict)
+    kept: set[Path] = field(default_factory=set)
 
     def note(self, recordings: Iterable[Path], where: Iterable[Path | str]) -> None:
         """Note places that were begun, and servers, in recordings that were asked for."""
@@ -93,11 +96,36 @@ def may_write(place: Path) -> None:
 
 def will_write(place: Path) -> None:
     """Note where the command that runs writes, before it does."""
-    if (job := _job.get()) is not None:
-        may_write(place)
+    if (job := _job.get()) is None:
+        return
+    may_write(place)
+    if job.one is not None:
+        job.note([job.one], {place} - job.alone.keys())
+        job.alone[place] = job.one
+    else:
         new = job.before.keys() & {place, *place.parents} - job.begun
         job.begun |= new
         job.note(job.recordings, new)
+
+
+@contextmanager
+def of_one(recording: Path) -> Iterator[None]:
+    """Say that what is written inside is of one recording alone, though the command asked for others too."""
+    if (job := _job.get()) is None:
+        yield
+        return
+    job.one = recording
+    try:
+        yield
+    finally:
+        job.one = None
+
+
+def keeps(place: Path) -> None:
+    """Say that what lies at a place would be written as it is: an earlier run made it, perhaps one that was killed."""
+    if (job := _job.get()) is not None:
+        will_write(place)
+        job.kept.add(place)
 
 
 def sent(where: str) -> None:
@@ -119,17 +147,30 @@ def _stamps(place: Path) -> dict[str, Stamp]:
     return held
 
 
+def _made(job: _Job) -> dict[Path, dict[str, Stamp]]:
+    """Return the files that were made, by place; those of one recording alone by the place that was said for them."""
+    found: dict[Path, dict[str, Stamp]] = {place: {} for place in (*job.before, *job.alone)}
+    for root, before in job.before.items():
+        for name, stamp in _stamps(root).items():
+            path = root / name if name else root
+            around = {path, *path.parents}
+            if before.get(name) == stamp and job.kept.isdisjoint(around):
+                continue
+            place = max(around & job.alone.keys(), default=root)
+            found[place]["" if path == place else path.relative_to(place).as_posix()] = stamp
+    return found
+
+
 def _note_ended(job: _Job) -> Iterator[str]:
     of = {"of": len(job.recordings)} if len(job.recordings) > 1 else {}
-    made = {
-        place: {name: stamp for name, stamp in _stamps(place).items() if before.get(name) != stamp}
-        for place, before in job.before.items()
-    }
+    made = _made(job)
     for recording in job.recordings:
         lines: list[dict[str, Any]] = [
-            {"path": str(place), "files": files, "ended": job.began_utc_ns, **of}
+            {"path": str(place), "files": files, "ended": job.began_utc_ns}
+            | ({} if place in job.alone else of)
             for place, files in made.items()
-            if (files and recording not in place.parents) or (recording, place) in job.noted
+            if (files and recording not in place.parents and job.alone.get(place, recording) == recording)
+            or (recording, place) in job.noted
         ]
         lines += [{"server": where} for where in job.sent if (recording, where) not in job.noted]
         try:

@@ -15,7 +15,7 @@ import pytest
 from cooked_recording import copied, write_cooked
 from typed_commands import answer as run
 
-from kitchensync.storage.copies.derived import asked, noting, read_derived, sent
+from kitchensync.storage.copies.derived import asked, keeps, may_write, noting, of_one, read_derived, sent
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.redact.elsewhere import made_before
 from kitchensync.storage.shell.outputs import written
@@ -159,13 +159,8 @@ def test_what_a_killed_command_had_not_named_yet_goes(data: Path) -> None:
     assert left == {"seconds.csv.kitchensync-part", "tables/take1.kitchensync-part"}
     said = run("withdraw", "data/take1")
     assert said["status"] == "done"
-    assert {
-        name: done for name, (_, done, _) in places(said).items() if name in ("seconds.csv", "tables")
-    } == {
-        "seconds.csv": "destroyed",
-        "tables": "destroyed",
-    }
-    assert [path.name for path in Path("out").iterdir()] == ["mine.txt"]
+    assert places(said)["seconds.csv"] == (1, "destroyed", False)
+    assert [path.name for path in Path("out").rglob("*") if path.is_file()] == ["mine.txt"]
 
 
 def test_what_a_killed_command_had_named_is_open_until_it_is_gone(data: Path) -> None:
@@ -219,3 +214,43 @@ def test_a_redaction_names_what_a_killed_command_left(data: Path) -> None:
     killed_after(0, "export", "seconds", "data/take1", "--grid", "segment", "--out", "seconds.csv")
     (said,) = made_before(data / "take1", time.time_ns())
     assert "seconds.csv.kitchensync-part: may show it" in said
+
+
+def test_of_several_recordings_each_file_of_one_goes_with_it(data: Path) -> None:
+    copied(data, "take2", lambda manifest: manifest.update(pseudonym="P08"))
+    run("export", "tables", "data", "--out", "tables")
+    (line,) = read_derived(data / "take2")
+    assert (Path(line["path"]).name, "of" in line) == ("take2", False)
+    said = run("withdraw", "data/take1")
+    assert said["status"] == "done"
+    assert places(said)["take1"][1] == "destroyed"
+    assert [path.name for path in Path("tables").iterdir()] == ["take2"]
+    assert Path("tables/take2/about.json").exists()
+
+
+def test_what_was_being_made_of_one_of_several_is_destroyed_with_it_alone(data: Path) -> None:
+    copied(data, "take2", lambda manifest: manifest.update(pseudonym="P08"))
+    killed_after(1, "export", "tables", "data", "--out", "tables")
+    assert sorted(path.name for path in Path("tables").iterdir()) == ["take1", "take2.kitchensync-part"]
+    assert run("withdraw", "data/take2")["status"] == "done"
+    assert [path.name for path in Path("tables").iterdir()] == ["take1"]
+    assert "which noted no end" in run("withdraw", "data/take1")["places"][0]["open"]
+    shutil.rmtree("tables/take1")
+    assert run("withdraw", "data/take1")["status"] == "done"
+
+
+def test_what_a_second_run_finds_made_already_is_known_as_its_own(data: Path) -> None:
+    place = Path("out/one.csv").resolve()
+    with noting("first", print):
+        asked(data / "take1")
+        with written(place) as part:
+            part.write_text("rows")
+    (data / "take1" / "derived.jsonl").unlink()  # as if it had been killed before it could say so
+    with noting("second", print):
+        may_write(place.parent)
+        asked(data / "take1")
+        with of_one(data / "take1"):
+            keeps(place)
+    said = run("withdraw", "data/take1")
+    assert (said["status"], places(said)["one.csv"]) == ("done", (1, "destroyed", False))
+    assert not place.exists()
