@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -58,9 +57,9 @@ class Moment:
 class _Rows:
     """Packets of fixed layout around an instant: read one by one, the latest few kept."""
 
-    def __init__(self, recording: Recording, name: str, decode: Callable[[bytes], np.void]) -> None:
+    def __init__(self, recording: Recording, name: str, sensor: HeadsetStream) -> None:
         self.stream: StoredStream = recording[name]
-        self._decode, self._kept = decode, OrderedDict[int, np.void]()
+        self._sensor, self._kept = sensor, OrderedDict[int, np.void]()
         self._ticks, self._hidden = self.stream.index["device_ticks"].astype(np.int64), self.stream.hidden
         self.worlds = world_frames(self.stream, read_notes(recording.readable).get(name, []))
 
@@ -80,7 +79,9 @@ class _Rows:
 
     def __getitem__(self, row: int) -> np.void:
         if row not in self._kept:
-            self._kept[row] = self._decode(self.stream.payload(row))
+            payload = self.stream.payload(row)
+            nothing = np.zeros(1, self._sensor.record)[0]
+            self._kept[row] = nothing if row in self.stream.bad else self._sensor.decode(payload)
             while len(self._kept) > 8:
                 self._kept.popitem(last=False)
         return self._kept[row]
@@ -92,7 +93,7 @@ class Body:
     def __init__(self, recording: Recording, headset: str) -> None:
         def rows(sensor: HeadsetStream) -> _Rows | None:
             name = f"{headset}/{sensor.name}"
-            return _Rows(recording, name, sensor.decode) if name in recording.streams else None
+            return _Rows(recording, name, sensor) if name in recording.streams else None
 
         self._spatial, self._eyes = rows(spatial_input.STREAM), rows(eye_tracking.STREAM)
 

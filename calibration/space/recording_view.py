@@ -214,8 +214,11 @@ def log_plugin(
         for row in shown.chosen(at, shown.pictures_per_s):
             if stream.hidden[row]:
                 continue
+            content = stream.payload(int(row))
+            if int(row) in stream.bad:
+                continue
             sink.set_time(TIMELINE, duration=np.timedelta64(int(at[row]), "ns"))
-            sink.log(stream.name, rr.EncodedImage(contents=stream.payload(int(row)), media_type=media_type))
+            sink.log(stream.name, rr.EncodedImage(contents=content, media_type=media_type))
             say(stream.name, float(at[row]) / 1e9)
         return None
     shown_any = False

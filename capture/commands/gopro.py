@@ -63,12 +63,14 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
     """
     from kitchensync.sensors.gopro.files.clip import open_clip
     from kitchensync.sensors.gopro.files.join import join
+    from kitchensync.storage.copies.derived import will_write
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 
     clip = open_clip(*files)
     for chapter in clip.chapters:
         check_no_pauses_in(chapter.path)
     paths = [chapter.path for chapter in clip.chapters]
+    will_write(target)
     joined = join(paths, target, strip_location=strip_location, replace=force)
     return Answer({**joined._asdict(), "path": str(joined.path)}, _show_joined)
 

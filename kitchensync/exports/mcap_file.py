@@ -25,8 +25,9 @@ from kitchensync.exports.mcap_pieces import (
     step_pieces,
 )
 from kitchensync.exports.video_packets import NoPlainVideo
+from kitchensync.reader.body_streams import BodyStream
 from kitchensync.reader.film_streams import FilmStream
-from kitchensync.reader.headset_streams import PictureStream, PosedStream
+from kitchensync.reader.headset_streams import PacketStream, PictureStream, PosedStream
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.sensors.errors import SensorError
@@ -179,9 +180,13 @@ def _named_pieces(
 def _pieces(
     recording: OpenedRecording, name: str, make: Callable[..., Iterator[Piece]], *how: Any
 ) -> Iterator[Piece]:
-    """Open a stream when its turn comes. Raises NoPlainVideo behind the last piece where some had no time."""
+    """Open a stream when its turn comes. Raises NoPlainVideo behind the last piece where some are lacking."""
     stream = recording[name]
     yield from make(stream, *how)
+    bad = stream.stored.bad if isinstance(stream, PacketStream | BodyStream) else {}
+    if bad:
+        row = min(bad)
+        raise NoPlainVideo(f"in parts: {len(bad)} packets cannot be read, packet {row} the first: {bad[row]}")
     if isinstance(stream, FilmStream) and (lost := int(np.count_nonzero(~np.isfinite(stream.times)))):
         raise NoPlainVideo(f"in parts: {lost} of its pictures have no time")
 

@@ -236,7 +236,10 @@ def _sound(stream: SoundStream | CameraSound, span: ExportedSpan, made: McapChan
 
     def log(number: int, ns: int) -> int:
         if is_aac:
-            data = stream.stored.payload(int(stream.rows[number]))
+            row = int(stream.rows[number])
+            data = stream.stored.payload(row)
+            if row in stream.stored.bad:
+                return 0  # which is said of the stream
             channel.log(CompressedAudio(timestamp=stamp(ns), data=data, format="mp4a.40.2"), log_time=ns)
             return 1
         block = stream.read(number)

@@ -149,7 +149,8 @@ class PictureStream(PosedStream[Frame]):
         try:
             metadata = sensor.cut(self.stored.payload(row)).metadata
         except SensorError as error:
-            raise Unreadable(f"{self.name} packet {row}: {error}") from error
+            self.stored.bad.setdefault(row, str(error))
+            raise self._lost(row) from error
         told = Frame(row, 0, None, None, sensor.optics(metadata), metadata)
         return front_lens(self.recording.stored, self.name, told)
 

@@ -118,6 +118,10 @@ def until_interrupted(work: Work, path: Path) -> dict[str, Any]:
         if answer is None or _state.is_over:  # a library may have made an error of the interrupt
             raise KeyboardInterrupt
         return answer
+    except Exception as error:
+        if _state.is_over:
+            raise KeyboardInterrupt from error
+        raise
     finally:
         _state.is_busy = False
 

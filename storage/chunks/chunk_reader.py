@@ -217,19 +217,20 @@ class Chunk:
                 found.append("pose")
         except UNREADABLE:
             found.append("pose")
-        for row, payload in enumerate(self._readable()):
+        for row, payload in enumerate(self.readable()):
             if payload is None or crc32(payload) != int(self.index["crc32"][row]):
                 found.append(f"packet {int(self.index['seq'][row])}")
             if payload is not None:
                 each(payload)
         return found
 
-    def _readable(self) -> Iterator[bytes | None]:
-        """Yield every payload, None where a compressed one cannot be undone."""
+    def readable(self, first: int = 0, last: int | None = None) -> Iterator[bytes | None]:
+        """Yield payloads of the rows [first, last), None where a compressed one cannot be undone."""
+        last = len(self.index) if last is None else last
         if self.layout != FRAMES:
-            yield from self.payloads()
+            yield from self.payloads(first, last)
             return
-        for row in range(len(self.index)):
+        for row in range(first, last):
             try:
                 yield self.payload(row)
             except UNREADABLE:

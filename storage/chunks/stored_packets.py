@@ -83,10 +83,11 @@ class StoredPackets:
     def payload(self, row: int) -> bytes:
         """Read one payload, without reading the rest of the file; a damaged one is empty and named in `bad`."""
         chunk, within = self._place(row)
-        return self._sound(row, chunk.payload(within), int(chunk.index["crc32"][within]))
+        payload = next(chunk.readable(within, within + 1))
+        return self._sound(row, payload, int(chunk.index["crc32"][within]))
 
-    def _sound(self, row: int, payload: bytes, promised: int) -> bytes:
-        if crc32(payload) == promised:
+    def _sound(self, row: int, payload: bytes | None, promised: int) -> bytes:
+        if payload is not None and crc32(payload) == promised:
             return payload
         self.bad[row] = DAMAGED
         return b""
@@ -108,7 +109,7 @@ class StoredPackets:
                 promised = index["crc32"][first:last].tolist()
                 rows = range(self._starts[part] + first, self._starts[part] + last)
                 with Chunk(path) as chunk:
-                    yield from map(self._sound, rows, chunk.payloads(first, last), promised)
+                    yield from map(self._sound, rows, chunk.readable(first, last), promised)
 
     def poses(self) -> npt.NDArray[np.float32] | None:
         """Return poses as sent, (n, 4, 4) row-vector matrices in metres, or None when there are none."""

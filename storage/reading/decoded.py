@@ -69,7 +69,7 @@ def read_decoded(
     """Yield (row, what the sensor says a payload is) of the rows [start, stop); others go to `stream.bad`."""
     hidden = stream.hidden
     for row, payload in enumerate(stream.payloads(start, stop), start):
-        if hidden[row]:
+        if hidden[row] or row in stream.bad:
             continue
         try:
             yield row, sensor.decode(payload)

@@ -78,6 +78,8 @@ def _sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, 
     ticks, hidden = stream.index["device_ticks"], stream.hidden
     decode = _Aac() if stream.format.get("codec") == "aac" else _Pcm(stream.format.get("channels"))
     for row, payload in enumerate(stream.payloads(start, stop), start):
+        if row in stream.bad:
+            continue
         try:
             for samples in decode(payload):
                 if not hidden[row]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import files_of, is_as_sent
 from kitchensync.storage.copies.copy_log import COPIED, read_copies
-from kitchensync.storage.copies.derived import older_than
+from kitchensync.storage.copies.derived_files import older_than
 from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.manifest import read_manifest
 

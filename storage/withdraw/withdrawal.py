@@ -22,7 +22,7 @@ from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
-from kitchensync.storage.copies.derived import destroy_derived, read_derived
+from kitchensync.storage.copies.derived_files import destroy_derived, read_derived
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
@@ -107,10 +107,10 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
     if stores is None:
         stores = [{"where": line.where, "target": line.target} for line in stores_of(recording)]
     places = [_in_store(recording, store, manifest) for store in stores]
+    cards = known["cards"] if "cards" in known else list(cards_of(recording, manifest))
+    erased = [_card(card) for card in cards]  # which may take minutes, in which commands end
     lines = read_derived(recording, known.get("derived", ()))
     derived = [_derived(line, recording) for line in lines]
-    cards = known["cards"] if "cards" in known else list(cards_of(recording, manifest))
-    erased = [_card(card) for card in cards]
     left = _Left(_open_of(stores, places), _open_of(lines, derived), _open_of(cards, erased))
     here = _here(recording, policy, manifest, left)
     forget(recording)

@@ -25,7 +25,7 @@ from kitchensync.calibration.space.eyes import eye_of
 from kitchensync.calibration.space.mesh import open3d_or_refuse
 from kitchensync.calibration.space.onlooker import Onlooker
 from kitchensync.cli import main
-from kitchensync.storage.copies.derived import read_derived
+from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.recording import open_recording
 from kitchensync.virtual_kitchen.world.optics import Optics
 from kitchensync.virtual_kitchen.world.room import off_surface_m

@@ -15,7 +15,8 @@ import pytest
 from cooked_recording import copied, write_cooked
 from typed_commands import answer as run
 
-from kitchensync.storage.copies.derived import asked, keeps, may_write, noting, of_one, read_derived, sent
+from kitchensync.storage.copies.derived import asked, keeps, may_write, noting, of_one, sent
+from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.redact.elsewhere import made_before
 from kitchensync.storage.shell.outputs import written

@@ -1,0 +1,164 @@
+"""What `derived.jsonl` of a recording says was written of it outside: found again, and destroyed with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from socket import gethostname
+from typing import Any
+
+from kitchensync.storage.copies.derived import Stamp, before_of, parts_of, stamps_of
+from kitchensync.storage.disk.self_check import read_sound_lines
+from kitchensync.storage.names import DERIVED
+
+CLOCKS_APART_NS = 86_400_000_000_000
+"""How much the clock of a network drive may be behind ours; one that keeps local time is, too."""
+
+
+def read_derived(recording: Path, known: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
+    """Return what was noted after lines that are `known`, as they were returned, each place once.
+
+    `files` are those of all its lines, `of` how many recordings they hold at most, `begun` says of each command that
+    noted no end when it began, on which computer, and its process.
+    """
+    held: dict[str, dict[str, Any]] = {}
+    for line in (*known, *read_sound_lines(recording / DERIVED)):
+        key = line.get("path") or line["server"]
+        before = held.get(key, {})
+        begun = {tuple(one) for one in (*before.get("begun", ()), *line.get("begun", ()))}
+        merged = {
+            "files": before.get("files", {}) | line.get("files", {}),
+            "of": max(before.get("of", 1), line.get("of", 1)),
+            "begun": sorted(list(one) for one in begun if one[0] != line.get("ended")),
+        }
+        held[key] = {name: value for name, value in line.items() if name not in (*merged, "ended")}
+        held[key] |= {name: value for name, value in merged.items() if value not in ({}, [], 1)}
+    return [line for line in held.values() if line.keys() & {"server", "files", "begun"}]
+
+
+def older_than(recording: Path, utc_ns: int) -> list[tuple[str, str]]:
+    """Return places that hold what was written before a time, with the command; for a server the command is empty."""
+    written: dict[tuple[str, str], tuple[Stamp, int, str]] = {}
+    servers = {}
+    for line in read_sound_lines(recording / DERIVED):
+        if "server" in line:
+            servers[line["server"]] = line["utc_ns"]
+        for name, stamp in line.get("files", {}).items():
+            written[line["path"], name] = (tuple(stamp), line["utc_ns"], line["command"])
+    there = {place: stamps_of(Path(place)) for place in {place for place, _ in written}}
+    old = {
+        place: command
+        for (place, name), (stamp, at_ns, command) in written.items()
+        if at_ns < utc_ns and there[place].get(name) == stamp
+    }
+    for line in read_derived(recording):
+        if "begun" in line and line["begun"][0][0] < utc_ns:
+            place = Path(line["path"])
+            left = [place] if _of_unended(line, stamps_of(place)) else []
+            old |= {str(path): line["command"] for path in (*left, *_parts_of_unended(line))}
+    return sorted(old.items()) + [(server, "") for server, at_ns in sorted(servers.items()) if at_ns < utc_ns]
+
+
+def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
+    """Destroy the files of a line that are as they were written; return how many were there, and what is open.
+
+    Files made of several recordings stay and are open, until they are gone or were made anew of others; so do those
+    of a command that noted no end, except the ones that were not whole yet.
+    """
+    if "server" in line:
+        return 0, "it was sent there: ask for its deletion"
+    place = Path(line["path"])
+    if not place.parent.is_dir():
+        return 0, "it is away"
+    found = sum(_destroy(part) for part in _parts_of_unended(line))
+    there = stamps_of(place)
+    noted = {name: tuple(stamp) for name, stamp in line.get("files", {}).items() if name in there}
+    anew = _made_anew(line, recording)
+    left = [f"`{line['command']}` still runs (process {pid}): end it" for pid in _running(line)]
+    if "of" in line:
+        others = [name for name in noted if there[name] not in anew[name]]
+        found += len(others)
+        if others:
+            how = f"make them anew with `{line['command']}`, or remove them"
+            left.append(f"{len(others)} files hold other recordings too: {how}")
+    else:
+        ours = [name for name, stamp in noted.items() if there[name] == stamp]
+        for name in ours:
+            (place / name if name else place).unlink()
+            del there[name]
+        _remove_empty(place)
+        found += len(ours)
+        if changed := len(noted) - len(ours):
+            left.append(f"{changed} files there were changed since they were written; look at them")
+    if (before := before_of(place)).exists():
+        left.append(f"{before} was being replaced: run `{line['command']}` again, or remove it")
+    unended = [name for name in _of_unended(line, there) if name not in noted]
+    if unended := [name for name in unended if there[name] not in anew[name]]:
+        how = "look at them, and remove what shows this recording"
+        left.append(f"{len(unended)} files may be of `{line['command']}`, which noted no end: {how}")
+    return found, "; ".join(left)
+
+
+def _since_ns(line: dict[str, Any]) -> int:
+    """Return from when on files may be of a command that noted no end."""
+    return int(line["begun"][0][0]) - CLOCKS_APART_NS
+
+
+def _of_unended(line: dict[str, Any], there: dict[str, Stamp]) -> list[str]:
+    """Return the files at a place that a command may have written that noted no end."""
+    noted = line.get("files", {})
+    return [
+        name
+        for name, stamp in (there.items() if "begun" in line else ())
+        if stamp[1] >= _since_ns(line) and tuple(noted.get(name, ())) != stamp
+    ]
+
+
+def _parts_of_unended(line: dict[str, Any]) -> list[Path]:
+    """Return what a command that noted no end left without a name."""
+    parts = parts_of(Path(line["path"])) if "begun" in line else []
+    return [part for part in parts if part.lstat().st_mtime_ns >= _since_ns(line)]
+
+
+def _running(line: dict[str, Any]) -> Iterator[int]:
+    """Yield the processes of commands that noted no end and still run on this computer, but for this one."""
+    for _, host, pid in line.get("begun", ()):
+        if os.name == "posix" and host == gethostname() and pid != os.getpid():
+            with suppress(ProcessLookupError):
+                with suppress(PermissionError):  # it runs, for somebody else
+                    os.kill(pid, 0)
+                yield pid
+
+
+def _made_anew(line: dict[str, Any], recording: Path) -> defaultdict[str, set[Stamp]]:
+    """Return by file how later commands wrote it of recordings beside this one, without this one."""
+    own, begun = line.get("files", {}), {one[0] for one in line.get("begun", ())}
+    found: defaultdict[str, set[Stamp]] = defaultdict(set)
+    for path in recording.parent.glob(f"*/{DERIVED}"):
+        for one in read_sound_lines(path) if path.parent != recording else ():
+            if one.get("path") == line["path"] and one.get("ended") not in begun:
+                for name, stamp in one.get("files", {}).items():
+                    if stamp != own.get(name):
+                        found[name].add(tuple(stamp))
+    return found
+
+
+def _destroy(part: Path) -> int:
+    """Destroy a file or folder that is not whole; return how many files it was."""
+    if not part.is_dir() or part.is_symlink():
+        part.unlink(missing_ok=True)
+        return 1
+    found = len(stamps_of(part))
+    shutil.rmtree(part)
+    return found
+
+
+def _remove_empty(place: Path) -> None:
+    folders = (one for one in place.rglob("*") if one.is_dir()) if place.is_dir() else ()
+    for folder in (*sorted(folders, reverse=True), place):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
