@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.geometry.camera_models import Pinhole
 from kitchensync.exports.exported_span import ExportChoice
 from kitchensync.exports.lerobot_data_set import NoEpisodes
 from kitchensync.exports.lerobot_episode import Progress
 from kitchensync.reader.body_streams import GazeStream, Hands, HandStream
 from kitchensync.reader.headset_streams import PictureStream
 from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.reader.timed_stream import Unreadable
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import is_front_camera
@@ -65,6 +67,14 @@ KEYPOINTS = (
 WRIST, INDEX, LITTLE, PALM = 0, 5, 17, [0, 5, 9, 13]
 
 
+class LostPicture(StorageError):
+    """Pictures [place, until) of an episode cannot be read: it ends before them, and another begins behind."""
+
+    def __init__(self, place: int, until: int, why: str) -> None:
+        super().__init__(f"{until - place} pictures cannot be read: {why}")
+        self.place, self.until = place, until
+
+
 @dataclass(frozen=True)
 class Episode:
     """A whole stretch of one step: `numbers` (n,) of the camera's pictures, one after the other."""
@@ -74,6 +84,12 @@ class Episode:
     times_s: Floats
     hands: Hands
     fps: int
+
+    def part(self, first: int, last: int) -> Episode:
+        """Return the episode of its pictures [first, last)."""
+        here = slice(first, last)
+        hands = Hands(self.hands.left[here], self.hands.right[here])
+        return replace(self, numbers=self.numbers[here], times_s=self.times_s[here], hands=hands)
 
     @property
     def sides(self) -> list[str]:
@@ -97,11 +113,17 @@ def write_egoverse(
         )
     without: dict[str, str] = {}
     made = []
-    for episode in episodes_of(recording, camera, choice, fps, without):
+    waiting = list(episodes_of(recording, camera, choice, fps, without))
+    while waiting:
+        episode = waiting.pop(0)
         try:
             made.append(_write(recording, camera, episode, out, tell, force=force))
         except OutputRefused:
             raise
+        except LostPicture as lost:
+            without[_named(episode.row, episode.times_s[lost.place])] = str(lost)
+            pieces = (episode.part(0, lost.place), episode.part(lost.until, len(episode.numbers)))
+            waiting[:0] = [piece for piece in pieces if len(piece.numbers) >= SHORTEST_S * fps]
         except (StorageError, SensorError, Refused) as error:
             pass_on_trouble(error)
             without[_named(episode.row, episode.times_s[0])] = str(error)
@@ -141,7 +163,8 @@ def episodes_of(
         pieces = np.split(found, np.flatnonzero(broken | (np.diff(worlds[found]) != 0)) + 1)
         if not len(found):
             without[_named(row)] = f"{camera.name} has no picture of it"
-        for numbers in pieces if len(found) else ():
+            continue
+        for numbers in pieces:
             times_s = camera.times[numbers]
             here = hands.sample(times_s)
             kept = np.flatnonzero(_seen(here, "left") | _seen(here, "right"))
@@ -152,8 +175,7 @@ def episodes_of(
             if inner.stop - inner.start < SHORTEST_S * fps:
                 without[_named(row, times_s[0])] = f"less than {SHORTEST_S:g} s without a break"
                 continue
-            here = Hands(here.left[inner], here.right[inner])
-            yield Episode(row, numbers[inner], times_s[inner], here, fps)
+            yield Episode(row, numbers, times_s, here, fps).part(inner.start, inner.stop)
 
 
 def _named(row: dict[str, Any], at_s: float | None = None) -> str:
@@ -265,17 +287,22 @@ def hand_frames(points: Floats, *, is_left: bool) -> Floats:
 def _rows(frames: Floats) -> Floats:
     """Return frames (n, 4, 4) as rows of EgoVerse, (n, 7)."""
     rows = np.full((len(frames), 7), MISSING)
-    known = np.isfinite(frames).all(axis=(1, 2))
-    rows[known, :3] = frames[known, :3, 3]
-    rows[known, 3:] = rotation_wxyz(frames[known, :3, :3])
+    known = np.flatnonzero(np.isfinite(frames).all(axis=(1, 2)))
+    turns = rotation_wxyz(frames[known, :3, :3])
+    turned = np.isfinite(turns).all(axis=1)
+    rows[known[turned]] = np.column_stack([frames[known, :3, 3], turns])[turned]
     return rows
 
 
-def _lens(camera: PictureStream, numbers: Int64) -> list[list[float]]:
-    """Return the middle lens of some of the pictures, 3x4."""
-    asked = numbers[:: max(1, len(numbers) // LENSES)].tolist()
-    matrix = np.median([camera.lens(number).matrix for number in asked], axis=0)
-    return np.hstack([matrix, np.zeros((3, 1))]).tolist()
+def _lens(camera: PictureStream, numbers: Int64) -> Pinhole:
+    """Return the middle lens of some of the pictures; a lost one is met again where pictures are written."""
+    lenses = []
+    for number in numbers[:: max(1, len(numbers) // LENSES)].tolist():
+        with suppress(Unreadable):
+            lenses.append(camera.lens(number))
+    if not lenses:
+        raise Unreadable(f"{camera.name}: no picture says with which lens it was taken")
+    return lenses[0].changed(np.median([lens.parameters for lens in lenses], axis=0))
 
 
 def _group(folder: Path) -> zarr.Group:
@@ -318,7 +345,7 @@ def _add_pictures(
     for first in range(0, count, PICTURES_OF_SHARD):
         block = np.empty(min(PICTURES_OF_SHARD, count - first), object)
         for place in range(len(block)):
-            picture = camera[int(numbers[first + place])]
+            picture = _picture(camera, numbers, first + place)
             film.write(picture, first + place)
             quality = [cv2.IMWRITE_JPEG_QUALITY, QUALITY]
             block[place] = cv2.imencode(".jpg", picture[:, :, ::-1], quality)[1].tobytes()
@@ -326,6 +353,21 @@ def _add_pictures(
         kept[first : first + len(block)] = block
         tell(first + len(block), count, camera.name)
     return shape
+
+
+def _picture(camera: PictureStream, numbers: Int64, place: int) -> npt.NDArray[np.uint8]:
+    """Return a picture of an episode. Raises LostPicture."""
+    why = ""
+    for later in range(place, len(numbers)):
+        try:
+            picture: npt.NDArray[np.uint8] = camera[int(numbers[later])]
+        except Unreadable as error:
+            why = why or str(error)
+            continue
+        if later == place:
+            return picture
+        raise LostPicture(place, later, why)
+    raise LostPicture(place, len(numbers), why)
 
 
 def _add_text(store: zarr.Group, text: str, frames: int) -> dict[str, Any]:
@@ -343,10 +385,14 @@ def text_of(step: str) -> str:
 
 
 def _attributes(
-    episode: Episode, lens: list[list[float]], shape: list[int], features: dict[str, Any]
+    episode: Episode, lens: Pinhole, shape: list[int], features: dict[str, Any]
 ) -> dict[str, Any]:
     sides = episode.sides
-    seen = {"model": "PINHOLE", "K": lens, "resolution": [shape[1], shape[0]], "rectified": True}
+    matrix = np.hstack([lens.matrix, np.zeros((3, 1))]).tolist()
+    bent = [lens.k1, lens.k2, lens.p1, lens.p2, lens.k3]
+    model = {"model": "OPENCV", "distortion": bent, "rectified": False}
+    seen = model if any(bent) else {"model": "PINHOLE", "rectified": True}
+    seen |= {"K": matrix, "resolution": [shape[1], shape[0]]}
     return {
         **VERSIONS,
         "embodiment": f"human_{sides[0]}_arm" if len(sides) == 1 else "human_bimanual",
@@ -356,7 +402,7 @@ def _attributes(
         "task_name": episode.row["recipe"],
         "task_description": text_of(episode.row["step"]),
         "calibration": {"reference_frame": "camera:front_1", "cameras": {"front_1": seen}},
-        "intrinsics": {"front_1": lens},
+        "intrinsics": {"front_1": matrix},
         "extrinsics": None,
         "features": features,
     }

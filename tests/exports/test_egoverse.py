@@ -182,6 +182,24 @@ def test_a_pause_parts_a_step_and_is_in_neither_episode(with_hands: Path, tmp_pa
 
 
 @pytest.mark.slow
+def test_a_picture_that_cannot_be_read_parts_a_step(with_hands: Path, tmp_path: Path) -> None:
+    take = take_with(with_hands, tmp_path)
+    with ks.open(take) as rec:
+        payload = rec.stored["hololens/pv"].payload(310)
+        at_s = float(rec.pv.times[310])
+    (path,) = (path for path in (take / "hololens/pv").glob("*.h5") if payload in path.read_bytes())
+    content = bytearray(path.read_bytes())
+    content[content.index(payload) + len(payload) // 2] ^= 1
+    path.write_bytes(content)
+    said = json.loads(run(take, "--out", tmp_path / "out", "--step", 3, "--json").stdout)["recordings"][0]
+    first, second = (one.attrs["kitchensync"]["session_s"] for one in episodes(tmp_path / "out"))
+    assert first[1] < at_s < second[0] < at_s + 1.1, "the next key picture is at most a second later"
+    (why,) = said["left_out"].values()
+    assert "pictures cannot be read" in why
+    assert "does not match its checksum" in why
+
+
+@pytest.mark.slow
 def test_what_comes_before_the_first_hand_is_cut_off(
     with_hands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
