@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from command_tree import COMMANDS
 from cooked_recording import write_cooked
+from hand_shape import give_hands
 
 from kitchensync.cli import main
 from kitchensync.storage.manifest import edit_manifest
@@ -76,6 +77,7 @@ WRITES = {"out", "to", "url", "save", "summary", "csv", "svg", "html"}
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("ways")
     write_cooked(root)
+    give_hands(root / "take1")
     with edit_manifest(root / "take1") as manifest:
         manifest["virtual"] = True
     return root / "take1"
