@@ -33,6 +33,7 @@ def examine_headset(
 ) -> Report:
     """Look over a headset; its streams are opened for one packet each, except the cameras behind `pv`."""
     report = Report(host)
+    is_busy = waits_percent() > BUSY_PERCENT  # before a port each makes it busy itself
     try:
         with RemoteControl(host, CONNECT_S) as remote:
             _version(report, remote.version(), accept_version)
@@ -44,7 +45,7 @@ def examine_headset(
         report.add("remote configuration", BAD, str(error), MEANING[_REFUSED])
     states = _ports(host, profile)
     report.facts["ports"] = states
-    _judge_ports(report, states, streams)
+    _judge_ports(report, states, streams, is_busy=is_busy)
     _together(report, streams)
     _bandwidth(report, streams, profile)
     return report
@@ -107,11 +108,10 @@ def _try_stream(host: str, name: str, profile: Profile) -> str:
     return _OPEN
 
 
-def _judge_ports(report: Report, states: dict[str, str], streams: list[str]) -> None:
+def _judge_ports(report: Report, states: dict[str, str], streams: list[str], *, is_busy: bool) -> None:
     research = [states[name] for name, spec in STREAMS.items() if 3800 <= spec.port <= 3808]
     others = [states[name] for name, spec in STREAMS.items() if not 3800 <= spec.port <= 3808]
     _research_mode(report, set(research), set(others))
-    is_busy = waits_percent() > BUSY_PERCENT
     for name, state in states.items():
         wanted = name in streams or name == "remote_configuration"
         port = STREAMS[name].port if name in STREAMS else COMMAND_PORTS[name]
