@@ -217,16 +217,22 @@ class Chunk:
                 found.append("pose")
         except UNREADABLE:
             found.append("pose")
-        for row, payload in enumerate(self.readable()):
+        for row, payload in enumerate(self._readable(0, len(self.index))):
             if payload is None or crc32(payload) != int(self.index["crc32"][row]):
                 found.append(f"packet {int(self.index['seq'][row])}")
             if payload is not None:
                 each(payload)
         return found
 
-    def readable(self, first: int = 0, last: int | None = None) -> Iterator[bytes | None]:
-        """Yield payloads of the rows [first, last), None where a compressed one cannot be undone."""
+    def sound(self, first: int = 0, last: int | None = None) -> Iterator[bytes | None]:
+        """Yield payloads of the rows [first, last), None where one does not match its checksum."""
         last = len(self.index) if last is None else last
+        promised = self.index["crc32"][first:last].tolist()
+        for payload, sum_ in zip(self._readable(first, last), promised, strict=True):
+            yield payload if payload is not None and crc32(payload) == sum_ else None
+
+    def _readable(self, first: int, last: int) -> Iterator[bytes | None]:
+        """Yield payloads of the rows [first, last), None where a compressed one cannot be undone."""
         if self.layout != FRAMES:
             yield from self.payloads(first, last)
             return
