@@ -77,17 +77,6 @@ COLUMNS = {
 SIDES = ("left_hand_", "right_hand_")
 
 
-def meaning_of(array: str) -> tuple[str, str]:
-    """Return unit and meaning of an array by its name. Raises KeyError."""
-    for prefix in ("depth-", "ab-"):
-        if array.startswith(prefix):
-            return COLUMNS[prefix]
-    for side in SIDES:
-        if array.startswith(side):
-            return COLUMNS[array.removeprefix(side)]
-    return COLUMNS[array]
-
-
 def as_json() -> str:
     """Return the text of `metadata/columns.json`."""
     columns = {name: {"unit": unit, "meaning": meaning} for name, (unit, meaning) in COLUMNS.items()}
