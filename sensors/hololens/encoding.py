@@ -93,5 +93,5 @@ def camera_constants(height: int, width: int, *scales: ConstantField) -> tuple[C
 
 
 SCALE = ConstantField(
-    "scale", (), "1/m", "depth", "depth units a metre; point = ray x depth / (scale x |ray|)"
+    "scale", (), "1/m", "depth", "depth units a metre; point = ray x depth / (scale x length of ray)"
 )
