@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -82,13 +82,11 @@ class StoredPackets:
     def payload(self, row: int) -> bytes:
         """Read one payload, without reading the rest of the file; a damaged one is empty and named in `bad`."""
         chunk, within = self._place(row)
-        return self._or_empty(row, next(chunk.sound(within, within + 1)))
+        return next(chunk.sound(within, within + 1, self._damaged(row - within)))
 
-    def _or_empty(self, row: int, payload: bytes | None) -> bytes:
-        if payload is not None:
-            return payload
-        self.bad[row] = DAMAGED
-        return b""
+    def _damaged(self, start: int) -> Callable[[int], None]:
+        """Return what is to be told of damaged rows of the chunk whose first packet is `start`."""
+        return lambda within: self.bad.update({start + within: DAMAGED})
 
     def pose(self, row: int) -> npt.NDArray[np.float32] | None:
         """Read the pose of one packet as sent, (4, 4), without the others; None when the stream carries none."""
@@ -104,9 +102,8 @@ class StoredPackets:
         for part, (path, index) in enumerate(self._parts):
             first, last = max(start - self._starts[part], 0), min(stop - self._starts[part], len(index))
             if first < last:
-                rows = range(self._starts[part] + first, self._starts[part] + last)
                 with Chunk(path) as chunk:
-                    yield from map(self._or_empty, rows, chunk.sound(first, last))
+                    yield from chunk.sound(first, last, self._damaged(self._starts[part]))
 
     def poses(self) -> npt.NDArray[np.float32] | None:
         """Return poses as sent, (n, 4, 4) row-vector matrices in metres, or None when there are none."""
