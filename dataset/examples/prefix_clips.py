@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kitchensync.dataset.source.given_films import open_film
-from kitchensync.storage.copies.derived import will_write
+from kitchensync.storage.copies.derived import may_write
 from kitchensync.storage.exports.cut_films import (
     count_pictures,
     each_second,
@@ -61,7 +61,7 @@ def write_prefixes(
     A row gets `clip`, `clip_frames`, `last_frame_s` and `frames`. Raises CannotWrite, UnreadableMedia.
     """
     if wish.clips:
-        will_write(wish.out.with_suffix(".clips"))
+        may_write(wish.out.with_suffix(".clips"))
     with _to_cut(found, recording, wish) as cut:
         if cut is None:
             return False

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kitchensync.sensors.files_on_disk import sync_path
-from kitchensync.storage.copies.derived import PART, before_of, will_write
+from kitchensync.storage.copies.derived import PART, before_of, may_write, will_write
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.names import (
@@ -218,7 +218,7 @@ def write_into(folder: Path, files: Mapping[str, bytes], *, force: bool = False)
     for path in missing:
         check_output(path, force=force)
     if missing:
-        will_write(place)
+        may_write(place)
     for path in missing:
         write_output(path, wanted[path], force=force)
 

@@ -15,7 +15,7 @@ import pytest
 from kitchensync.storage.copies.derived import asked, before_of, may_write, noting, will_write
 from kitchensync.storage.copies.derived_files import destroy_derived, read_derived
 from kitchensync.storage.manifest import write_json
-from kitchensync.storage.shell.outputs import written
+from kitchensync.storage.shell.outputs import write_into, written
 
 Running = Iterator[None]
 
@@ -84,6 +84,22 @@ def test_commands_side_by_side_note_their_own_files_alone(takes: tuple[Path, Pat
     assert (out / "a.csv").exists()
     ((found, left),) = destroyed(one)
     assert (found, "1 files may be of" in left) == (0, True)
+
+
+def test_files_written_into_a_folder_are_the_only_ones_noted_of_it(
+    takes: tuple[Path, Path], out: Path
+) -> None:
+    one, other = takes
+    with ExitStack() as stack:
+        stack.enter_context(noting("kitchensync export", print))
+        asked(other)
+        write_into(out, {"b.csv": b"b"})
+        killed(out, one, "a.csv")
+        write_into(out, {"c.csv": b"c"})
+    (line,) = read_derived(other)
+    assert sorted(line["files"]) == ["b.csv", "c.csv"]
+    assert destroyed(other) == [(2, "")]
+    assert (out / "a.csv").exists()
 
 
 def test_the_end_that_only_one_of_its_recordings_noted_is_no_newer_file(
