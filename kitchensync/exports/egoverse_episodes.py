@@ -22,9 +22,7 @@ import numpy.typing as npt
 
 from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.geometry.camera_models import Pinhole
-from kitchensync.exports.exported_span import ExportChoice
-from kitchensync.exports.lerobot_data_set import NoEpisodes
-from kitchensync.exports.lerobot_episode import Progress
+from kitchensync.exports.exported_span import ExportChoice, NoEpisodes, Progress
 from kitchensync.reader.body_streams import GazeStream, Hands, HandStream
 from kitchensync.reader.headset_streams import PictureStream
 from kitchensync.reader.opened_recording import OpenedRecording
@@ -123,7 +121,7 @@ def write_egoverse(
         except LostPicture as lost:
             without[_named(episode.row, episode.times_s[lost.place])] = str(lost)
             pieces = (episode.part(0, lost.place), episode.part(lost.until, len(episode.numbers)))
-            waiting[:0] = [piece for piece in pieces if len(piece.numbers) >= SHORTEST_S * fps]
+            waiting[:0] = [whole for piece in pieces if (whole := _trimmed(piece, without))]
         except (StorageError, SensorError, Refused) as error:
             pass_on_trouble(error)
             without[_named(episode.row, episode.times_s[0])] = str(error)
@@ -166,20 +164,24 @@ def episodes_of(
             continue
         for numbers in pieces:
             times_s = camera.times[numbers]
-            here = hands.sample(times_s)
-            kept = np.flatnonzero(_seen(here, "left") | _seen(here, "right"))
-            if not len(kept):
-                without[_named(row, times_s[0])] = "no hand was seen"
-                continue
-            inner = slice(int(kept[0]), int(kept[-1]) + 1)
-            if inner.stop - inner.start < SHORTEST_S * fps:
-                without[_named(row, times_s[0])] = f"less than {SHORTEST_S:g} s without a break"
-                continue
-            yield Episode(row, numbers, times_s, here, fps).part(inner.start, inner.stop)
+            if episode := _trimmed(Episode(row, numbers, times_s, hands.sample(times_s), fps), without):
+                yield episode
+
+
+def _trimmed(episode: Episode, without: dict[str, str]) -> Episode | None:
+    """Return a stretch from the first to the last hand; None, and why, where too little is left."""
+    kept = np.flatnonzero(_seen(episode.hands, "left") | _seen(episode.hands, "right"))
+    whole = episode.part(int(kept[0]), int(kept[-1]) + 1) if len(kept) else None
+    if whole is not None and len(whole.numbers) >= SHORTEST_S * episode.fps:
+        return whole
+    if len(episode.numbers):
+        why = "no hand was seen" if whole is None else f"less than {SHORTEST_S:g} s without a break"
+        without[_named(episode.row, episode.times_s[0])] = why
+    return None
 
 
 def _named(row: dict[str, Any], at_s: float | None = None) -> str:
-    return f"step {row['node']}" + ("" if at_s is None else f" from {at_s:.1f} s")
+    return f"step {row['node']}" + ("" if at_s is None else f" from {at_s:.2f} s")
 
 
 def _seen(hands: Hands, side: str) -> npt.NDArray[np.bool_]:

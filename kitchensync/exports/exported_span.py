@@ -20,12 +20,18 @@ from kitchensync.storage.names import recordings_in
 from kitchensync.storage.shell.outputs import OutputRefused
 
 Made = TypeVar("Made")
+Progress = Callable[[float, float, str], None]
+"""Told how much of how much is done, and of what."""
 FARTHEST_S = 1e9
 """Half a lifetime: what is farther is no session second."""
 
 
 class NoSuchSpan(StorageError):
     """A span that is not in the recording."""
+
+
+class NoEpisodes(StorageError):
+    """Recordings of which no episode can be made."""
 
 
 class SameName(StorageError):

@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, opened_to_give
+from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, NoEpisodes, Progress, opened_to_give
 from kitchensync.exports.lerobot_episode import (
     PARTS,
     STATE,
     EpisodeSources,
-    Progress,
     camera_columns,
     grid_of,
     shown_at,
@@ -65,10 +64,6 @@ People cooking, recorded with KitchenSync, one episode a recording. Frame k of a
 
 `meta/kitchensync.json` names the recordings and what is not in here.
 """
-
-
-class NoEpisodes(StorageError):
-    """Recordings that do not make a data set."""
 
 
 @dataclass

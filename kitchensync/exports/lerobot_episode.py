@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, isinf
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from kitchensync.calibration.errors import Refused
 from kitchensync.dataset.tables.step_rows import CATEGORIES
-from kitchensync.exports.exported_span import ExportedSpan, NoSuchSpan
+from kitchensync.exports.exported_span import ExportedSpan, NoSuchSpan, Progress
 from kitchensync.exports.lerobot_statistics import PictureCounts
 from kitchensync.reader.body_streams import BodyStream, GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
@@ -58,7 +58,6 @@ STATE = tuple(
     )
     for axis in axes
 )
-Progress = Callable[[float, float, str], None]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.exported_span import ExportChoice, ExportedSpan
+from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
 from kitchensync.exports.mcap_pieces import (
     McapChannels,
     Piece,
@@ -43,7 +43,6 @@ PIECES = 50
 KNOTS_NS = 10_000_000_000
 BEYOND_NS = 60 * KNOTS_NS
 """Films and touches may lie so far before and after what the headset sent."""
-Progress = Callable[[float, float, str], None]
 
 
 def write_mcap(

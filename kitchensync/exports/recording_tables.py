@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.exported_span import ExportChoice, ExportedSpan
+from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PosedStream
@@ -37,7 +37,6 @@ UNIT_NAMES = {"rad/s": "rad_per_s", "m/s^2": "m_per_s2"}
 POSE = ("x_m", "y_m", "z_m", "qw", "qx", "qy", "qz")
 Columns = dict[str, Any]
 """Arrays of NumPy or pyarrow, (n,) each."""
-Progress = Callable[[float, float, str], None]
 
 
 @dataclass(frozen=True)

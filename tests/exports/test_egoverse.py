@@ -181,22 +181,48 @@ def test_a_pause_parts_a_step_and_is_in_neither_episode(with_hands: Path, tmp_pa
         assert len(inside) - 8 < count <= len(inside)
 
 
-@pytest.mark.slow
-def test_a_picture_that_cannot_be_read_parts_a_step(with_hands: Path, tmp_path: Path) -> None:
-    take = take_with(with_hands, tmp_path)
+def damage(take: Path, row: int) -> float:
+    """Flip a bit of a stored picture; return its session time."""
     with ks.open(take) as rec:
-        payload = rec.stored["hololens/pv"].payload(310)
-        at_s = float(rec.pv.times[310])
+        payload = rec.stored["hololens/pv"].payload(row)
+        at_s = float(rec.pv.times[row])
     (path,) = (path for path in (take / "hololens/pv").glob("*.h5") if payload in path.read_bytes())
     content = bytearray(path.read_bytes())
     content[content.index(payload) + len(payload) // 2] ^= 1
     path.write_bytes(content)
+    return at_s
+
+
+@pytest.mark.slow
+def test_a_picture_that_cannot_be_read_parts_a_step(with_hands: Path, tmp_path: Path) -> None:
+    take = take_with(with_hands, tmp_path)
+    at_s = damage(take, 310)
     said = json.loads(run(take, "--out", tmp_path / "out", "--step", 3, "--json").stdout)["recordings"][0]
     first, second = (one.attrs["kitchensync"]["session_s"] for one in episodes(tmp_path / "out"))
     assert first[1] < at_s < second[0] < at_s + 1.1, "the next key picture is at most a second later"
     (why,) = said["left_out"].values()
     assert "pictures cannot be read" in why
     assert "does not match its checksum" in why
+
+
+@pytest.mark.slow
+def test_what_a_lost_picture_parts_begins_and_ends_with_a_hand(
+    with_hands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = take_with(with_hands, tmp_path)
+    at_s = damage(take, 310)
+    with ks.open(take) as rec:
+        (row,) = rec.steps[rec.steps.node == 3].itertuples()
+    for side in ("left", "right"):
+        not_seen(monkeypatch, side, at_s - 0.5, row.end - 0.4)
+    said = json.loads(run(take, "--out", tmp_path / "out", "--step", 3, "--json").stdout)["recordings"][0]
+    (episode,) = episodes(tmp_path / "out")
+    first_s, last_s = episode.attrs["kitchensync"]["session_s"]
+    assert row.start <= first_s < row.start + 0.04
+    assert at_s - 0.54 < last_s < at_s - 0.5
+    lost, short = said["left_out"].values()
+    assert "pictures cannot be read" in lost
+    assert short == "less than 1 s without a break"
 
 
 @pytest.mark.slow
