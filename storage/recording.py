@@ -270,7 +270,7 @@ class Recording:
         stream = self[f"{CLOCK_STREAMS}/{device}"]
         if not stream.folder.is_dir() or len(stream) == 0:
             return np.empty(0, PROBE)
-        whole = [payload for payload in stream.payloads() if len(payload) % PROBE.itemsize == 0]
+        whole = [payload for _, payload in stream.packets() if len(payload) % PROBE.itemsize == 0]
         return np.concatenate([np.frombuffer(payload, PROBE) for payload in whole] or [np.empty(0, PROBE)])
 
     def device_clock(self, device: str) -> HostClock | None:

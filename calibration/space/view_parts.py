@@ -150,13 +150,13 @@ def log_bodies(stream: StoredStream, time: DrawnTime, rr: Any, sink: Any, say: S
     told: list[Int64] = []
     lost: list[Mask] = []
     for start in range(0, len(stream), BLOCK_ROWS):
-        payloads = list(stream.payloads(start, start + BLOCK_ROWS))
-        size, covered = spatial_input.DTYPE.itemsize, hidden[start : start + len(payloads)]
-        whole = [len(payload) == size and not no for payload, no in zip(payloads, covered, strict=True)]
-        records = np.frombuffer(
-            b"".join(p for p, ok in zip(payloads, whole, strict=True) if ok), spatial_input.DTYPE
-        )
-        at = session_ns[start : start + len(payloads)][whole]
+        whole = {
+            row: payload
+            for row, payload in stream.packets(start, start + BLOCK_ROWS)
+            if len(payload) == spatial_input.DTYPE.itemsize and not hidden[row]
+        }
+        records = np.frombuffer(b"".join(whole.values()), spatial_input.DTYPE)
+        at = session_ns[list(whole)]
         told.append(at)
         lost.append((records["valid"] & spatial_input.HEAD) == 0)
         _send_bodies(rr, sink, at, records)

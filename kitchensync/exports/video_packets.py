@@ -37,12 +37,13 @@ def headset_units(stream: StoredPackets, rows: Int64) -> Iterator[tuple[int, byt
     first, stop = key_row(stream, int(rows[0])), int(rows[-1]) + 1
     shown, lost = ~np.asarray(stream.hidden), begins_after_loss(stream)
     assert sensor.cut is not None, "every stream with pictures has one"
-    is_sound, sets = False, b""
-    for row, payload in enumerate(stream.payloads(first, stop), first):
+    is_sound, sets, last = False, b"", first - 1
+    for row, payload in stream.packets(first, stop):
+        is_sound, last = is_sound and row == last + 1, row
         try:
             unit = bytes(sensor.cut(payload).image)
         except SensorError as error:
-            stream.bad.setdefault(row, str(error))
+            stream.bad[row] = str(error)
             is_sound = False
             continue
         if not shown[row] or not unit:
@@ -57,7 +58,7 @@ def headset_units(stream: StoredPackets, rows: Int64) -> Iterator[tuple[int, byt
         if is_sound:
             yield row, unit
         else:
-            stream.bad.setdefault(row, "picture hangs on one that is lost")
+            stream.bad[row] = "picture hangs on one that is lost"
 
 
 def _sets_of(codec: str, unit: bytes) -> bytes:

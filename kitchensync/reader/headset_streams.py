@@ -149,7 +149,7 @@ class PictureStream(PosedStream[Frame]):
         try:
             metadata = sensor.cut(self.stored.payload(row)).metadata
         except SensorError as error:
-            self.stored.bad.setdefault(row, str(error))
+            self.stored.bad.setdefault(row, str(error))  # where it is damaged, that is the reason
             raise self._lost(row) from error
         told = Frame(row, 0, None, None, sensor.optics(metadata), metadata)
         return front_lens(self.recording.stored, self.name, told)

@@ -17,6 +17,7 @@ from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.names import CHUNK_SUFFIX, chunk_number, chunk_range
 
 READ_STEP_BYTES = 8 << 20
+DAMAGED = "its content does not match its checksum: `kitchensync verify` says what to do"
 PLAIN = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)
 """What HDF5 and NumPy raise for a file whose structure is damaged."""
@@ -225,20 +226,16 @@ class Chunk:
         return found
 
     def sound(
-        self, first: int = 0, last: int | None = None, damaged: Callable[[int], None] = lambda _: None
-    ) -> Iterator[bytes]:
-        """Yield payloads of the rows [first, last); `damaged` is told of a row that does not match its checksum.
-
-        In the place of such a one is an empty one.
-        """
+        self, first: int = 0, last: int | None = None, *, start: int = 0, bad: dict[int, str] | None = None
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield (`start` + row, payload) of the rows [first, last) that match their checksum; `bad` names others."""
         last = len(self.index) if last is None else last
         promised = self.index["crc32"][first:last].tolist()
         for row, payload in enumerate(self._readable(first, last), first):
             if payload is not None and crc32(payload) == promised[row - first]:
-                yield payload
-            else:
-                damaged(row)
-                yield b""
+                yield start + row, payload
+            elif bad is not None:
+                bad[start + row] = DAMAGED
 
     def _readable(self, first: int, last: int) -> Iterator[bytes | None]:
         """Yield payloads of the rows [first, last), None where a compressed one cannot be undone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from kitchensync.storage.chunks.layout import INDEX
 
 OPEN_FILES = 4
 """Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
-DAMAGED = "its content does not match its checksum: `kitchensync verify` says what to do"
 
 
 class StoredPackets:
@@ -82,28 +81,24 @@ class StoredPackets:
     def payload(self, row: int) -> bytes:
         """Read one payload, without reading the rest of the file; a damaged one is empty and named in `bad`."""
         chunk, within = self._place(row)
-        return next(chunk.sound(within, within + 1, self._damaged(row - within)))
-
-    def _damaged(self, start: int) -> Callable[[int], None]:
-        """Return what is to be told of damaged rows of the chunk whose first packet is `start`."""
-        return lambda within: self.bad.update({start + within: DAMAGED})
+        return dict(chunk.sound(within, within + 1, start=row - within, bad=self.bad)).get(row, b"")
 
     def pose(self, row: int) -> npt.NDArray[np.float32] | None:
         """Read the pose of one packet as sent, (4, 4), without the others; None when the stream carries none."""
         chunk, within = self._place(row)
         return chunk.pose(within)
 
-    def payloads(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """Yield the payloads of the packets [start, stop) in order, some megabytes in memory at a time.
+    def packets(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield (row, payload) of the packets [start, stop) in order, some megabytes in memory at a time.
 
-        Damaged ones are empty and named in `bad`.
+        Damaged ones are left out and named in `bad`.
         """
         stop = len(self) if stop is None else min(stop, len(self))
         for part, (path, index) in enumerate(self._parts):
             first, last = max(start - self._starts[part], 0), min(stop - self._starts[part], len(index))
             if first < last:
                 with Chunk(path) as chunk:
-                    yield from chunk.sound(first, last, self._damaged(self._starts[part]))
+                    yield from chunk.sound(first, last, start=self._starts[part], bad=self.bad)
 
     def poses(self) -> npt.NDArray[np.float32] | None:
         """Return poses as sent, (n, 4, 4) row-vector matrices in metres, or None when there are none."""

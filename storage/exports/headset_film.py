@@ -102,13 +102,13 @@ def _copy(stream: StoredStream, rows: Int64, fps: Fraction, out: Path, made_of: 
 
 
 def _units(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, bytes]]:
-    for number, payload in enumerate(stream.payloads(int(rows[0]), int(rows[-1]) + 1)):
+    for row, payload in stream.packets(int(rows[0]), int(rows[-1]) + 1):
         try:
             unit = _unit(stream, payload)
         except SensorError:
             continue
         if unit:
-            yield number, unit
+            yield row - int(rows[0]), unit
 
 
 def _decoding(path: Path) -> int:

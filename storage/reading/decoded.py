@@ -68,10 +68,10 @@ def read_decoded(
 ) -> Iterator[tuple[int, Any]]:
     """Yield (row, what the sensor says a payload is) of the rows [start, stop); others go to `stream.bad`."""
     hidden = stream.hidden
-    for row, payload in enumerate(stream.payloads(start, stop), start):
-        if hidden[row] or row in stream.bad:
+    for row, payload in stream.packets(start, stop):
+        if hidden[row]:
             continue
         try:
             yield row, sensor.decode(payload)
         except SensorError as error:
-            stream.bad.setdefault(row, str(error))
+            stream.bad[row] = str(error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -97,11 +96,11 @@ def _cut(sensor: HeadsetStream, payload: bytes) -> PictureUnit:
 def _units(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, PictureUnit]]:
     """Cut the packets of rows [start, stop); those that are none are told to the stream and left out."""
     sensor = _stream_of(stream)
-    for row, payload in zip(count(start), stream.payloads(start, stop), strict=False):
+    for row, payload in stream.packets(start, stop):
         try:
             yield row, _cut(sensor, payload)
         except SensorError as error:
-            stream.bad.setdefault(row, str(error))
+            stream.bad[row] = str(error)
 
 
 def key_row(stream: StoredPackets, row: int) -> int:
@@ -211,7 +210,7 @@ def _frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
         try:
             picture = sensor.raw_picture(unit) if decoded is None else decoded
         except SensorError:
-            stream.bad.setdefault(row, "a raw picture of another size")
+            stream.bad[row] = "a raw picture of another size"
             continue
         optics = sensor.optics(unit.metadata)
         yield Frame(row, int(ticks[row]), picture, _pose(stream, row), optics, unit.metadata)
@@ -235,6 +234,6 @@ def _depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]
         try:
             depth, brightness = sensor.depth(unit, picture, stream.format)
         except SensorError as error:
-            stream.bad.setdefault(row, str(error))
+            stream.bad[row] = str(error)
             continue
         yield DepthFrame(row, int(ticks[row]), unit.sensor_ticks, depth, brightness, _pose(stream, row))

@@ -49,15 +49,13 @@ class Samples:
 def read_samples(stream: StoredPackets) -> Samples:
     """Read all samples of a gyroscope, accelerometer or magnetometer. Raises NotOfThisKind."""
     check_kind(stream.name, "samples")
-    batches, rows, bad, stamps = [], [], {}, BatchStamps()
-    for row, payload in enumerate(stream.payloads()):
+    batches, rows, stamps = [], [], BatchStamps()
+    for row, payload in stream.packets():
         try:
             batch = decode_samples(stream.name, payload)
         except SensorError as error:
-            bad[row] = str(error)
+            stream.bad[row] = str(error)
             continue
-        if row in stream.bad:
-            bad[row] = stream.bad[row]
         if len(batch):
             batches.append(batch)
             stamps.add(batch["vinyl_ns"], batch["soc_ticks"])
@@ -77,7 +75,7 @@ def read_samples(stream: StoredPackets) -> Samples:
         temperature_c=samples["temperature"][shown],
         row=packets[shown],
         repair=repair,
-        bad=bad,
+        bad=dict(stream.bad),
     )
 
 
@@ -92,16 +90,15 @@ class InertialClock:
 
 def inertial_clock(stream: StoredPackets) -> InertialClock | None:
     """Repair the stamps of a gyroscope, accelerometer or magnetometer; None when it holds no samples."""
-    digest, stamps, bad = hashlib.sha256(), BatchStamps(), 0
-    for payload in stream.payloads():
+    digest, stamps, decoded = hashlib.sha256(), BatchStamps(), 0
+    for _, payload in stream.packets():
         digest.update(payload)
         samples = _samples(stream.name, payload)
-        if samples is None:
-            bad += 1
-        else:
+        if samples is not None:
             stamps.add(samples["vinyl_ns"], samples["soc_ticks"])
+            decoded += 1
     repair = stamps.repair()
-    return InertialClock(repair, bad, digest.hexdigest()) if repair is not None else None
+    return InertialClock(repair, len(stream) - decoded, digest.hexdigest()) if repair is not None else None
 
 
 def sample_ticks(stream: StoredPackets, clock: InertialClock) -> npt.NDArray[np.int64]:
@@ -115,7 +112,7 @@ def sample_ticks(stream: StoredPackets, clock: InertialClock) -> npt.NDArray[np.
 
 def packets_of_samples(stream: StoredPackets) -> Iterator[tuple[int, npt.NDArray[np.void]]]:
     """Yield (row, samples of dtype `inertial_samples.SAMPLE`) of the packets that hold any."""
-    for row, payload in enumerate(stream.payloads()):
+    for row, payload in stream.packets():
         samples = _samples(stream.name, payload)
         if samples is not None:
             yield row, samples

@@ -43,7 +43,7 @@ def read_records(stream: StoredPackets, kept: np.dtype | None = None) -> Records
     assert record is not None, "every stream of this kind has one"
     hidden, count = stream.hidden, 0
     values, rows = np.empty(len(stream), kept or record), np.empty(len(stream), np.int64)
-    for row, payload in enumerate(stream.payloads()):
+    for row, payload in stream.packets():
         if hidden[row]:
             continue
         if len(payload) == record.itemsize:
@@ -51,7 +51,7 @@ def read_records(stream: StoredPackets, kept: np.dtype | None = None) -> Records
             rows[count] = row
             count += 1
         else:
-            stream.bad.setdefault(row, f"{len(payload)} bytes instead of {record.itemsize}")
+            stream.bad[row] = f"{len(payload)} bytes instead of {record.itemsize}"
     ticks = stream.index["device_ticks"].astype(np.int64)[rows[:count]]
     return Records(values[:count], rows[:count], ticks)
 
@@ -77,15 +77,13 @@ def read_sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[i
 def _sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats32]]:
     ticks, hidden = stream.index["device_ticks"], stream.hidden
     decode = _Aac() if stream.format.get("codec") == "aac" else _Pcm(stream.format.get("channels"))
-    for row, payload in enumerate(stream.payloads(start, stop), start):
-        if row in stream.bad:
-            continue
+    for row, payload in stream.packets(start, stop):
         try:
             for samples in decode(payload):
                 if not hidden[row]:
                     yield int(ticks[row]), samples
         except SensorError as error:
-            stream.bad.setdefault(row, str(error))
+            stream.bad[row] = str(error)
 
 
 class _Pcm:

@@ -42,7 +42,7 @@ def headset_sound(stream: StoredStream, epoch_ticks: int) -> Sound | None:
     firsts: list[int] = []
     stamps: list[int] = []
     done, rate = 0, microphone.RATE_HZ
-    for row, payload in enumerate(stream.payloads()):
+    for row, payload in stream.packets():
         try:
             frame = microphone.decode(payload)
             decoded = microphone.decode_aac(codec, payload)

@@ -32,7 +32,7 @@ def head_poses(stream: StoredStream, notes: Sequence[Note] = ()) -> PoseTrack:
     position = np.full((count, 3), np.nan)
     matrices = np.full((count, 3, 3), np.nan)
     rows, records = [], []
-    for row, payload in enumerate(stream.payloads()):
+    for row, payload in stream.packets():
         try:
             record = spatial_input.decode(payload)
         except SensorError:

@@ -119,7 +119,7 @@ def read_clock(recording: Path, device: str, streams: list[ReadStream]) -> Ticks
     for path in chunk_paths(stream_folder(recording, f"clock/{device}")):
         try:
             with Chunk(path) as chunk:
-                known += [decode(payload) for payload in chunk.sound() if payload]
+                known += [decode(payload) for _, payload in chunk.sound()]
         except UNREADABLE_CHUNK as error:
             damage.append(Damage(path.relative_to(recording).as_posix(), _why(error), None, None))
     probes = np.concatenate(known) if known else np.empty(0, PROBE)

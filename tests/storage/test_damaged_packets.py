@@ -11,8 +11,7 @@ from numbered_recording import write_numbered
 
 import kitchensync as ks
 from kitchensync.reader.timed_stream import Unreadable
-from kitchensync.storage.chunks.chunk_reader import Chunk
-from kitchensync.storage.chunks.stored_packets import DAMAGED
+from kitchensync.storage.chunks.chunk_reader import DAMAGED, Chunk
 from kitchensync.storage.reading.inertial import read_samples
 from kitchensync.storage.reading.records import read_records
 from kitchensync.storage.recording import Recording

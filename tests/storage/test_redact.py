@@ -75,7 +75,7 @@ def residue(folder: Path, truth: Truth, pause_s: tuple[float, float] = PAUSE_S) 
     recordings = [path.parent for path in folder.rglob("recording.json")]
     for path in recordings:
         with open_recording(path, with_pauses=True) as recording:
-            left = set(recording["hololens/depth_ahat"].payloads())
+            left = {payload for _, payload in recording["hololens/depth_ahat"].packets()}
         depth = truth.packets["hololens/depth_ahat"]
         found += [("depth", at_s) for at_s, one in depth if pause_s[0] <= at_s <= pause_s[1] and one in left]
     return found
@@ -90,7 +90,7 @@ def stays(at_s: float, pause_s: tuple[float, float] = PAUSE_S) -> bool:
 def check_what_is_left(path: Path, truth: Truth, before: dict[str, bytes]) -> None:
     with open_recording(path, with_pauses=True) as recording:
         for name, packets in truth.packets.items():
-            left = set(recording[name].payloads())
+            left = {payload for _, payload in recording[name].packets()}
             kept = [payload for at_s, payload in packets if name not in SEEN or stays(at_s)]
             assert left == set(kept), name
     film = read_film(path / FILM)

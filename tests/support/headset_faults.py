@@ -19,9 +19,12 @@ def add_faults(path: Path, kitchen: Kitchen, *faults: str) -> None:
     plan = parse_faults(faults)
     with open_recording(path) as recording:
         streams = {
-            name: list(
-                zip(stream.index["device_ticks"].tolist(), stream.payloads(), _poses(stream), strict=True)
-            )
+            name: [
+                (ticks, payload, pose)
+                for ticks, (_, payload), pose in zip(
+                    stream.index["device_ticks"].tolist(), stream.packets(), _poses(stream), strict=True
+                )
+            ]
             for name in recording.streams
             if name.startswith("hololens/") and len(stream := recording[name])
         }

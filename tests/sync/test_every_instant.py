@@ -69,7 +69,7 @@ def test_slices_hand_over_every_sample_once(aligned):
 def test_poses_are_interpolated_as_by_another_library(aligned):
     with open_recording(aligned[0]) as recording:
         stream = recording["hololens/spatial_input"]
-        records = [spatial_input.decode(payload) for payload in stream.payloads()]
+        records = [spatial_input.decode(payload) for _, payload in stream.packets()]
         t = (stream.index["device_ticks"] - stream.index["device_ticks"][0]).astype(np.int64) / 1e7
         up, forward, position = (
             np.array([record[name] for record in records], np.float64)

@@ -299,7 +299,7 @@ def test_plug_in_sensors_become_streams(plugins, runtime, tmp_path):
     assert answer["streams"]["scale/lines"]["stored"] == len(sent)
     assert answer["streams"]["ceiling/video"]["stored"] == 50
     with open_recording(tmp_path / "data" / "take") as recording:
-        assert list(recording["scale/lines"].payloads()) == sent
+        assert [payload for _, payload in recording["scale/lines"].packets()] == sent
         assert recording["scale/lines"].index["device_ticks"][:2].tolist() == [5_000, 205_000]
     assert json.loads(kitchensync("verify", tmp_path / "data" / "take", "--json").stdout)["status"] in (
         "PASS",

@@ -25,7 +25,7 @@ def fragments_of(recording: Path, each: int = 6) -> list[bytes]:
     source, found = random.Random(1), []
     with open_recording(recording) as opened:
         for name in opened.streams:
-            whole = [payload for payload in opened[name].payloads() if len(payload) >= FRAGMENT]
+            whole = [payload for _, payload in opened[name].packets() if len(payload) >= FRAGMENT]
             pieces = []
             for payload in source.sample(whole, min(len(whole), 4 * each)):
                 start = source.randrange(len(payload) - FRAGMENT + 1)

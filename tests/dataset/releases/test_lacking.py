@@ -36,10 +36,7 @@ def reseal(
     """Let each packet come when it was taken, but for those in the holes."""
     with open_recording(recording) as opened:
         stream = opened[name]
-        rows = [
-            (int(row["device_ticks"]), payload)
-            for row, payload in zip(stream.index, stream.payloads(), strict=True)
-        ]
+        rows = [(int(stream.index["device_ticks"][row]), payload) for row, payload in stream.packets()]
         poses = stream.poses()
     shutil.rmtree(recording / name)
     (recording / name).mkdir()
