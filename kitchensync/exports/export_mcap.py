@@ -32,7 +32,8 @@ def mcap(
     headset the one before --from, of a film the one after); depth in millimetres, sound, motion, poses of heads and
     cameras as transforms, lens, hands, gaze, steps with errors and events as log. Log times are CLOCK_MONOTONIC of
     the capture computer, ns; the metadata `kitchensync` says how they become UTC and session time. What cannot be
-    handed over is left out and named. A folder stands for the recordings in it. Needs the extra `data`.
+    handed over is left out and named. Given again, it writes what is not there yet. A folder stands for the
+    recordings in it. Needs the extra `data`.
 
     \b
     Example:

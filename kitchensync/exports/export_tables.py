@@ -27,7 +27,8 @@ def tables(
     The files are `<recording>/<stream>.parquet`. Every row has session_s, host_ns (CLOCK_MONOTONIC of the capture
     computer) and utc; units are in the names of the columns; what was not seen is empty. Pictures, depth and sound
     are not in tables: `<camera>/video` says when each picture was taken. about.json lists the files, and what was
-    left out with the reason. A folder stands for the recordings in it. Needs the extra `data`.
+    left out with the reason. Given again, it writes what is not there yet. A folder stands for the recordings in it.
+    Needs the extra `data`.
 
     \b
     Example:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from kitchensync.calibration.errors import Refused
+from kitchensync.exports.export_state import made_of
 from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
 from kitchensync.exports.mcap_pieces import (
     McapChannels,
@@ -32,12 +34,15 @@ from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.headset_stream import RECORDS
+from kitchensync.storage.copies.derived import keeps
 from kitchensync.storage.disk.free_space import require_room
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.shell.outputs import OutputRefused, check_output, written
 
 SCHEMA = "export-mcap/1"
 CHUNK_BYTES = 1 << 20
+EXPORT = "kitchensync_export"
+"""Metadata that says of what a file was made, and what was said of it."""
 PIECES = 50
 """Room is looked for after so many pieces."""
 KNOTS_NS = 10_000_000_000
@@ -64,6 +69,10 @@ def write_mcap(
 
     foxglove.set_log_level("CRITICAL")  # what it says is said of the whole file below
     span, names = choice.span(recording), choice.names(recording)
+    source = made_of(recording, choice, depth_hz)
+    if not force and (before := _told_in(out, source)):
+        keeps(out)
+        return before | {"file": str(out), "bytes": out.stat().st_size, "was_there": True}
     check_output(out, force=force)
     context = foxglove.Context()
     made, counts, without = McapChannels(context), dict[str, int](), dict[str, str]()
@@ -85,15 +94,30 @@ def write_mcap(
         without |= dict.fromkeys(silent, "it holds nothing, or nothing in this span")
         if without:
             file.write_metadata("left_out", without)
-    return {
-        "recording": recording.id,
-        "file": str(out),
-        "bytes": out.stat().st_size,
-        "span_s": span.said,
-        "messages": counts,
-        "topics": sorted(made.made),
-        "left_out": without,
-    }
+        told = {
+            "recording": recording.id,
+            "span_s": span.said,
+            "messages": counts,
+            "topics": sorted(made.made),
+            "left_out": without,
+        }
+        file.write_metadata(EXPORT, {"made_of": source, "told": json.dumps(told)})
+    return told | {"file": str(out), "bytes": out.stat().st_size}
+
+
+def _told_in(path: Path, source: str) -> dict[str, Any] | None:
+    """Return what was said of a file that lies there, if it was made of the same; None otherwise."""
+    from mcap.exceptions import McapError
+    from mcap.reader import make_reader
+
+    try:
+        with path.open("rb") as file:
+            records = {one.name: one.metadata for one in make_reader(file).iter_metadata()}
+        found = records[EXPORT]
+        told: dict[str, Any] = json.loads(found["told"])
+        return told if found["made_of"] == source else None
+    except (OSError, McapError, KeyError, ValueError, struct.error):
+        return None
 
 
 @contextmanager
@@ -150,6 +174,11 @@ def _logged(
     ]
     zero_ns, end = int(host_ns_of(recording, np.zeros(1, np.int64))[0]), min(span.end, recording.duration)
     for at_ns, name, log in heapq.merge(*streams, key=lambda one: one[0]):
+        if at_ns < 0:
+            without.setdefault(
+                name, "in parts: MCAP has no times before the clock of the capture computer began"
+            )
+            continue
         try:
             yield name, log()
         except (StorageError, SensorError, Refused) as error:

@@ -403,15 +403,15 @@ def _lines(
     topic: str,
     lines: list[tuple[float, Any, str]],
 ) -> Iterator[Piece]:
-    from foxglove.messages import Log
-
     for at_s, level, words in sorted(lines, key=lambda line: line[0]):
         if span.start <= at_s < span.end:
             ns = int(host_ns_of(recording, np.array([round(at_s * 1e9)], np.int64))[0])
-            line = Log(timestamp=stamp(ns), level=level, message=words, name=topic)
-            yield ns, partial(_log_line, made.of("Log", f"/{topic}"), line, ns)
+            yield ns, partial(_log_line, made, topic, level, words, ns)
 
 
-def _log_line(channel: Any, line: Any, ns: int) -> int:
-    channel.log(line, log_time=ns)
+def _log_line(made: McapChannels, topic: str, level: Any, words: str, ns: int) -> int:
+    from foxglove.messages import Log
+
+    line = Log(timestamp=stamp(ns), level=level, message=words, name=topic)
+    made.of("Log", f"/{topic}").log(line, log_time=ns)
     return 1

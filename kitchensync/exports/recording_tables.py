@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kitchensync.calibration.errors import Refused
+from kitchensync.exports.export_state import made_of
 from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
@@ -24,6 +25,7 @@ from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.copies.derived import keeps
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.shell.outputs import written_folder
 from kitchensync.storage.timeline.film_times import UNKNOWN
@@ -155,6 +157,10 @@ def write_tables(
     Return what was written. Raises OutputRefused, NoSuchSpan, UnknownStream, what reading raises.
     """
     span = choice.span(recording)
+    source = made_of(recording, choice, forms)
+    if not force and (before := _told_in(out, source)):
+        keeps(out)
+        return before | {"was_there": True}
     tables, without = tables_of(recording, span, choice.names(recording))
     told = dict(told_in(recording, span, without))
     said: dict[str, Any] = {}
@@ -169,12 +175,22 @@ def write_tables(
         about = {
             "schema": SCHEMA,
             "recording": recording.id,
+            "made_of": source,
             "span_s": span.said,
             "tables": said,
             "left_out": without,
         }
         (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return about
+
+
+def _told_in(folder: Path, source: str) -> dict[str, Any] | None:
+    """Return what was said of tables that lie there, if they were made of the same; None otherwise."""
+    try:
+        told: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        return told if told["made_of"] == source else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def told_in(

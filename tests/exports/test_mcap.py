@@ -178,6 +178,18 @@ def test_nothing_of_a_pause_is_in_the_file(cooked: Path, tmp_path: Path) -> None
     assert len(pictures(topics["/gopro/video"])) == len(topics["/gopro/video"])
 
 
+def test_what_was_before_the_clock_began_is_named(cooked: Path, tmp_path: Path) -> None:
+    shutil.copytree(cooked, tmp_path / "take1")
+    EventLog(tmp_path / "take1", "operator").append(
+        "mark", host_ns=-(10**10), uncertainty_ns=0, body={}, op_id="m"
+    )
+    done = run(tmp_path / "take1", tmp_path / "out", "--streams", "gyroscope", "--json")
+    assert done.exit_code == 0, done.output
+    topics, told = read(tmp_path / "out/take1.mcap")
+    assert not [one for _, one in topics["/events"] if one.message.startswith("mark")]
+    assert "before the clock" in told["left_out"]["events"]
+
+
 def test_a_disk_that_is_full_is_said_in_one_line(
     cooked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,7 +86,7 @@ def test_nothing_of_a_pause_and_nothing_without_consent(cooked: Path, tmp_path: 
             assert len(host_ns) or "magnetometer" in path.name, "it was empty before"
             inside = (host_ns >= HOST0_NS + 9_000_000_000) & (host_ns <= HOST0_NS + 12_500_000_000)
             assert not inside.any(), path.name
-    again = run(tmp_path / "take1", tmp_path / "out")
+    again = run(tmp_path / "take1", tmp_path / "out", "--csv")
     assert (again.exit_code, "--force" in again.output) == (1, True)
     with edit_manifest(tmp_path / "take1") as manifest:
         manifest["consent_scopes"] = ["annotate"]

@@ -1,0 +1,97 @@
+"""An export that is given again: what is whole stays as it is, what changed is not passed off as up to date."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from small_recordings import HOST0_NS
+
+from kitchensync.cli import main
+from kitchensync.storage.copies.derived_files import read_derived
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
+
+pytestmark = pytest.mark.slow
+MADE = {"tables": "{}/about.json", "mcap": "{}.mcap"}
+EVERY = pytest.mark.parametrize("form", sorted(MADE))
+FEW = ("--streams", "gyroscope,head")
+
+
+@pytest.fixture
+def takes(cooked: Path, tmp_path: Path) -> Path:
+    for name in ("one", "other"):
+        shutil.copytree(cooked, tmp_path / "data" / name)
+        with edit_manifest(tmp_path / "data" / name) as manifest:
+            manifest |= {"recording": name, "uuid": f"uuid-of-{name}"}
+    return tmp_path / "data"
+
+
+def run(form: str, data: Path, *more: object) -> Result:
+    return CliRunner().invoke(
+        main, ["export", form, str(data), "--out", str(data.parent / "out"), *FEW, *map(str, more)]
+    )
+
+
+def said(form: str, data: Path, *more: object) -> dict[str, dict[str, Any]]:
+    done = run(form, data, "--json", *more)
+    assert done.exit_code == 0, done.output
+    return {one["recording"]: one for one in json.loads(done.stdout)["recordings"]}
+
+
+def stamps(out: Path) -> dict[str, int]:
+    files = (path for path in out.rglob("*") if path.is_file())
+    return {path.relative_to(out).as_posix(): path.stat().st_mtime_ns for path in files}
+
+
+def destroy(place: Path) -> None:
+    shutil.rmtree(place.parent) if place.name == "about.json" else place.unlink()
+
+
+@EVERY
+def test_what_is_lacking_is_made_and_the_rest_is_left_alone(form: str, takes: Path) -> None:
+    out = takes.parent / "out"
+    first = said(form, takes)
+    before = stamps(out)
+    destroy(out / MADE[form].format("other"))
+    again = said(form, takes)
+    assert again["one"] == first["one"] | {"was_there": True}
+    assert {key for key in first["other"] if again["other"][key] != first["other"][key]} <= {"bytes"}
+    kept = {name for name, at_ns in stamps(out).items() if before[name] == at_ns}
+    assert stamps(out).keys() == before.keys()
+    assert kept == {name for name in before if name.startswith("one")}
+
+
+@EVERY
+def test_a_withdrawal_finds_what_was_left_alone(form: str, takes: Path) -> None:
+    said(form, takes)
+    (takes / "one" / "derived.jsonl").unlink()  # as a killed command may leave it
+    said(form, takes)
+    (line,) = read_derived(takes / "one")
+    assert line["files"]
+    assert "of" not in line
+
+
+@EVERY
+@pytest.mark.parametrize("what", ["options", "recording", "damaged"])
+def test_what_was_made_of_anything_else_is_refused(form: str, takes: Path, what: str) -> None:
+    said(form, takes)
+    out, more = takes.parent / "out", ["--from", 3] if what == "options" else []
+    before = stamps(out)
+    if what == "recording":
+        EventLog(takes / "one", "operator").append(
+            "mark", host_ns=HOST0_NS, uncertainty_ns=0, body={}, op_id="m"
+        )
+    if what == "damaged":
+        place = out / MADE[form].format("one")
+        place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
+        before = stamps(out)
+    refused = run(form, takes, *more)
+    assert refused.exit_code == 1
+    assert "exists and is not written over" in refused.stderr
+    assert stamps(out) == before
+    assert "was_there" not in said(form, takes, "--force", *more)["one"]
