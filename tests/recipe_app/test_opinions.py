@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from browser import at_the_desk, chromium
+from click.testing import CliRunner
 from filmed_cooking import cook_on_film
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 from screens import serious
 
+from kitchensync.cli import main
+from kitchensync.dataset.examples.opinion_rows import pooled
 from kitchensync.recipe_app.review.opinions import OPINIONS, figures, spearman
 from kitchensync.recipe_app.store.app_records import new_id
 
@@ -152,6 +156,50 @@ def test_three_decide_and_five_rate_each_alone(kitchen: Any) -> None:
     assert kept["figures"]["relevance"]["spearman"] == pytest.approx(1)
     assert kept["figures"]["relevance"]["spearman_measured"] == pytest.approx(-1)
     assert len(kept["answers"]) == 5
+    exported(folder, items)
+
+
+def exported(folder: Path, items: list[str]) -> None:
+    """What was kept comes out as rows that go with those of `export coherence`, without who said what."""
+    root = folder.parent.parent
+    said = {}
+    for form in ("opinions", "coherence"):
+        words = ["export", form, str(folder), "--out", str(root / f"{form}.json"), "--json"]
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.output
+        said[form] = json.loads(done.stdout)
+    rows = json.loads((root / "opinions.json").read_text())
+    examples = {one["example_id"]: one for one in json.loads((root / "coherence.json").read_text())}
+    decided, rated = ([one for one in rows if one["kind"] == kind] for kind in ("decision", "rating"))
+    assert [one["example_id"] for one in decided] == list(examples)
+    for row in decided:
+        assert {key: row[key] for key in ("from", "to", "mistake", "procedure_description")} == {
+            key: examples[row["example_id"]][key]
+            for key in ("from", "to", "mistake", "procedure_description")
+        }
+        assert sorted(zip(row["success"], row["confidence"], strict=True)) == [
+            ("no", 4),
+            ("yes", 2),
+            ("yes", 4),
+        ]
+        assert (row["majority"], row["share"]) == ("yes", pytest.approx(1 / 3))
+    assert [one["relevance"] for one in rated] == [[k] * 5 for k in (1, 2, 3)]
+    assert [one["measured"]["relevance"] for one in rated] == [0.9, 0.5, 0.1]
+    assert [one["mean_relevance"] for one in rated] == [1, 2, 3]
+    assert {one["example_id"] for one in rated} == {decided[0]["example_id"]}
+    agreement = said["opinions"]["agreement"]
+    assert agreement["decisions"]["success"]["mean_accuracy"] == pytest.approx(2 / 3)
+    assert agreement["ratings"]["relevance"]["spearman_measured"] == pytest.approx(-1)
+    assert (said["opinions"]["decisions"], said["opinions"]["ratings"]) == (len(items), 3)
+
+
+def test_figures_over_recordings_count_each_item_once() -> None:
+    few = {"success": {"mean_accuracy": 1.0, "kappa": 0.5, "share": None}}
+    many = {"success": {"mean_accuracy": 0.5, "kappa": None, "share": 0.25}, "confidence": {"spearman": 0.1}}
+    found = pooled([(2, few), (6, many)])
+    assert found["success"]["mean_accuracy"] == pytest.approx((2 * 1.0 + 6 * 0.5) / 8)
+    assert (found["success"]["kappa"], found["success"]["share"]) == (0.5, 0.25)
+    assert found["confidence"] == {"spearman": pytest.approx(0.1)}
 
 
 def rate(kitchen: Any, recording: str, five: list[Any], people: list[str], items: list[str]) -> None:

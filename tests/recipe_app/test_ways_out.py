@@ -30,6 +30,7 @@ WAYS_OUT = {
     "export mcap": ["export mcap TAKE --out OUT"],
     "export tables": ["export tables TAKE --out OUT"],
     "export localization": ["export localization TAKE --splits SPLITS --out OUT"],
+    "export opinions": [f"export opinions TAKE {ROWS}"],
     "export promqa": [f"export promqa TAKE {ROWS}"],
     "export prompts": [f"export prompts TAKE {ROWS}"],
     "export seconds": ["export seconds TAKE --out OUT/rows.csv"],

@@ -46,6 +46,7 @@ GIVES_AWAY: dict[str, list[str]] = {
     "export steps": ["data", "--out", f"{OUT}/made"],
     "export frames": ["data", "--out", f"{OUT}/set"],
     "export features": ["data", "--out", f"{OUT}/set"],
+    "export opinions": ["data", "--out", f"{OUT}/made"],
     "export windows": ["data", "--out", f"{OUT}/made"],
     "export prompts": ["data", "--out", f"{OUT}/made"],
     "export coherence": ["data", "--out", f"{OUT}/made"],

@@ -36,6 +36,7 @@ WRITES = {
     "export frames": ["TAKE", "--out", OUT],
     "export features": ["TAKE", "--out", OUT],
     "export steps": ["TAKE", "--out", OUT],
+    "export opinions": ["TAKE", "--out", OUT],
     "export windows": ["TAKE", "--out", OUT],
     "export promqa": ["TAKE", "--out", OUT],
     "export assembly": ["graph.json", "published", "--out", OUT],

@@ -71,6 +71,7 @@ TABLE: dict[str, list[str]] = {
     "export frames": [RECORDING, "--out", "WRITTEN/out"],
     "export features": [RECORDING, "--out", "WRITTEN/out"],
     "export steps": [RECORDING, "--out", "WRITTEN/out.csv"],
+    "export opinions": [RECORDING, "--out", "WRITTEN/out.json"],
     "export windows": [RECORDING, "--out", "WRITTEN/out.json"],
     "export promqa": [RECORDING, "--out", "WRITTEN/out.json"],
     "export assembly": [FILE, FOLDER, "--out", "WRITTEN/out.json"],

@@ -45,6 +45,10 @@ FORMS: Table = {
         "dataset.commands.export.export_coherence:coherence",
         "Examples for coherent mistake detection (JSON).",
     ),
+    "opinions": (
+        "dataset.commands.export.export_opinions:opinions",
+        "What people decided of steps and how they rated questions (JSON).",
+    ),
     "promqa": (
         "dataset.commands.export.export_promqa:promqa",
         "What comes next, what was missed, what went wrong: examples (JSON).",
