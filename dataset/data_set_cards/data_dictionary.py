@@ -20,7 +20,7 @@ CONVENTIONS = {
     "front camera the sensor's axes are x right, y up, z back; of depth and grey cameras `pose` is that of the rig, "
     "and `extrinsics` in `calibration/` is rig to sensor. `load.py` gives OpenCV's camera axes and column vectors.",
     "depth": "Along the ray of each pixel, millimetres, 0 where there is none; `uv2x`, `uv2y` in `calibration/` are "
-    "the ray of each pixel at z = 1. Near depth measures phase: beyond some 1055 mm it starts again at 0.",
+    "the ray of each pixel at z = 1. Near depth measures phase: beyond 1055 mm (as video 1024) it is 0 again.",
     "missing": "NaN where a value is not known; film pictures that nobody can place have the least int64.",
 }
 """Subject -> what holds for all files."""

@@ -53,6 +53,19 @@ def test_links_between_the_documents_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_what_belongs_to_a_point_of_a_list_is_indented_as_the_site_wants_it():
+    """Behind a blank line the site's Markdown takes four spaces, fewer end the list; a fence stands alone."""
+    strange = re.compile(r"\n\n {1,3}(?! )\S.*|\n(?:\d+\.|-) ```.*")
+    found = {
+        (page.name, one.strip())
+        for page in (REPOSITORY / "docs").rglob("*.md")
+        for one in strange.findall(
+            re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        )
+    }
+    assert found == set()
+
+
 def test_files_that_the_documents_name_are_there():
     named = re.compile(rf"`((?:{'|'.join(FOLDERS)}|tests|benchmarks|examples|docs)/[\w/-]+\.py)`")
     gone = {
