@@ -9,6 +9,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -16,11 +17,12 @@ import click
 from dictionary import dictionary_page
 
 import kitchensync as api
+from kitchensync.calibration.geometry.camera_models import Pinhole
 from kitchensync.capture.monitor.rules import ON_THIS_COMPUTER, RULES, TOO_BUSY
 from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT
 from kitchensync.capture.rig.rig_file import RigFile
 from kitchensync.cli import main as kitchensync
-from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
+from kitchensync.reader.body_streams import GazeRay, GazeStream, Hands, HandStream, HeadStream
 from kitchensync.reader.film_streams import CameraMotion, CameraSound, FilmStream
 from kitchensync.reader.headset_streams import (
     DepthStream,
@@ -32,20 +34,22 @@ from kitchensync.reader.headset_streams import (
 from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
 from kitchensync.reader.motion_streams import HeadsetMotion, MotionStream
 from kitchensync.reader.opened_recording import Alignments, OpenedRecording
+from kitchensync.reader.reading_clock import ReadingClock
 from kitchensync.reader.step_table import EVENT_COLUMNS, STEP_COLUMNS
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.storage.chunks.layout import layout_of
 from kitchensync.storage.lab import Lab
+from kitchensync.storage.reading.headset_pictures import Frame
 
 DOCS = Path(__file__).resolve().parent
 READER = (
     OpenedRecording, TimedStream, PacketStream, PosedStream, PictureStream, DepthStream, SoundStream, MotionStream,
     HeadsetMotion, FilmStream, CameraMotion, CameraSound, HeadStream, HandStream, GazeStream, OneInstant,
-    InstantSequence, Alignments,
+    InstantSequence, Alignments, ReadingClock, Hands, GazeRay, Frame, Pinhole,
 )  # fmt: skip
-"""What `kitchensync.open` gives, the general before the special."""
+"""What `kitchensync.open` gives, the general before the special, then what those give."""
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command, click.Context]]:
@@ -84,13 +88,29 @@ def api_page() -> str:
     for one in READER:
         title, _, more = (inspect.getdoc(one) or "").partition("\n\n")
         lines += [f"## {one.__name__}", "", title, "", *([more, ""] if more else [])]
-        rows = [_row(name, member) for name, member in sorted(vars(one).items()) if not name.startswith("_")]
+        if named := [name for name in _fields(one) if not name.startswith("_")]:
+            lines += [f"Fields: {_quoted(named)}", ""]
+        members = {name: member for base in _described(one) for name, member in vars(base).items()}
+        rows = [_row(name, member) for name, member in sorted(members.items()) if not name.startswith("_")]
         if any(rows):
             lines += ["| member | gives |", "|---|---|", *filter(None, rows), ""]
     lines += ["## Tables", ""]
     lines += [f"Columns of `rec.steps`: {_quoted(STEP_COLUMNS)}", ""]
     lines += [f"Columns of `rec.events`: {_quoted(EVENT_COLUMNS)}"]
     return "\n".join(lines) + "\n"
+
+
+def _fields(one: type) -> Iterable[str]:
+    """Return the fields of a data class or a named tuple."""
+    if is_dataclass(one):
+        return [field.name for field in fields(one)]
+    found: Iterable[str] = getattr(one, "_fields", ())
+    return found
+
+
+def _described(one: type) -> list[type]:
+    """Return a class with those of its bases that no user sees."""
+    return [base for base in reversed(one.__mro__) if base is one or base.__name__.startswith("_")]
 
 
 def _row(name: str, member: object) -> str:

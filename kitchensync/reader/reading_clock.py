@@ -21,7 +21,7 @@ class NotKnown(StorageError):
 
 
 class ReadingClock:
-    """Session ns of device ticks and host times. Without a headset they count from the start of the recording."""
+    """`rec.clock`: session ns of device ticks and host times; without a headset from the recording's start."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording

@@ -24,7 +24,7 @@ RAW = "raw"
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture."""
+    """One picture as it was sent: its `pose` is for row vectors, unlike `world_from_camera` of its stream."""
 
     row: int
     "Number of its packet in the stream."
