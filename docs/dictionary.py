@@ -126,7 +126,9 @@ def _meaning(decoder: str, stream: HeadsetStream, field: str) -> tuple[str, str]
     if (decoder, field) in OF_ONE_STREAM:
         return OF_ONE_STREAM[decoder, field]
     if field == "xyz":
-        return stream.details(Profile())["unit"], "three axes of the sensor"
+        unit = stream.details(Profile())["unit"]
+        gravity = "; gravity is in it: at rest 9.8 away from the ground" if unit == "m/s^2" else ""
+        return unit, f"three axes of the sensor{gravity}"
     known = COLUMNS | FIELDS
     outer, _, inner = field.partition(".")
     return known[inner] if inner in known else known[f"{outer}_{inner}" if inner else outer]

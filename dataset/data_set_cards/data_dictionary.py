@@ -46,7 +46,7 @@ COLUMNS = {
     "stop": ("", "first sample from the next frame on"),
     "xyz": (
         "as `unit` says",
-        "three axes of the sensor; of a film's camera x left, y out of the screen, z up",
+        "three axes of the sensor, gravity in acceleration; of a film's camera x left, y out of the screen, z up",
     ),
     "unit": ("", "unit of `xyz`"),
     "valid": ("", "bits of what was seen: 1 head, 2 eye ray, 4 left hand, 8 right hand (spatial input)"),
