@@ -76,6 +76,8 @@ def _written(group: _Group, rate: float) -> Iterator[tuple[Example, str, float, 
 
 
 HEIGHT = 360
+ROUNDED_S = 0.001
+"""Times of steps are whole milliseconds: what begins with a picture may say a little less."""
 DARKEST, BRIGHTEST, ALIKE = 0.2, 255, 0.95
 UNSEEN, IS_DARK = "examples of which a picture is hidden", "examples whose pictures are dark"
 IS_ALIKE = "examples that look alike before and after"
@@ -159,7 +161,7 @@ class BoundaryFrames:
 
     def _picture(self, recording: str, at_s: float) -> Picture:
         rate, count = self._films[recording]
-        return recording, min(int(at_s * rate), count - 1)
+        return recording, min(int((at_s + ROUNDED_S) * rate), count - 1)
 
 
 def likeness(first: np.ndarray, second: np.ndarray) -> float:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import av
 import cv2
 import made_data_sets
 import numpy as np
 import pytest
+from numbered_pictures import number_in
 from typed_commands import typed
 
 from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
@@ -23,6 +26,7 @@ from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.exports.film import FilmWriter
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
+from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 run = partial(typed, "export", "coherence")
 
@@ -228,6 +232,63 @@ def test_dark_and_unchanged_steps_have_no_boundary_pictures(tmp_path: Path) -> N
     said, rows = of_boundaries(tmp_path, "--frames")
     assert any("1 films are not here: 1_2" in one for one in said["warnings"])
     assert {len(row["frames"]) for row in rows.values() if row["recording"] == "1_2"} == {0}
+
+
+def write_numbered(film: Path, fps: Fraction, light: list[bool]) -> None:
+    """Film numbers, the lower part of the picture light on one side or the other."""
+    film.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(film), "w") as made:
+        video = made.add_stream("libx264", rate=fps)
+        video.width, video.height, video.pix_fmt = 640, 360, "yuv420p"
+        video.options = {"preset": "ultrafast", "bf": "2"}
+        for number, is_left in enumerate(light):
+            planes = np.full((540, 640), 128, np.uint8)
+            planes[120:360, slice(0, 320) if is_left else slice(320, 640)] = 0
+            draw_i420(planes, number, 360)
+            picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
+            picture.pts, picture.time_base = number, 1 / fps
+            made.mux(video.encode(picture))
+        made.mux(video.encode(None))
+
+
+def number_on(jpeg: Path) -> int | None:
+    return number_in(cv2.imread(str(jpeg), cv2.IMREAD_GRAYSCALE))
+
+
+@pytest.mark.slow
+def test_the_number_in_each_boundary_picture_is_the_rule_s(tmp_path: Path) -> None:
+    """Of 20 films at the rates of cameras: a step's first picture, and the one behind its last."""
+    rates = [Fraction(30000, 1001), Fraction(60000, 1001), Fraction(24000, 1001), Fraction(25), Fraction(30)]
+    chance, kitchens, bounds = random.Random(6), [], {}
+    for number in range(1, 21):
+        fps, name = rates[number % 5], f"1_{number}"
+        cuts = sorted(chance.sample(range(1, 7), 4))
+        first, end, start, last = (round(one * 1.5 * fps) + chance.randrange(20) for one in cuts)
+        bounds[name] = {"0": (first, end), "1": (start, last)}
+        spans = [(round(a / fps, 3), round(b / fps, 3)) for a, b in bounds[name].values()]
+        entries = [
+            Entry(k, text, float(a), float(b))
+            for k, (text, (a, b)) in enumerate(zip((EGG, SALT), spans, strict=True), start=1)
+        ]
+        kitchens.append(AnnotatedRecording(name, 1, "Tea", 1, 1, tuple(entries)))
+        light = [sum(k >= behind for behind in (end, last)) == 1 for k in range(last + 20)]
+        write_numbered(tmp_path / "set" / made_data_sets.FILM.format(name), fps, light)
+    made_data_sets.write(tmp_path / "set", kitchens)
+    _, rows = of_boundaries(tmp_path, "--frames", "--corrected")
+    seen = {"pos": 0, "hardneg": 0}
+    for example_id, row in rows.items():
+        example, _, kind = example_id.partition("/")
+        recording, _, entry = example.rpartition("_")
+        first, end = bounds[recording][entry]
+        if kind in seen:
+            assert number_on(tmp_path / row["frames"][0]) == (end if kind == "pos" else first), example_id
+            seen[kind] += 1
+        else:
+            assert number_on(tmp_path / row["frames"][0]) in {
+                behind for two in bounds.values() for _, behind in two.values()
+            }, example_id
+    assert seen["pos"] == 40
+    assert seen["hardneg"] > 10
 
 
 def test_what_was_hidden_in_a_pause_is_no_picture_at_a_boundary(tmp_path: Path) -> None:
