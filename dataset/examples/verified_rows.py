@@ -31,20 +31,20 @@ def verified_rows(found: GivenData, rows: list[dict[str, Any]]) -> tuple[list[di
     return valid, without
 
 
-def evidence_rows(found: GivenData) -> tuple[list[dict[str, Any]], int, list[str]]:
-    """Return the questions with evidence that hold, keys as published; how many do not; recordings without any.
+def evidence_rows(found: GivenData) -> tuple[list[dict[str, Any]], list[float], list[str]]:
+    """Return the questions with evidence that hold, keys as published; the overlap of all; recordings without any.
 
     Raises BadAnnotations, OSError.
     """
     rows: list[dict[str, Any]] = []
-    rejected, without = 0, []
+    overlaps, without = list[float](), []
     for recording, ready in found.own.items():
         kept = newest_judged(ready.path, "evidence")
         if kept is None:
             without.append(recording)
         for one in kept["questions"] if kept else ():
+            overlaps.append(one["iou"])
             if not one["valid"]:
-                rejected += 1
                 continue
             place = {"id": len(rows), "video_path": FILM.format(recording), "source": SOURCE, **ABOUT_FILM}
             name = recording + str(one["question_id"]).removeprefix(str(one["recording"]))
@@ -55,7 +55,7 @@ def evidence_rows(found: GivenData) -> tuple[list[dict[str, Any]], int, list[str
                 | said
                 | {"recording": recording, "question_id": name, "about": steps_met(marked, one["spans"])}
             )
-    return rows, rejected, without
+    return rows, overlaps, without
 
 
 def _behind(row: dict[str, Any]) -> str:

@@ -135,17 +135,19 @@ def pass_of(marks: Iterable[Mark], answers: Mapping[str, str], item: Item) -> Pa
 
 
 def standing(passes: Sequence[Pass], ruled: str | None) -> Standing:
-    """Return how a question stands after both passes."""
+    """Return how a question stands after both passes; where they agree nobody rules."""
     first, second = passes
     iou = agreement(first.spans, second.spans)["iou"]
-    if not (first.spans or second.spans) or ruled == "neither":
+    if not (first.spans or second.spans):
         return Standing("rejected", iou)
-    if ruled is not None:
-        return Standing("accepted", iou, passes[TAKE.index(ruled)])
     if first.answer == second.answer and iou >= AGREED_IOU:
         both = merged(common(first.spans, second.spans))
         return Standing("accepted", iou, Pass(first.answer, tuple(both)))
-    return Standing("to_rule", iou)
+    if ruled is None:
+        return Standing("to_rule", iou)
+    if ruled == "neither":
+        return Standing("rejected", iou)
+    return Standing("accepted", iou, passes[TAKE.index(ruled)])
 
 
 def record_of(item: Item, passes: Sequence[Pass], found: Standing, fps: Fraction) -> dict[str, Any]:

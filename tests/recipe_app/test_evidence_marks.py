@@ -54,9 +54,9 @@ def test_what_holds_of_two_passes_is_what_both_marked(
         assert pictures(found.holds.spans) == first & second
     else:
         assert found.state == "to_rule"
-    assert standing(passes, "neither").state == "rejected"
-    if first:
-        assert standing(passes, "first").holds == passes[0]
+    for ruling, holds in (("neither", None), ("first", passes[0])):
+        ruled = standing(passes, ruling)
+        assert (ruled.holds == holds) if found.state == "to_rule" else (ruled == found)
 
 
 def test_evidence_is_in_seconds_of_the_clip_and_labelled_by_how_many_moments_it_is() -> None:
@@ -207,6 +207,7 @@ def exported(folder: Path, root: Path, mine: dict[str, Any], fps: float) -> None
     rows = json.loads((root / "verified1.json").read_text())
     assert [row["question_id"] for row in rows] == [one["question_id"] for one in kept if one["valid"]]
     assert said["rejected"] == 3 - len(rows)
+    assert said["mean_iou"] == pytest.approx(sum(one["iou"] for one in kept) / 3), "of all, as at the desk"
     for number, row in enumerate(rows):
         assert (row["id"], row["recording"], row["source"], row["view"]) == (
             number, "take1", "KitchenSync", "Egocentric")  # fmt: skip

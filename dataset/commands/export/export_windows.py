@@ -137,9 +137,9 @@ def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> 
 def _verified(found: GivenData, said: dict[str, Any], warnings: list[str]) -> Rows:
     from kitchensync.dataset.examples.verified_rows import evidence_rows
 
-    rows, rejected, without = evidence_rows(found)
-    said |= {"verified": _by_type(rows), "rejected": rejected}
-    said["mean_iou"] = sum(one["iou"] for one in rows) / len(rows) if rows else None
+    rows, overlaps, without = evidence_rows(found)
+    said |= {"verified": _by_type(rows), "rejected": len(overlaps) - len(rows)}
+    said["mean_iou"] = sum(overlaps) / len(overlaps) if overlaps else None
     if without:
         warnings.append(f"nobody marked evidence in {len(without)} recordings: {', '.join(without[:5])}")
     return rows

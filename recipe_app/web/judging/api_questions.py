@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.dataset.operations.operation_kinds import OpId, Strict
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.recipe_app.review.question_rounds import (
@@ -45,9 +45,9 @@ class JudgedQuestion(Strict):
 
 
 class QuestionsToAsk(Strict):
-    """Questions that a model wrote; none: what can be asked is asked in fixed words; `form`: as which data set."""
+    """Questions that a model wrote; without: what can be asked is asked in fixed words; `form`: as which data set."""
 
-    questions: Annotated[list[Written], Field(max_length=1000)] = Field(default_factory=list)
+    questions: Annotated[list[Written], Field(max_length=1000)] | None = None
     form: QuestionForm = "cooking"
 
 
@@ -100,10 +100,12 @@ def ask_questions(work: Begun, body: QuestionsToAsk) -> dict[str, Any]:
     """Ask what can be asked about the film, or what a model wrote; asked once, so that everybody judges the same."""
     if items := _items(work):
         return {"questions": len(items)}
+    if body.questions == []:
+        raise BadOperation("the file holds no question that a model wrote")
     with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         own.check_filmed()
         own.check_placed()
-        asked = questions_of(own, body.questions) | {"form": body.form}
+        asked = questions_of(own, body.questions or ()) | {"form": body.form}
     work.keep(ASKED, asked)
     return {"questions": len(asked["items"])}
 
