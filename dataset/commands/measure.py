@@ -89,13 +89,17 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
     Example:
       kitchensync measure coherence dialogs.json --summary
     """
-    from kitchensync.dataset.measures.coherence import answered, differ_from_paper
+    from kitchensync.dataset.measures.coherence import answered, differ_from_paper, prove_the_opposite
     from kitchensync.dataset.measures.coherence import summary as means
 
     found = answered(_read(dialogs), dialogs.name, unsure, corrected=corrected, stop=stop)
-    count = 0 if corrected else differ_from_paper(found, unsure)
-    why = "an unsure turn counts 0 and is the largest, as in the published code; --corrected leaves it out"
-    warnings = [f"in {count} dialogs {why}"] if count else []
+    known = {
+        "an unsure turn counts 0 and is the largest, as in the published code; --corrected leaves it out": (
+            differ_from_paper(found, unsure)
+        ),
+        "verifiability is negative, as in the published code; --corrected takes 0": prove_the_opposite(found),
+    }
+    warnings = [f"in {count} dialogs {why}" for why, count in known.items() if count and not corrected]
     said = {"schema": "measure-coherence/1", **means(found, corrected=corrected)} if summary else found
     return _answer(said, warnings)
 

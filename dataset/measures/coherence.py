@@ -133,15 +133,13 @@ def _check(read: CaseReader, dialog: dict[str, Any], place: str) -> None:
 def summary(dialogs: list[dict[str, Any]], *, corrected: bool = False) -> dict[str, Any]:
     """Return the means over dialogs; consistency and verifiability count 0 where the decision is wrong.
 
-    `corrected`: as the paper says, a dialog that informs against its label adds 0 to verifiability. `best_threshold`
-    is where the fewest decisions are wrong, by FPR + FNR; of several the lowest.
+    `best_threshold` is where FPR + FNR is least; of several the lowest. `corrected`: as the paper says, a dialog that
+    informs against its label adds 0 to verifiability, and that threshold is the one of best accuracy.
     """
     found = [dialog["measures"] for dialog in dialogs]
-    right = [one["decision"] == dialog["label"] for one, dialog in zip(found, dialogs, strict=True)]
+    right = _right(dialogs)
     sound = [one["example_relevance"] * ok for one, ok in zip(found, right, strict=True)]
-    proven = [value * one["example_informativeness"] for value, one in zip(sound, found, strict=True)]
-    if corrected:
-        proven = [max(0.0, value) for value in proven]
+    proven = [max(0.0, value) if corrected else value for value in _proven(dialogs)]
     stopped = [one["iterations"] for one in found if "iterations" in one]
     keys = ("example_relevance", "example_informativeness", "information_gain", "decision_error")
     means = {key: _mean([one[key] for one in found]) for key in keys}
@@ -151,9 +149,29 @@ def summary(dialogs: list[dict[str, Any]], *, corrected: bool = False) -> dict[s
         "accuracy": _mean(right),
         "consistency": _mean(sound),
         "verifiability": _mean(proven),
-        "best_threshold": best_threshold([(1 - one["success"][-1], one["label"]) for one in dialogs]),
+        "best_threshold": best_threshold(
+            [(1 - one["success"][-1], one["label"]) for one in dialogs], by_accuracy=corrected
+        ),
         **({"iterations": _mean(stopped)} if stopped else {}),
     }
+
+
+def _right(dialogs: Sequence[Mapping[str, Any]]) -> list[bool]:
+    return [one["measures"]["decision"] == one["label"] for one in dialogs]
+
+
+def _proven(dialogs: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return what each dialog adds to verifiability: less than 0 where it informs against its label."""
+    found = [one["measures"] for one in dialogs]
+    return [
+        one["example_relevance"] * one["example_informativeness"] * ok
+        for one, ok in zip(found, _right(dialogs), strict=True)
+    ]
+
+
+def prove_the_opposite(dialogs: Sequence[Mapping[str, Any]]) -> int:
+    """Count the dialogs that take something from verifiability, by the published code."""
+    return sum(value < 0 for value in _proven(dialogs))
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -61,15 +61,18 @@ class StopRule:
         return min(len(success), self.most)
 
 
-def best_threshold(decided: Sequence[tuple[float, int]]) -> float | None:
-    """Return the threshold of least FPR + FNR, of (probability of a mistake, label); None without both labels."""
+def best_threshold(decided: Sequence[tuple[float, int]], *, by_accuracy: bool = False) -> float | None:
+    """Return the threshold of least FPR + FNR, of (probability of a mistake, label); None without both labels.
+
+    `by_accuracy`: that of most right decisions, as the paper says.
+    """
     wrong = [p for p, label in decided if label]
     right = [p for p, label in decided if not label]
     if not wrong or not right:
         return None
 
     def errors(threshold: float) -> float:
-        false_alarms = sum(p >= threshold for p in right) / len(right)
-        return false_alarms + sum(p < threshold for p in wrong) / len(wrong)
+        false_alarms, missed = sum(p >= threshold for p in right), sum(p < threshold for p in wrong)
+        return false_alarms + missed if by_accuracy else false_alarms / len(right) + missed / len(wrong)
 
     return min(THRESHOLDS, key=errors)

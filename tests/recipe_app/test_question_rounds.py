@@ -181,7 +181,9 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     strange = {"question": "?", "answers": ["a"], "question_id": "q", "recording_id": "take1"}
     assert third.post(f"{address}/ask", json={"questions": [strange]}).status_code == 422
     nothing = third.post(f"{address}/ask", json={"questions": []})
-    assert (nothing.status_code, "no question" in nothing.text) == (422, True), "a file without any asks nothing"
+    assert (nothing.status_code, "no question" in nothing.text) == (422, True), (
+        "a file without any asks nothing"
+    )
     with chromium() as browser:
         desk = at_the_desk(browser, kitchen.url, third.headers["x-kitchensync-login"])
         desk.go(f"/recordings/{recording}/questions")

@@ -16,7 +16,12 @@ from hypothesis import strategies as st
 from typed_commands import typed
 
 from kitchensync.dataset.measures.coherence import measures
-from kitchensync.dataset.measures.questioning import StopRule, best_question, success_probability
+from kitchensync.dataset.measures.questioning import (
+    StopRule,
+    best_question,
+    best_threshold,
+    success_probability,
+)
 from kitchensync.dataset.measures.span_agreement import agreement
 
 SPANS = st.lists(st.tuples(st.integers(-20, 60), st.integers(-20, 60)), max_size=6)
@@ -173,11 +178,28 @@ def test_what_published_code_does_against_its_paper_is_named_and_can_be_put_righ
     means = json.loads(run("coherence", tmp_path / "d.json", "--corrected", "--summary").stdout)
     assert means["verifiability"] == pytest.approx(0.6 / 2), "what informs against its label proves nothing"
     assert means["best_threshold"] == 0.15, "the lowest that lets 0.145 pass and catches 0.6"
+    against = {
+        "label": 1,
+        "turns": [sure],
+        "success": [0.4],
+    }  # it decides right, and every answer said the opposite
+    (tmp_path / "n.json").write_text(json.dumps([against]))
+    done = run("coherence", tmp_path / "n.json", "--summary")
+    assert json.loads(done.stdout)["verifiability"] == pytest.approx(-0.6)
+    assert "in 1 dialogs verifiability is negative" in done.stderr
+    assert run("coherence", tmp_path / "n.json", "--summary", "--corrected").stderr == ""
     twice = [{"truth": [[0, 4], [2, 6]], "predictions": {"a": {"spans": [[0, 6]]}}}]
     (tmp_path / "s.json").write_text(json.dumps(twice))
     done = run("spans", tmp_path / "s.json")
     assert "1 lists have spans that overlap" in done.stderr
     assert json.loads(done.stdout)[0]["predictions"]["a"]["answer"]["iou"] == 1
+
+
+def test_the_best_threshold_is_by_rates_as_published_or_by_how_many_are_right() -> None:
+    decided = [(0.1, 0)] * 8 + [(0.45, 0)] * 2 + [(0.4, 1)]
+    assert best_threshold(decided) == 0.11, "2 of 10 false alarms, nothing missed"
+    assert best_threshold(decided, by_accuracy=True) == 0.46, "one decision is wrong instead of two"
+    assert best_threshold(decided[:10], by_accuracy=True) is None
 
 
 def test_the_best_question_and_the_end_of_a_dialog(tmp_path: Path) -> None:
