@@ -1,7 +1,8 @@
 """One row for each second, or two, of each step: the sub-segments of error recognition.
 
 The published grid is the recording's: a step has the seconds that it touches, its entries are joined by step, and the
-last entry's label counts for all of them. The segment's own grid counts from the start of each entry.
+last entry's label counts for all of them; corrected, each entry has its own. The segment's own grid counts from the
+start of each entry.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class SubSegments:
     window_s: int = 1
     category: str | None = None
     by_segment: bool = False
+    corrected: bool = False
 
     def rows(self, one: AnnotatedRecording) -> Iterator[Row]:
         """Yield the rows of a recording, step by step in the order of the entries."""
@@ -57,7 +59,7 @@ class SubSegments:
         return int(CATEGORIES[self.category][1] in labels)
 
     def _joined(self, one: AnnotatedRecording) -> list[list[Entry]]:
-        if self.by_segment:
+        if self.by_segment or self.corrected:
             return [[entry] for entry in one.entries if entry.performed]
         found: dict[int, list[Entry]] = {}
         for entry in one.entries:
@@ -71,6 +73,15 @@ class SubSegments:
             return [entry.start_s + self.window_s * number for number in range(count)]
         first, behind = math.floor(entry.start_s / self.window_s), math.ceil(entry.end_s / self.window_s)
         return [self.window_s * number for number in range(first, behind)]
+
+    def overruled(self, one: AnnotatedRecording) -> int:
+        """Count the entries whose own label is another than the one that their step's last entry gives them."""
+        return sum(
+            self.label([entry]) != self.label(entries)
+            for entries in self._joined(one)
+            for entry in entries
+            if entry.performed
+        )
 
 
 def category_labels(entry: Entry) -> list[int]:

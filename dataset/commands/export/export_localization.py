@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of <type>/<kind>.json.")
 @FPS
 @click.option(
-    "--drop-missing", is_flag=True, help="Leave steps out that were not done; mark recordings with errors."
+    "--drop-missing",
+    "--corrected",
+    "drop_missing",
+    is_flag=True,
+    help="Leave steps out that were not done; mark recordings with errors.",
 )
 @answers("export-localization/1")
 def localization(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer, given, source
+from kitchensync.dataset.commands.export_source import CORRECTED, answer, given, source
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.output_options import output_file
 from kitchensync.storage.shell.outputs import write_output
@@ -44,6 +44,7 @@ CATEGORIES = ("preparation", "temperature", "measurement", "timing", "technique"
     show_default=True,
     help="Count whole seconds of the recording, a step's entries joined; or from the start of each segment.",
 )
+@CORRECTED
 @answers("export-seconds/1")
 def seconds(
     paths: tuple[Path, ...],
@@ -55,11 +56,13 @@ def seconds(
     task: Task,
     category: str | None,
     grid: str,
+    corrected: bool,
 ) -> Answer:
     """Write a row for each second of each step: recording,step_id,second,label.
 
     `second` is where the row begins, in seconds of the film. By the published rule all rows of a step have the label
-    of its last entry, and the last row of a segment may reach beyond its end.
+    of its last entry, which is warned of; --corrected gives each entry its own. The last row of a segment may reach
+    beyond its end.
 
     \b
     Example:
@@ -71,7 +74,7 @@ def seconds(
 
     if category is not None and task != "ecr":
         raise click.UsageError("--category goes with --task ecr")
-    asked = SubSegments(task, int(window), category, by_segment=grid == "segment")
+    asked = SubSegments(task, int(window), category, by_segment=grid == "segment", corrected=corrected)
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
     rows = [row for one in recordings for row in asked.rows(one)]
@@ -80,6 +83,10 @@ def seconds(
     if several:
         warnings.append(
             f"{several} steps have several categories and the label of the first; give --category"
+        )
+    if overruled := sum(map(asked.overruled, recordings)):
+        warnings.append(
+            f"{overruled} times a step was done have the label of its last time, as published; --corrected keeps each"
         )
     write_output(out, csv_text(COLUMNS, rows).encode(), force=force)
     labels = {str(label): sum(row[3] == label for row in rows) for label in sorted({row[3] for row in rows})}

@@ -105,11 +105,36 @@ TWICE = AnnotatedRecording(
             SubSegments("er", by_segment=True),
             [(7, 2.5, 1), (7, 3.5, 1), (3, 10.0, 1), (3, 11.0, 1), (7, 6.0, 0), (7, 7.0, 0)],
         ),
+        (
+            SubSegments(corrected=True),
+            [(7, 2, 1), (7, 3, 1), (7, 4, 1), (3, 10, 1), (3, 11, 1), (7, 6, 0), (7, 7, 0)],
+        ),
         (SubSegments("ecr", 2, "timing", by_segment=True), [(7, 2.5, 1), (3, 10.0, 0), (7, 6.0, 0)]),
     ],
 )
 def test_a_step_that_was_done_twice(asked: SubSegments, rows: list[tuple[int, float, int]]) -> None:
     assert list(asked.rows(TWICE)) == [("1_1", *row) for row in rows]
+
+
+def test_what_the_last_time_of_a_step_overrules_is_named(tmp_path: Path) -> None:
+    made_data_sets.write(tmp_path / "set", [TWICE])
+    done = run(tmp_path / "set", "--out", tmp_path / "a.csv")
+    assert "1 times a step was done" in done.stderr
+    done = run(tmp_path / "set", "--out", tmp_path / "b.csv", "--corrected", "--strict")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert sum(row["label"] == "1" for row in table(tmp_path / "b.csv")) == 5
+
+
+@pytest.mark.slow
+def test_corrected_each_entry_counts_by_itself(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
+    expected = json.loads((shared_data("captaincook4d-derived") / "expected.json").read_text())["segments"]
+    for task, key in (("er", "seconds"), ("eer", "early_seconds_per_entry")):
+        out = tmp_path / f"{task}.csv"
+        assert run(shared_data("captaincook4d"), "--task", task, "--corrected", "--out", out).exit_code == 0
+        found = table(out)
+        assert len(found) == expected[key]
+        wrong = sum(row["label"] == "1" for row in found)
+        assert task == "eer" or wrong == expected["seconds_with_errors"]
 
 
 @given(
@@ -145,7 +170,8 @@ def test_categories_that_one_label_cannot_tell_are_warned_of(tmp_path: Path) -> 
     done = run(tmp_path / "set", "--task", "ecr", "--out", tmp_path / "a.csv", "--strict")
     assert done.exit_code == 1
     assert "1 steps have several categories" in done.stderr
-    done = run(tmp_path / "set", "--task", "ecr", "--category", "timing", "--out", tmp_path / "b.csv")
+    words = ("--task", "ecr", "--category", "timing", "--corrected", "--out")
+    done = run(tmp_path / "set", *words, tmp_path / "b.csv")
     assert (done.exit_code, done.stderr) == (0, "")
     assert run(tmp_path / "set", "--category", "timing", "--out", tmp_path / "c.csv").exit_code == 2
     assert not (tmp_path / "c.csv").exists()
