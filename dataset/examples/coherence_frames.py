@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from math import floor
 from typing import Any
 
+import av
 import cv2
 import numpy as np
 
@@ -23,35 +27,47 @@ _QUALITY = [cv2.IMWRITE_JPEG_QUALITY, 95]
 class _Group:
     """Pictures of which the sharpest is wanted, by number."""
 
-    example: Example
-    number: int
+    of: Any
     pictures: frozenset[int]
-    best: tuple[float, int, Any] | None = None
+    best: tuple[float, int, np.ndarray] | None = None
 
     def look(self, picture: int, image: np.ndarray, sharpness: float) -> None:
         if picture in self.pictures and (self.best is None or sharpness > self.best[0]):
             self.best = (sharpness, picture, image)
 
 
-def sharpest_frames(film: OpenFilm, examples: list[Example]) -> Iterator[tuple[Example, str, float, bytes]]:
-    """Yield (example, name of a file, second of the film, JPEG) for each half second that is to be seen."""
-    rate = film.clip.rate
-    waiting = sorted(_groups(examples, float(rate)), key=lambda group: min(group.pictures))
+def _looked_at(
+    film: OpenFilm, groups: Iterable[_Group], shown: Callable[[av.VideoFrame], np.ndarray]
+) -> Iterator[_Group]:
+    """Yield each group when all its pictures went by; it has none where they are hidden in a pause."""
+    waiting = deque(sorted(groups, key=lambda group: min(group.pictures)))
     open_groups: list[_Group] = []
     for number, picture in numbered_pictures(film.clip):
         while waiting and min(waiting[0].pictures) <= number:
-            open_groups.append(waiting.pop(0))
+            open_groups.append(waiting.popleft())
         for group in [one for one in open_groups if max(one.pictures) < number]:
             open_groups.remove(group)
-            yield from _written(group, float(rate))
+            yield group
         wanted = [group for group in open_groups if number in group.pictures]
         if wanted and (film.hidden is None or not film.hidden[number]):
-            image = shown_array(picture, format="bgr24")
+            image = shown(picture)
             sharpness = float(cv2.Laplacian(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), cv2.CV_64F).var())
             for group in wanted:
                 group.look(number, image, sharpness)
-    for group in open_groups:
-        yield from _written(group, float(rate))
+    yield from open_groups
+
+
+def _jpeg(image: np.ndarray) -> bytes:
+    return cv2.imencode(".jpg", image, _QUALITY)[1].tobytes()
+
+
+def sharpest_frames(film: OpenFilm, examples: list[Example]) -> Iterator[tuple[Example, str, float, bytes]]:
+    """Yield (example, name of a file, second of the film, JPEG) for each half second that is to be seen."""
+    rate = float(film.clip.rate)
+    for group in _looked_at(film, _groups(examples, rate), partial(shown_array, format="bgr24")):
+        if group.best is not None:
+            (example, number), (_, picture, image) = group.of, group.best
+            yield example, f"frame_{example['example_id']}_{number}.jpg", picture / rate, _jpeg(image)
 
 
 def _groups(examples: list[Example], rate: float) -> Iterator[_Group]:
@@ -60,19 +76,7 @@ def _groups(examples: list[Example], rate: float) -> Iterator[_Group]:
         for number, start in enumerate(range(first, behind, GROUP)):
             samples = range(start, min(start + GROUP, behind))
             pictures = frozenset(int((example["from"] + STEP_S * one) * rate) for one in samples)
-            yield _Group(example, number, pictures)
-
-
-def _written(group: _Group, rate: float) -> Iterator[tuple[Example, str, float, bytes]]:
-    if group.best is not None:
-        _, picture, image = group.best
-        content = cv2.imencode(".jpg", image, _QUALITY)[1].tobytes()
-        yield (
-            group.example,
-            f"frame_{group.example['example_id']}_{group.number}.jpg",
-            picture / rate,
-            content,
-        )
+            yield _Group((example, number), pictures)
 
 
 HEIGHT = 360
@@ -81,6 +85,7 @@ ROUNDED_S = 0.001
 DARKEST, BRIGHTEST, ALIKE = 0.2, 255, 0.95
 UNSEEN, IS_DARK = "examples of which a picture is hidden", "examples whose pictures are dark"
 IS_ALIKE = "examples that look alike before and after"
+NEAR_S = (-0.05, -0.025, 0.0, 0.025, 0.05)
 Picture = tuple[str, int]
 """Recording and number of the picture."""
 
@@ -89,7 +94,8 @@ class BoundaryFrames:
     """The pictures of examples at boundaries, film by film; then which examples they leave out.
 
     As published a step is dark where its pictures' mean is below 0.2 of 255, so only if they are black, and pictures
-    of other steps are not judged; `corrected`: below 0.2 of full brightness, those too.
+    of other steps are not judged; `corrected`: below 0.2 of full brightness, those too, and of five pictures around
+    each moment the sharpest is taken, as the paper says.
     """
 
     def __init__(self, rows: list[Example], *, corrected: bool) -> None:
@@ -98,6 +104,7 @@ class BoundaryFrames:
         self._darkest = DARKEST * (BRIGHTEST if corrected else 1)
         self._films: dict[str, tuple[float, int]] = {}
         self._light: dict[Picture, float] = {}
+        self._chosen: dict[Picture, Picture] = {}
         self._likeness: dict[tuple[Picture, Picture], float] = {}
 
     def look(self, film: OpenFilm, recording: str) -> Iterator[tuple[str, bytes]]:
@@ -111,20 +118,17 @@ class BoundaryFrames:
         wanted = {self._shown(row) for row in self._rows if row["recording"] == recording}.union(*steps)
         first = {one[0] for one in steps}
         before: dict[Picture, np.ndarray] = {}
-        for number, taken in numbered_pictures(film.clip):
-            here = recording, number
-            if here not in wanted or (film.hidden is not None and film.hidden[number]):
+        for group in _looked_at(film, (_Group(one, self._near(one)) for one in wanted), _small):
+            if group.best is None:
                 continue
-            across, up = shown_size(taken.width, taken.height, taken.rotation)
-            wide = even_width(across, up, HEIGHT)
-            image = shown_array(taken, format="bgr24", width=wide, height=HEIGHT)
-            self._light[here] = float(image.mean())
+            here, (_, number, image) = group.of, group.best
+            self._light[here], self._chosen[here] = float(image.mean()), (recording, number)
             for start, _, end in steps:
                 if end == here and start in before:
                     self._likeness[start, end] = likeness(before[start], image)
             if here in first:
                 before[here] = image
-            yield _name(here), cv2.imencode(".jpg", image, _QUALITY)[1].tobytes()
+            yield _name(self._chosen[here]), _jpeg(image)
 
     def why_left_out(self, row: Example) -> str:
         """Return why an example's pictures do not show it; nothing where they do, or its films are not here."""
@@ -149,7 +153,7 @@ class BoundaryFrames:
         """Return the name of an example's picture and its second of the film; none where the film is not here."""
         if row["recording"] not in self._films:
             return {"frames": [], "frame_times": []}
-        shown, rate = self._shown(row), self._films[row["recording"]][0]
+        shown, rate = self._chosen[self._shown(row)], self._films[row["recording"]][0]
         return {"frames": [f"{folder}/{_name(shown)}"], "frame_times": [round(shown[1] / rate, 4)]}
 
     def _around(self, row: Example) -> list[Picture]:
@@ -162,6 +166,20 @@ class BoundaryFrames:
     def _picture(self, recording: str, at_s: float) -> Picture:
         rate, count = self._films[recording]
         return recording, min(int((at_s + ROUNDED_S) * rate), count - 1)
+
+    def _near(self, picture: Picture) -> frozenset[int]:
+        """Return the pictures of which the sharpest is taken for one."""
+        rate, count = self._films[picture[0]]
+        if not self._corrected:
+            return frozenset([picture[1]])
+        near = (picture[1] + floor(shift_s * rate) for shift_s in NEAR_S)
+        return frozenset(min(max(one, 0), count - 1) for one in near)
+
+
+def _small(picture: av.VideoFrame) -> np.ndarray:
+    across, up = shown_size(picture.width, picture.height, picture.rotation)
+    wide = even_width(across, up, HEIGHT)
+    return shown_array(picture, format="bgr24", width=wide, height=HEIGHT)
 
 
 def likeness(first: np.ndarray, second: np.ndarray) -> float:

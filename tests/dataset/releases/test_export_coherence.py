@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -255,40 +257,70 @@ def number_on(jpeg: Path) -> int | None:
     return number_in(cv2.imread(str(jpeg), cv2.IMREAD_GRAYSCALE))
 
 
-@pytest.mark.slow
-def test_the_number_in_each_boundary_picture_is_the_rule_s(tmp_path: Path) -> None:
-    """Of 20 films at the rates of cameras: a step's first picture, and the one behind its last."""
-    rates = [Fraction(30000, 1001), Fraction(60000, 1001), Fraction(24000, 1001), Fraction(25), Fraction(30)]
-    chance, kitchens, bounds = random.Random(6), [], {}
+RATES = [Fraction(30000, 1001), Fraction(60000, 1001), Fraction(24000, 1001), Fraction(25), Fraction(30)]
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[tuple[str, str], list[int]]]:
+    """Twenty films at the rates of cameras; of two steps each their first picture and the one behind the last."""
+    root, chance = tmp_path_factory.mktemp("numbered"), random.Random(6)
+    kitchens, bounds = [], {}
     for number in range(1, 21):
-        fps, name = rates[number % 5], f"1_{number}"
+        fps, name = RATES[number % 5], f"1_{number}"
         cuts = sorted(chance.sample(range(1, 7), 4))
-        first, end, start, last = (round(one * 1.5 * fps) + chance.randrange(20) for one in cuts)
-        bounds[name] = {"0": (first, end), "1": (start, last)}
-        spans = [(round(a / fps, 3), round(b / fps, 3)) for a, b in bounds[name].values()]
-        entries = [
-            Entry(k, text, float(a), float(b))
-            for k, (text, (a, b)) in enumerate(zip((EGG, SALT), spans, strict=True), start=1)
-        ]
-        kitchens.append(AnnotatedRecording(name, 1, "Tea", 1, 1, tuple(entries)))
-        light = [sum(k >= behind for behind in (end, last)) == 1 for k in range(last + 20)]
-        write_numbered(tmp_path / "set" / made_data_sets.FILM.format(name), fps, light)
-    made_data_sets.write(tmp_path / "set", kitchens)
-    _, rows = of_boundaries(tmp_path, "--frames", "--corrected")
-    seen = {"pos": 0, "hardneg": 0}
+        at = [round(one * 1.5 * fps) + chance.randrange(20) for one in cuts]
+        bounds[name, "0"], bounds[name, "1"] = at[:2], at[2:]
+        spans = [[float(round(one / fps, 3)) for one in two] for two in (at[:2], at[2:])]
+        entries = Entry(1, EGG, *spans[0]), Entry(2, SALT, *spans[1])
+        kitchens.append(AnnotatedRecording(name, 1, "Tea", 1, 1, entries))
+        light = [sum(k >= behind for behind in (at[1], at[3])) == 1 for k in range(at[3] + 20)]
+        write_numbered(root / "set" / made_data_sets.FILM.format(name), fps, light)
+    made_data_sets.write(root / "set", kitchens)
+    return root, bounds
+
+
+def rate_of(recording: str) -> Fraction:
+    return RATES[int(recording.partition("_")[2]) % 5]
+
+
+@pytest.mark.slow
+def test_the_number_in_each_boundary_picture_is_the_rule_s(numbered: Any) -> None:
+    root, bounds = numbered
+    said, rows = of_boundaries(root, "--frames")
     for example_id, row in rows.items():
         example, _, kind = example_id.partition("/")
-        recording, _, entry = example.rpartition("_")
-        first, end = bounds[recording][entry]
-        if kind in seen:
-            assert number_on(tmp_path / row["frames"][0]) == (end if kind == "pos" else first), example_id
-            seen[kind] += 1
-        else:
-            assert number_on(tmp_path / row["frames"][0]) in {
-                behind for two in bounds.values() for _, behind in two.values()
-            }, example_id
-    assert seen["pos"] == 40
-    assert seen["hardneg"] > 10
+        first, behind = bounds[tuple(example.rsplit("_", 1))]
+        fps = rate_of(row["recording"])
+        middle = {int(row["time"] * fps), int((row["time"] + 0.001) * fps)}
+        wanted = {"pos": {behind}, "hardneg": {first}}.get(kind, middle)
+        assert number_on(root / row["frames"][0]) in wanted, example_id
+    kinds = Counter(name.partition("/")[2].partition("_")[0] for name in rows)
+    assert (kinds["pos"], said["frames"]) == (40, len(rows))
+    assert min(kinds["hardneg"], kinds["easyneg"]) > 10
+
+
+@pytest.mark.slow
+def test_corrected_the_sharpest_of_five_is_shown(numbered: Any) -> None:
+    root, bounds = numbered
+    _, rows = of_boundaries(root, "--frames", "--corrected")
+    sharpness = {}
+    for name in {row["recording"] for row in rows.values()}:
+        with av.open(str(root / "set" / made_data_sets.FILM.format(name))) as film:
+            for number, picture in enumerate(film.decode(video=0)):
+                grey = cv2.cvtColor(picture.to_ndarray(format="bgr24"), cv2.COLOR_BGR2GRAY)
+                sharpness[name, number] = cv2.Laplacian(grey, cv2.CV_64F).var()
+    shown = set()
+    for example_id, row in rows.items():
+        example, _, kind = example_id.partition("/")
+        name, fps = row["recording"], rate_of(row["recording"])
+        ends = {float(round(two[1] / fps, 3)): two[1] for (one, _), two in bounds.items() if one == name}
+        at = bounds[tuple(example.rsplit("_", 1))][0] if kind == "hardneg" else ends[row["time"]]
+        five = {at + math.floor(shift * fps) for shift in (-0.05, -0.025, 0, 0.025, 0.05)}
+        number = number_on(root / row["frames"][0])
+        assert number == max(five, key=lambda one: sharpness[name, one]), example_id
+        assert row["frame_times"] == [pytest.approx(number / fps, abs=1e-4)]
+        shown.add(number - at)
+    assert len(shown) > 2
 
 
 def test_what_was_hidden_in_a_pause_is_no_picture_at_a_boundary(tmp_path: Path) -> None:
