@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
-from kitchensync.dataset.tables.coherence_examples import examples
+from kitchensync.dataset.tables.coherence_examples import examples, recording_of
 from kitchensync.dataset.tables.step_rows import done_in_order, instruction
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
 from kitchensync.task_graphs.model import Step
@@ -135,6 +135,25 @@ def boundary_examples(
             else:
                 rows += _rows(step, others, seed, corrected=corrected)
     return rows, left_out, repeated
+
+
+def balanced(rows: Sequence[Row], part_of: Mapping[str, str], wanted: int, seed: int) -> list[Row]:
+    """Draw as many successes as mistakes of each part, `wanted` of each at most, kinds of mistakes in turn."""
+    parts: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        parts[part_of.get(recording_of(row), "")].append(row)
+    kept: set[str] = set()
+    for part, ours in parts.items():
+        mixed = random.Random(f"{seed} {part}").sample(ours, len(ours))
+        kinds: dict[str | None, list[Row]] = defaultdict(list)
+        for row in mixed:
+            kinds[row["mistake_type"]].append(row)
+        right = kinds.pop(None, [])
+        turns = zip_longest(*(kinds[kind] for kind in sorted(kinds, key=str)))
+        wrong = [row for row in chain.from_iterable(turns) if row is not None]
+        count = min(wanted, len(right), len(wrong))
+        kept |= {row["example_id"] for row in (*right[:count], *wrong[:count])}
+    return [row for row in rows if row["example_id"] in kept]
 
 
 def _rows(step: Done, others: OtherSteps, seed: int, *, corrected: bool) -> Iterable[Row]:

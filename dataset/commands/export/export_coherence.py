@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,13 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
 )
+@click.option(
+    "--sample",
+    "wanted",
+    type=click.IntRange(1),
+    help="With --boundaries: as many successes as mistakes, at most so many of each in a part, kinds of mistakes in "
+    "turn  [default: all].",
+)
 @CORRECTED
 @answers("export-coherence/1")
 def coherence(
@@ -65,6 +73,7 @@ def coherence(
     frames: bool,
     boundaries: bool,
     seed: int,
+    wanted: int | None,
     corrected: bool,
 ) -> Answer:
     """Write steps as examples for coherent mistake detection: an instruction, a range of the video, mistake or not.
@@ -77,7 +86,8 @@ def coherence(
     --boundaries takes the steps without such errors. An example then has `step` (its start and end), `recording` and
     `time` of its picture, and as mistake_type Action Incomplete, MisalignSRL_V, MisalignSRL_ARG1 or
     MisalignSRL_V_ARG1; with --split, other recordings are of the same part. With --frames, steps that look alike
-    before and after (cosine of the pixels 0.95 or more) are left out, and dark ones. As published, a step of another
+    before and after (cosine of the pixels 0.95 or more) are left out, and dark ones. --sample draws as many successes
+    as mistakes. As published, a step of another
     recording is shown at a moment inside it, steps that repeat the one before them stay, and only black pictures are
     dark: that is warned of, and --corrected does what was meant.
 
@@ -85,12 +95,14 @@ def coherence(
     Example:
       kitchensync export coherence our-kitchens --out examples.json
     """
-    from kitchensync.dataset.tables.boundary_examples import boundary_examples, published_faults
+    from kitchensync.dataset.tables.boundary_examples import balanced, boundary_examples, published_faults
     from kitchensync.dataset.tables.coherence_examples import all_examples, counted
     from kitchensync.dataset.tables.step_rows import past_the_film
 
     if corrected and not boundaries:
         raise click.UsageError("--corrected goes with --boundaries; the other form has no known fault")
+    if wanted and not boundaries:
+        raise click.UsageError("--sample goes with --boundaries; the other form is as published")
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
     parts = read_split(split, found) if split else {}
@@ -100,9 +112,14 @@ def coherence(
     if boundaries:
         rows, left_out, repeated = boundary_examples(recordings, part_of, seed, corrected=corrected)
         warnings += [] if corrected else published_faults(repeated, frames=frames)
+        draw = partial(balanced, part_of=part_of, wanted=wanted, seed=seed) if wanted else list
         if frames:
-            rows, absent = _boundary_frames(found, rows, left_out, folder, force=force, corrected=corrected)
+            rows, absent = _boundary_frames(
+                found, rows, left_out, folder, draw, force=force, corrected=corrected
+            )
             warnings += absent
+        else:
+            rows = draw(rows)
     else:
         rows, left_out = all_examples(recordings)
         warnings += _sharpest_frames(found, rows, folder, force=force) if frames else []
@@ -135,11 +152,15 @@ def _boundary_frames(
     rows: list[Example],
     left_out: Counter[str],
     folder: Path,
+    draw: Callable[[list[Example]], list[Example]],
     *,
     force: bool,
     corrected: bool,
 ) -> tuple[list[Example], list[str]]:
-    """Write the pictures; return the examples that they show, and which films are not here. Raises CannotWrite."""
+    """Write the pictures; return those drawn of the examples that they show, and which films are not here.
+
+    Raises CannotWrite.
+    """
     from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
 
     look, absent, written = BoundaryFrames(rows, corrected=corrected), list[str](), set[str]()
@@ -153,6 +174,7 @@ def _boundary_frames(
             left_out[why] += 1
         else:
             kept.append(row | look.named(row, folder.name))
+    kept = draw(kept)
     for name in written.difference(*(row["frames"] for row in kept)):
         (folder.parent / name).unlink()
     return kept, _not_here(absent)

@@ -323,6 +323,36 @@ def test_corrected_the_sharpest_of_five_is_shown(numbered: Any) -> None:
     assert len(shown) > 2
 
 
+def test_a_sample_has_as_many_successes_as_mistakes_of_each_part_and_every_kind(
+    shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shared_data("captaincook4d")
+    split = folder / "data_splits/recordings_data_split_combined.json"
+    parts = {one: part for part, names in json.loads(split.read_text()).items() for one in names}
+    drawn = []
+    for seed in ("1", "1", "2"):
+        words = ("--boundaries", "--split", split, "--sample", "100", "--seed", seed, "--force")
+        done = run(folder, *words, "--out", tmp_path / "b.json", "--json")
+        assert done.exit_code == 0, done.output
+        drawn.append(json.loads((tmp_path / "b.json").read_text()))
+    assert drawn[0] == drawn[1]
+    assert {one["example_id"] for one in drawn[0]} != {one["example_id"] for one in drawn[2]}
+    found = Counter(
+        (parts[one["example_id"].rpartition("/")[0].rpartition("_")[0]], one["mistake_type"])
+        for one in drawn[0]
+    )
+    for part in ("train", "val", "test"):
+        mistakes = {kind: count for (of, kind), count in found.items() if of == part and kind}
+        assert found[part, None] == sum(mistakes.values()) == 100
+        assert set(mistakes.values()) == {25}
+    run(folder, "--boundaries", "--sample", "9999", "--out", tmp_path / "all.json")
+    assert Counter(one["mistake"] for one in json.loads((tmp_path / "all.json").read_text())) == {
+        True: 2273,
+        False: 2273,
+    }
+    assert run(folder, "--sample", "3", "--out", tmp_path / "c.json").exit_code == 2
+
+
 def test_what_was_hidden_in_a_pause_is_no_picture_at_a_boundary(tmp_path: Path) -> None:
     write_halves(tmp_path / "film.mp4", 20, 4, 200)
     rows, *_ = boundary_examples(KITCHENS[:1], {}, 1)
