@@ -54,7 +54,7 @@ def test_twenty_recordings_are_given_to_two_people_in_six_touches(
     }
     page, touches = desk.page, []
     page.context.expose_function("touched", lambda: touches.append(1))
-    page.context.add_init_script("addEventListener('pointerdown', () => window.touched(), true)")
+    page.context.add_init_script("document.addEventListener('pointerdown', () => window.touched(), true)")
     desk.go("/review")
     page.locator("#queue tbody tr").nth(MANY).wait_for()
     fit_to_be_shown(page)

@@ -29,7 +29,9 @@ PATIENCE_MS = 45_000
 DEAD_MS = 420
 """A second tap within 400 ms of the one before is nothing, on purpose."""
 PIN = "482916"
-WATCH_TOUCHES = "addEventListener('pointerdown', () => (window.touches ??= []).push(performance.now()), true)"
+WATCH_TOUCHES = (
+    "document.addEventListener('pointerdown', () => (window.touches ??= []).push(performance.now()), true)"
+)
 "Times of the first contacts, for a test to read."
 LANDSCAPE, PORTRAIT = {"width": 1280, "height": 800}, {"width": 800, "height": 1280}
 
