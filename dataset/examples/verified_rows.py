@@ -31,23 +31,28 @@ def verified_rows(found: GivenData, rows: list[dict[str, Any]]) -> tuple[list[di
     return valid, without
 
 
-def evidence_rows(found: GivenData) -> tuple[list[dict[str, Any]], list[float], list[str]]:
-    """Return the questions with evidence that hold, keys as published; the overlap of all; recordings without any.
+def evidence_rows(
+    found: GivenData,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]:
+    """Return the questions with evidence that hold, keys as published; both passes of all; recordings without any.
 
-    Raises BadAnnotations, OSError.
+    The passes are cases of `measure spans`: what the first person marked is the truth of the second. Raises
+    BadAnnotations, OSError.
     """
     rows: list[dict[str, Any]] = []
-    overlaps, without = list[float](), []
+    cases, without = list[dict[str, Any]](), []
     for recording, ready in found.own.items():
         kept = newest_judged(ready.path, "evidence")
         if kept is None:
             without.append(recording)
         for one in kept["questions"] if kept else ():
-            overlaps.append(one["iou"])
+            name = recording + str(one["question_id"]).removeprefix(str(one["recording"]))
+            first, second = (told["evidence"] for told in one["passes"])
+            predictions = {"second": {"spans": second}}
+            cases.append({"question_id": name, "iou": one["iou"], "truth": first, "predictions": predictions})
             if not one["valid"]:
                 continue
             place = {"id": len(rows), "video_path": FILM.format(recording), "source": SOURCE, **ABOUT_FILM}
-            name = recording + str(one["question_id"]).removeprefix(str(one["recording"]))
             said = {key: value for key, value in one.items() if key != "valid"}
             marked = [(one["clip_start"] + start, one["clip_start"] + end) for start, end in one["evidence"]]
             rows.append(
@@ -55,7 +60,7 @@ def evidence_rows(found: GivenData) -> tuple[list[dict[str, Any]], list[float], 
                 | said
                 | {"recording": recording, "question_id": name, "about": steps_met(marked, one["spans"])}
             )
-    return rows, overlaps, without
+    return rows, cases, without
 
 
 def _behind(row: dict[str, Any]) -> str:

@@ -218,11 +218,13 @@ def exported(folder: Path, root: Path, mine: dict[str, Any], fps: float) -> None
         from_start = [[max(0.0, at / fps - row["clip_start"]) for at in span] for span in spans]
         assert row["passes"][0]["evidence"] == [pytest.approx(span, abs=1e-3) for span in from_start]
         assert row["reasoning"] == (MULTI_HOP if len(row["evidence"]) > 1 else NEEDLE)
-        truth, other = row["passes"][0]["evidence"], row["passes"][1]["evidence"]
-        cases = [{"truth": truth, "predictions": {"second": {"spans": other}}}]
-        (root / "cases.json").write_text(json.dumps(cases))
-        measured = json.loads(CliRunner().invoke(main, ["measure", "spans", str(root / "cases.json")]).stdout)
-        assert measured[0]["predictions"]["second"]["answer"]["iou"] == pytest.approx(row["iou"], abs=1e-3)
+    measured = json.loads(
+        CliRunner().invoke(main, ["measure", "spans", str(root / "verified1.cases.json")]).stdout
+    )
+    assert [one["question_id"] for one in measured] == [one["question_id"] for one in kept]
+    for case, one in zip(measured, kept, strict=True):
+        assert case["truth"] == one["passes"][0]["evidence"]
+        assert case["predictions"]["second"]["answer"]["iou"] == pytest.approx(one["iou"], abs=1e-3)
     first = next(row for row in rows if row["question_id"] == mine["questions"][0]["question_id"])
     assert (first["answer"], first["reasoning"], first["question"]) == (
         "It boiled.",

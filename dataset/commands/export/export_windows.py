@@ -79,7 +79,8 @@ def windows(
     keys as in `export promqa`. `dropped` says commonsense (4 or 5) or evidence; `checks` is all that was said.
     Only recordings whose participant agreed to third_party_processing are sent. The desk takes the list.
 
-    --verified writes what two people marked: keys as published, evidence in seconds from the clip's start.
+    --verified writes what two people marked: keys as published, evidence in seconds from the clip's start. What both
+    marked of every question, also of those that do not hold, goes into FILE.cases.json for `measure spans`.
     `reasoning` is multi-hop where the evidence is several moments; `iou` is how far both passes overlap; `about` are
     the steps that the evidence meets, which --model then has checked.
 
@@ -98,7 +99,9 @@ def windows(
         raise click.UsageError("--model and --show-requests are for --questions or --verified")
     if wanted and not asks:
         raise click.UsageError("--sample is for --questions")
-    check_output(out, force=force)  # before a model is asked: answers cost money
+    cases = out.with_suffix(".cases.json")
+    for file in (out, cases) if verified else (out,):
+        check_output(file, force=force)  # before a model is asked: answers cost money
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
     made = {size: [clip for one in recordings for clip in clips(one, size)] for size in sizes_wanted}
@@ -116,7 +119,7 @@ def windows(
         what, rows = "questions", _questions(found, rows, wanted, seed)
         said |= {"candidates": _by_type(rows)}
     if verified:
-        what, rows = "questions", _verified(found, said, warnings)
+        what, rows = "questions", _verified(found, cases, said, warnings, force=force)
     if by_model or show_requests:
         check = _show if show_requests else _check
         rows = check(found, rows, out, said, warnings)
@@ -134,12 +137,15 @@ def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> 
     return drawn(rows, wanted, seed) if wanted else rows
 
 
-def _verified(found: GivenData, said: dict[str, Any], warnings: list[str]) -> Rows:
+def _verified(
+    found: GivenData, cases_of: Path, said: dict[str, Any], warnings: list[str], *, force: bool
+) -> Rows:
     from kitchensync.dataset.examples.verified_rows import evidence_rows
 
-    rows, overlaps, without = evidence_rows(found)
-    said |= {"verified": _by_type(rows), "rejected": len(overlaps) - len(rows)}
-    said["mean_iou"] = sum(overlaps) / len(overlaps) if overlaps else None
+    rows, cases, without = evidence_rows(found)
+    write_list(cases_of, cases, force=force)
+    said |= {"verified": _by_type(rows), "rejected": len(cases) - len(rows), "cases": str(cases_of)}
+    said["mean_iou"] = sum(one["iou"] for one in cases) / len(cases) if cases else None
     if without:
         warnings.append(f"nobody marked evidence in {len(without)} recordings: {', '.join(without[:5])}")
     return rows

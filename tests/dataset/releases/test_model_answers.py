@@ -207,7 +207,9 @@ def marked_questions_are_checked_by_the_steps_that_their_evidence_meets(
     one = next(row for row in asked if row["qa_type"] == "Object State Evolution")
     start, end = one["spans"][2]
     inside = [start + 0.1 - one["clip_start"], end - 0.1 - one["clip_start"]]
-    kept = [one | {"valid": True, "iou": 1.0, "evidence": [inside]}, one | {"valid": False}]
+    passes = [{"answer": one["answer"], "evidence": [inside]}] * 2
+    kept = [one | {"valid": True, "iou": 1.0, "evidence": [inside], "passes": passes}]
+    kept.append(one | {"valid": False, "iou": 0.0, "passes": [passes[0], passes[0] | {"evidence": []}]})
     add_judged(root / "take1", "evidence", {"questions": kept})
     del judge.asked[:]
     done = run(
