@@ -124,13 +124,22 @@ def _stop_rule(text: str | None) -> StopRule | None:
     "out", "--out", required=True, metavar="FILE.json", help="List to write: the cases, each with `judge`."
 )
 @click.option("--scale", type=click.Choice(["binary", "ternary"]), default="ternary", show_default=True)
+@click.option(
+    "--verdicts",
+    "given",
+    type=given_path(exists=True, dir_okay=False),
+    help="List of what any judge said, one a case: a number, a text that ends with [Judge] and a number, or null. "
+    "No server is asked then.",
+)
 @SHOW_REQUESTS
 @STRICT
 @answers("measure-answers/1")
-def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: bool, strict: bool) -> Answer:
-    """Have a model judge the answers of models: 0 wrong, 1 right, or 0 wrong, 1 partly, 2 right.
+def answers_(
+    cases: Path, out: Path, force: bool, scale: str, given: Path | None, show_requests: bool, strict: bool
+) -> Answer:
+    """Score the answers of models by a judge: 0 wrong, 1 right, or 0 wrong, 1 partly, 2 right.
 
-    CASES is a list of {question, answers: [..], prediction}. An OpenAI-compatible server judges:
+    CASES is a list of {question, answers: [..], prediction}. Without --verdicts an OpenAI-compatible server judges:
     KITCHENSYNC_JUDGE_URL, KITCHENSYNC_JUDGE_MODEL and, if it wants a key, KITCHENSYNC_JUDGE_KEY_FILE or
     KITCHENSYNC_JUDGE_KEY_ENV. A verdict that is not one number of the scale in its place is refused and counted, and
     the case has none; the score, in percent, is over the others. What came back is in FILE.answers.jsonl.
@@ -140,32 +149,48 @@ def answers_(cases: Path, out: Path, force: bool, scale: str, show_requests: boo
       kitchensync measure answers cases.json --scale binary --out judged.json
     """
     from kitchensync.dataset.examples.model_answers import ModelRequest
-    from kitchensync.dataset.promqa.answer_judge import cases_of, judge_prompt, judged, score
+    from kitchensync.dataset.promqa.answer_judge import cases_of, judge_prompt, verdicts_of
     from kitchensync.storage.consent import Purpose, require_consent_for_file
     from kitchensync.storage.shell.outputs import check_output
 
+    if given is not None and show_requests:
+        raise click.UsageError("--verdicts asks nobody: there are no requests to show")
     check_output(out, force=force)  # before a model is asked: answers cost money
+    found = cases_of(_read(cases), cases.name)
+    if given is not None:
+        texts = verdicts_of(_read(given), given.name, len(found))
+        rows, refused, said = _scored(found, texts, scale)
+        write_list(out, rows, force=force)
+        warnings = (
+            [f"{refused} verdicts are no number of the scale, and their cases have none"] if refused else []
+        )
+        said |= {"refused": refused, "file": str(out)}
+        return answer(said, warnings, f"{said['read']} verdicts in {out}", strict=strict)
     require_consent_for_file(cases, Purpose.THIRD_PARTY_PROCESSING)
-    found, server = cases_of(_read(cases), cases.name), named_server("judge")
+    server = named_server("judge")
     requests = [ModelRequest(str(number), judge_prompt(case, scale)) for number, case in enumerate(found)]
     if show_requests:
         write_list(out, shown(server, requests), force=force)
         sent = {"would_send": {"host": server.host, "requests": len(requests)}, "file": str(out)}
         return answer(sent, [], f"{len(requests)} requests would be sent, in {out}", strict=strict)
     replies = asked(server, requests, out, "answers")
-    rows = [judged(case, replies.texts[str(number)], scale) for number, case in enumerate(found)]
+    rows, refused, said = _scored(found, [replies.texts[str(number)] for number in range(len(found))], scale)
     write_list(out, rows, force=force)
+    words = f"{said['read']} verdicts in {out}"
+    said |= {**replies.counts(refused), "file": str(out)}
+    return answer(said, replies.warnings("answers", refused), words, strict=strict)
+
+
+def _scored(
+    found: list[dict[str, Any]], texts: list[str | None], scale: str
+) -> tuple[list[dict[str, Any]], int, dict[str, Any]]:
+    """Return the cases with their verdicts, how many texts hold none, and the score."""
+    from kitchensync.dataset.promqa.answer_judge import judged, score
+
+    rows = [judged(case, text, scale) for case, text in zip(found, texts, strict=True)]
     verdicts = [row["judge"]["verdict"] for row in rows if row["judge"]["verdict"] is not None]
-    refused = sum("refused" in row["judge"] for row in rows)
-    said: dict[str, Any] = {
-        "scale": scale,
-        **replies.counts(refused),
-        "score": score(verdicts, scale),
-        "file": str(out),
-    }
-    return answer(
-        said, replies.warnings("answers", refused), f"{len(verdicts)} verdicts in {out}", strict=strict
-    )
+    said = {"scale": scale, "read": len(verdicts), "score": score(verdicts, scale)}
+    return rows, sum("refused" in row["judge"] for row in rows), said
 
 
 def _read(path: Path) -> bytes:

@@ -16,11 +16,15 @@ class CaseReader(Reader):
 
     def cases(self, content: bytes) -> list[dict[str, Any]]:
         """Return the cases of a file that is a list of objects. Raises BadGraph."""
+        return [self.object(one, f"[{n}]") for n, one in enumerate(self.values(content))]
+
+    def values(self, content: bytes) -> list[Any]:
+        """Return the values of a file that is a list. Raises BadGraph."""
         try:
             found = parse_json(content, most_bytes=MOST_BYTES)
         except BadJson as error:
             raise self.fail("", f"is {error}") from error
-        return [self.object(one, f"[{n}]") for n, one in enumerate(self.array(found, ""))]
+        return self.array(found, "")
 
     def number(self, value: Any, place: str, *, most: float = math.inf) -> float:
         """Return a number, at most `most` and then not below 0 either."""

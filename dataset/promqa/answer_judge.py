@@ -33,6 +33,20 @@ def cases_of(content: bytes, name: str) -> list[dict[str, Any]]:
     return cases
 
 
+def verdicts_of(content: bytes, name: str, count: int) -> list[str | None]:
+    """Return what any judge said of each case, a list of numbers, texts and null, as texts. Raises BadGraph."""
+    read = CaseReader(name)
+    said = read.values(content)
+    if len(said) != count:
+        raise read.fail(
+            "", f"{len(said)} verdicts for {count} cases; give one a case, null where there is none"
+        )
+    for number, one in enumerate(said):
+        if not (one is None or isinstance(one, str) or type(one) is int):
+            raise read.fail(f"[{number}]", "neither a whole number nor a text nor null")
+    return [f"{MARK} {one}" if isinstance(one, int) else one for one in said]
+
+
 def judge_prompt(case: Mapping[str, Any], scale: str) -> str:
     """Return what a judge is told. What is judged stands in one JSON object, so that its end cannot be forged."""
     asked = {key: case[key] for key in ("question", "answers", "prediction")}

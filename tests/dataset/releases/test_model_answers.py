@@ -375,4 +375,17 @@ def test_answers_are_judged_by_the_command_and_scores_are_over_what_could_be_rea
     )
     said = json.loads(done.stdout)
     assert (said["read"], said["refused"], said["score"]) == (1, 3, 100.0), "2 is no verdict of this scale"
+    asked = len(server.asked)
+    (tmp_path / "v.json").write_text(json.dumps([2, "it is half [Judge] 1", 7, None, "[Judge] 0"]))
+    words = ("measure", "answers", tmp_path / "cases.json", "--verdicts", tmp_path / "v.json")
+    done = run(*words, "--out", tmp_path / "w.json", "--json")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert (said["read"], said["refused"], said["score"]) == (3, 1, 50.0)
+    assert [row["judge"]["verdict"] for row in rows_of(tmp_path / "w.json")] == [2, 1, None, None, 0]
+    assert len(server.asked) == asked, "another judge has spoken"
+    for wrong in ([1], [True] * 5, {}, [1.0] * 5):
+        (tmp_path / "v.json").write_text(json.dumps(wrong))
+        assert run(*words, "--out", tmp_path / "x.json").exit_code == 1
+    assert run(*words, "--show-requests", "--out", tmp_path / "x.json").exit_code == 2
     assert not (tmp_path / "pwned").exists()
