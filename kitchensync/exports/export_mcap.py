@@ -20,10 +20,16 @@ from kitchensync.storage.shell.output_options import OutputFolder, output
     type=click.FloatRange(min=0.01, max=1000),
     help="At most so many depth pictures a second: all of them are 20 MB a second  [default: all].",
 )
+@click.option(
+    "--depth-as-stored",
+    is_flag=True,
+    help="Hand over depth that is stored as video as that video: quick and small, for programs that know how it is "
+    "packed (the metadata of its topic say it).",
+)
 @choice_options
 @answers("export-mcap/1")
 def mcap(
-    paths: tuple[Path, ...], out: Path, force: bool, depth_per_second: float | None,
+    paths: tuple[Path, ...], out: Path, force: bool, depth_per_second: float | None, depth_as_stored: bool,
     start: float | None, end: float | None, step: int | None, streams: str | None,
 ) -> Answer:  # fmt: skip
     """Write each recording as one MCAP file, `<recording>.mcap`, with Foxglove's schemas.
@@ -41,15 +47,18 @@ def mcap(
     """
     from kitchensync.exports.exported_span import choice_of, each_recording, left_out_lines
     from kitchensync.exports.mcap_file import write_mcap
+    from kitchensync.exports.mcap_pieces import DepthChoice
     from kitchensync.storage.shell.progress import Bar
 
-    choice = choice_of(start, end, step, streams)
+    if depth_as_stored and depth_per_second:
+        raise click.UsageError(
+            "--depth-per-second decodes depth, --depth-as-stored does not; give one of them"
+        )
+    choice, depth = choice_of(start, end, step, streams), DepthChoice(depth_per_second, depth_as_stored)
     with Bar("export mcap", unit="s") as bar:
         made, without = each_recording(
             paths,
-            lambda rec: write_mcap(
-                rec, out / f"{rec.id}.mcap", choice, depth_per_second, bar.show, force=force
-            ),
+            lambda rec: write_mcap(rec, out / f"{rec.id}.mcap", choice, depth, bar.show, force=force),
         )
     count, size = (sum(sum(one["messages"].values()) for one in made), sum(one["bytes"] for one in made))
     words = f"{count:,} messages, {size_words(size)}, in {out}"

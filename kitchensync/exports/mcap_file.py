@@ -17,6 +17,7 @@ from kitchensync.calibration.errors import Refused
 from kitchensync.exports.export_state import made_of
 from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
 from kitchensync.exports.mcap_pieces import (
+    DepthChoice,
     McapChannels,
     Piece,
     camera_pieces,
@@ -54,7 +55,7 @@ def write_mcap(
     recording: OpenedRecording,
     out: Path,
     choice: ExportChoice,
-    depth_hz: float | None,
+    depth: DepthChoice,
     tell: Progress,
     *,
     force: bool = False,
@@ -69,7 +70,7 @@ def write_mcap(
 
     foxglove.set_log_level("CRITICAL")  # what it says is said of the whole file below
     span, names = choice.span(recording), choice.names(recording)
-    source = made_of(recording, choice, depth_hz)
+    source = made_of(recording, choice, depth)
     if not force and (before := _told_in(out, source)):
         keeps(out)
         return before | {"file": str(out), "bytes": out.stat().st_size, "was_there": True}
@@ -85,7 +86,7 @@ def write_mcap(
         foxglove.open_mcap(part, context=context, writer_options=options) as file,
     ):
         file.write_metadata("kitchensync", _about(recording, span))
-        pieces = _logged(recording, names, span, made, depth_hz, without, tell)
+        pieces = _logged(recording, names, span, made, depth, without, tell)
         for number, (name, count) in enumerate(pieces):
             counts[name] = counts.get(name, 0) + count
             if number % PIECES == 0:  # the writer itself goes on, and says it of each message
@@ -165,12 +166,12 @@ def _knots(recording: OpenedRecording) -> list[list[int]]:
 
 
 def _logged(
-    recording: OpenedRecording, names: list[str], span: ExportedSpan, made: McapChannels, depth_hz: float | None,
+    recording: OpenedRecording, names: list[str], span: ExportedSpan, made: McapChannels, depth: DepthChoice,
     without: dict[str, str], tell: Progress,
 ) -> Iterator[tuple[str, int]]:  # fmt: skip
     """Log the pieces of all streams in the order of time; yield what each is of and how many messages it had."""
     streams = [
-        _guarded(name, make, without) for name, make in _named_pieces(recording, names, span, made, depth_hz)
+        _guarded(name, make, without) for name, make in _named_pieces(recording, names, span, made, depth)
     ]
     zero_ns, end = int(host_ns_of(recording, np.zeros(1, np.int64))[0]), min(span.end, recording.duration)
     for at_ns, name, log in heapq.merge(*streams, key=lambda one: one[0]):
@@ -191,12 +192,12 @@ def _named_pieces(
     names: list[str],
     span: ExportedSpan,
     made: McapChannels,
-    depth_hz: float | None,
+    depth: DepthChoice,
 ) -> Iterator[tuple[str, Callable[[], Iterator[Piece]]]]:
     """Yield what is handed over of each stream: records of a body as head, hands and gaze."""
     for name in (one for one in names if not _is_body(recording, one)):
         kind = recording.kind_of(name)
-        yield name, partial(_pieces, recording, name, pieces_of, span, made, depth_hz)
+        yield name, partial(_pieces, recording, name, pieces_of, span, made, depth)
         if issubclass(kind, PosedStream):
             yield f"{name} poses", partial(_pieces, recording, name, camera_pieces, span, made)
         if issubclass(kind, PictureStream):

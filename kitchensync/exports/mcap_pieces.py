@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -75,6 +75,13 @@ class McapChannels:
         return self.made[topic]
 
 
+class DepthChoice(NamedTuple):
+    """How depth is handed over: at most `hz` pictures a second in millimetres, or encoded depth as it was stored."""
+
+    hz: float | None = None
+    as_stored: bool = False
+
+
 def stamp(host_ns: int) -> Any:
     """Return a time as messages have it."""
     from foxglove.messages import Timestamp
@@ -88,13 +95,13 @@ def host_ns_of(recording: OpenedRecording, session_ns: Int64) -> Int64:
 
 
 def pieces_of(
-    stream: TimedStream, span: ExportedSpan, made: McapChannels, depth_hz: float | None
+    stream: TimedStream, span: ExportedSpan, made: McapChannels, depth: DepthChoice
 ) -> Iterator[Piece]:
     """Return the pieces of a stream in a span. Raises NoPlainVideo with what to do instead, NotKnown, Refused."""
     if isinstance(stream, MotionStream):
         return _motion(stream, span, made)
     if isinstance(stream, DepthStream):
-        return _depth(stream, span, made, depth_hz)
+        return _depth(stream, span, made, depth)
     if isinstance(stream, PictureStream):
         return _pictures(stream, span, made)
     if isinstance(stream, FilmStream):
@@ -137,13 +144,20 @@ def _motion(stream: MotionStream, span: ExportedSpan, made: McapChannels) -> Ite
 
 
 def _pictures(stream: PictureStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    numbers, at_ns = _numbers(stream, span)
-    if stream.stored.format.get("codec") not in CODECS:
-        yield from _raw_pictures(stream, numbers, at_ns, made)
-        return
+    if stream.stored.format.get("codec") in CODECS:
+        return _video(stream, span, made)
+    return _raw_pictures(stream, *_numbers(stream, span), made)
+
+
+def _video(
+    stream: PictureStream | DepthStream, span: ExportedSpan, made: McapChannels, **about: str
+) -> Iterator[Piece]:
+    """Video as it was stored, not decoded."""
     from foxglove.messages import CompressedVideo
 
-    channel, form = made.of("CompressedVideo", f"/{stream.name}"), FORMATS[stream.stored.format["codec"]]
+    numbers, at_ns = _numbers(stream, span)
+    channel = made.of("CompressedVideo", f"/{stream.name}", **about)
+    form = FORMATS[stream.stored.format["codec"]]
     by_row = dict(zip(stream.rows.tolist(), at_ns.tolist(), strict=True))
 
     def log(ns: int, unit: bytes) -> int:
@@ -183,7 +197,17 @@ def _log_image(channel: Any, frame: str, ns: int, encoding: str, read: Callable[
     return 1
 
 
-def _depth(stream: DepthStream, span: ExportedSpan, made: McapChannels, hz: float | None) -> Iterator[Piece]:
+def _depth(
+    stream: DepthStream, span: ExportedSpan, made: McapChannels, choice: DepthChoice
+) -> Iterator[Piece]:
+    if choice.as_stored and stream.stored.format.get("codec") in CODECS:
+        return _video(stream, span, made, packing=str(stream.stored.format.get("packing")))
+    return _millimetre_pictures(stream, span, made, choice.hz)
+
+
+def _millimetre_pictures(
+    stream: DepthStream, span: ExportedSpan, made: McapChannels, hz: float | None
+) -> Iterator[Piece]:
     """Millimetres along each pixel's ray: all pictures, or at most so many a second."""
     numbers, at_ns = _numbers(stream, span)
     channel = made.of("RawImage", f"/{stream.name}", unit="mm along the ray, 0 = none")

@@ -29,7 +29,8 @@ CRITERIA = ("multimodal", "procedural")
 """What ProMQA-Assembly asks of a question beside whether it is valid."""
 
 Item = dict[str, Any]
-"""A question: `item`, `type`, `question`, `end_s`, `answers`, `previous` (texts), `current`, `nodes`, `example`."""
+"""A question: `item`, `type`, `question`, `end_s`, `answers`, `previous` (texts), `current`, `nodes`,
+`errors` (node -> kinds), `example`."""
 Votes = Annotated[list[bool], Field(max_length=MOST_ANSWERS)]
 
 

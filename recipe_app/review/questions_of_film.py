@@ -87,8 +87,18 @@ def _item(row: Example, written: Written | None, targets: Targets) -> Item:
             "next": targets.next(before),
             "missing": targets.missing(before),
         },
+        "errors": _errors(row),
         "example": row | ({"generation": written.generation} if written else {}),
     }
+
+
+def _errors(row: Example) -> dict[str, list[str]]:
+    """Return the kinds of errors that were made before the current step, by the node of their step, each once."""
+    tags: dict[str, list[str]] = {}
+    for step in row["previous_steps"]:
+        for error in step.get("errors", ()):
+            tags.setdefault(str(step["step_id"]), []).append(error["tag"])
+    return {node: list(dict.fromkeys(of_node)) for node, of_node in tags.items()}
 
 
 def _plain(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from mcap.reader import make_reader
 from numbered_pictures import luma_of, number_in
 from numbered_recording import DEPTH_S, PV_S
-from small_recordings import HOST0_NS
+from small_recordings import HOST0_NS, seal_stream
 
 import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.exports import mcap_file
+from kitchensync.sensors.hololens.streams import depth_ahat
 from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.recording import open_recording
 
 pytestmark = pytest.mark.slow
@@ -120,6 +123,55 @@ def test_pictures_are_those_that_were_stored(made: Any, cooked: Path) -> None:
     depth = [np.frombuffer(one.data, "<u2") for _, one in topics["/hololens/depth_ahat"]]
     assert [int(one.max()) for one in depth] == [100 + n for n in range(len(DEPTH_S)) if n != 3]
     assert topics["/hololens/depth_ahat"][0][1].encoding == "16UC1"
+
+
+def with_encoded_depth(cooked: Path, place: Path) -> Path:
+    """Copy a recording; its near depth is video of flat pictures, each further away."""
+    take = Path(shutil.copytree(cooked, place / "take1"))
+    with ks.open(take) as rec:
+        ticks = rec.stored["hololens/depth_ahat"].index["device_ticks"].tolist()
+    encoder = av.CodecContext.create("libx264", "w")
+    encoder.width, encoder.height, encoder.pix_fmt = 512, 768, "yuv420p"
+    encoder.time_base, encoder.framerate = Fraction(1, 15), Fraction(15)
+    encoder.options = {
+        "preset": "ultrafast",
+        "tune": "zerolatency",
+        "g": "5",
+        "x264-params": "log-level=none",
+    }
+    rows = []
+    for number, at in enumerate(ticks):
+        planes = np.full((1152, 512), 128, np.uint8)
+        planes[:768] = 20 * (1 + number)
+        picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
+        picture.pts = number
+        rows += [(at, depth_ahat.encode(bytes(unit), number)) for unit in encoder.encode(picture)]
+    shutil.rmtree(take / "hololens/depth_ahat")
+    seal_stream(take, "hololens/depth_ahat", rows)
+    with edit_manifest(take) as manifest:
+        manifest["streams"]["hololens/depth_ahat"]["format"] = {"codec": "h264", "packing": "luma is depth"}
+    return take
+
+
+def test_encoded_depth_may_stay_the_video_that_it_is(cooked: Path, tmp_path: Path) -> None:
+    take = with_encoded_depth(cooked, tmp_path)
+    words = ("--streams", "depth_ahat", "--depth-as-stored")
+    assert run(take, tmp_path / "out", *words).exit_code == 0
+    path = tmp_path / "out/take1.mcap"
+    messages = read(path)[0]["/hololens/depth_ahat"]
+    with ks.open(take) as rec:
+        assert [ns for ns, _ in messages] == rec.depth.times_ns.tolist()
+        payloads = [rec.stored["hololens/depth_ahat"].payload(row) for row in range(len(messages))]
+    assert all(bytes(one.data) in payload for (_, one), payload in zip(messages, payloads, strict=True))
+    assert len(pictures(messages)) == len(messages) == len(DEPTH_S)
+    with path.open("rb") as file:
+        channels = make_reader(file).get_summary().channels.values()
+        (about,) = (one.metadata for one in channels if one.topic == "/hololens/depth_ahat")
+    assert about == {"packing": "luma is depth"}
+    assert run(take, tmp_path / "out", *words).exit_code == 0, "it is there"
+    decoded = run(take, tmp_path / "out", "--streams", "depth_ahat")
+    assert decoded.exit_code == 1, "millimetres are another file"
+    assert run(take, tmp_path / "more", *words, "--depth-per-second", "2").exit_code == 2
 
 
 def test_steps_errors_and_what_is_left_out_are_told(made: Any, cooked: Path) -> None:

@@ -22,6 +22,7 @@ from kitchensync.recipe_app.review.question_rounds import (
     candidates,
     decide,
 )
+from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.storage.manifest import edit_manifest
 
 ITEM = {"item": "q", "type": "next", "answers": ["a", "b"], "question": "?", "example": {}}
@@ -171,6 +172,10 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     kitchen: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording, folder, _ = cook_on_film(kitchen)
+    wrong = kitchen.tools.records.state(recording)["recording"]["order"][1]
+    fields = {"node": wrong, "categories": [3], "description": "too long"}
+    kitchen.post(kitchen.operation(recording, "error", {"error_id": new_id(1), "fields": fields}))
+    kitchen.tools.intake.file()
     written = written_by_a_model(folder, tmp_path / "written.json", monkeypatch)
     address = f"/api/v1/desk/recordings/{recording}/questions"
     ann, ben, third = (kitchen.desk("researcher") for _ in range(3))
@@ -223,10 +228,20 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
         page = desk.page
         page.get_by_text("1 answer to rule on").wait_for()
         page.locator("video").first.wait_for(timeout=60_000)
-        page.get_by_role("button", name="Next").press("Enter")
+        page.get_by_role("button", name="Next", exact=True).press("Enter")
         shown = {kind: page.locator(f".drawing .node.{kind}").count() for kind in ("done", "next", "missing")}
         assert shown == {kind: len(nodes) for kind, nodes in items[1]["nodes"].items()}
         assert shown["done"] + shown["next"] > 0
+        later = next(number for number, item in enumerate(items) if item["errors"])
+        assert items[later]["errors"] == {str(wrong): ["Timing Error"]}
+        for _ in range(later - 1):
+            page.get_by_role("button", name="Next", exact=True).press("Enter")
+        page.get_by_text(f"{later + 1} / {asked}").wait_for()
+        marked = page.locator(".drawing .node", has=page.locator(".mark"))
+        assert "Timing Error" in (marked.get_attribute("aria-label") or "")
+        assert marked.get_attribute("data-node") == str(wrong)
+        for _ in range(later - 1):
+            page.get_by_role("button", name="Back", exact=True).press("Enter")
         assert page.get_by_label("Procedural").count() == page.get_by_label("Multimodal").count() == 1
         assert page.get_by_label(items[1]["answers"][0], exact=True).count() == 0, (
             "hidden while it is not valid"

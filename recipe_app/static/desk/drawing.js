@@ -25,15 +25,16 @@ function wrapped(text) {
   return lines;
 }
 
-function box(node, [column, layer], { name, change, kind = () => "" }) {
+function box(node, [column, layer], { name, change, kind = () => "", marks = () => [] }) {
   const words = made("text", { x: x(column) + WIDTH / 2, "text-anchor": "middle" });
   const lines = wrapped(name(node));
   const top = y(layer) + HEIGHT / 2 - (lines.length - 1) * 11 + 6;
   words.append(...lines.map((line, at) => made("tspan", { x: x(column) + WIDTH / 2, y: top + at * 22 }, line)));
-  const title = made("title", {}, name(node));
+  const label = [name(node), ...marks(node)].join(" · "), title = made("title", {}, label);
+  const corner = marks(node).length ? [made("text", { class: "mark", x: x(column) + WIDTH - 14, y: y(layer) + 24, "text-anchor": "middle" }, "!")] : [];
   const rect = made("rect", { x: x(column), y: y(layer), width: WIDTH, height: HEIGHT, rx: 12 });
   const use = change ? { tabindex: 0, role: "button", "aria-pressed": "false" } : { role: "img" };
-  return made("g", { class: `node ${kind(node)}`, ...use, "aria-label": name(node), "data-node": node }, title, rect, words);
+  return made("g", { class: `node ${kind(node)}`, ...use, "aria-label": label, "data-node": node }, title, rect, words, ...corner);
 }
 
 function path(points) { // from the foot of a box, round the boxes between, to the head of the next
@@ -50,7 +51,7 @@ function path(points) { // from the foot of a box, round the boxes between, to t
   return said;
 }
 
-// `name` says a node, `kind` its class; without `change` the drawing is only looked at.
+// `name` says a node, `kind` its class, `marks` what is told of it in a corner; without `change` the drawing is only looked at.
 export function drawGraph(place, { places, lines, redundant = [], cycle = [], columns, ...how }) {
   const nodes = Object.entries(places).map(([node, at]) => [Number(node), at]);
   const rows = Math.max(...nodes.map(([, [, layer]]) => layer)) + 1;

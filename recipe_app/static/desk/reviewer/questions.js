@@ -62,8 +62,9 @@ function graphOf(item) { // where the cook stands in the recipe's graph when the
   const text = new Map(state.graph.steps), place = h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": t("order.drawing"), "data-title": t("order.drawing") });
   const kind = (node) => Object.keys(BADGES).find((one) => item.nodes[one].includes(node)) ?? "";
   const name = (node) => `${text.get(node)}${kind(node) ? ` (${t(`questions.node.${kind(node)}`)})` : ""}`;
-  drawGraph(place, { ...state.graph, name, kind });
-  return h("details", { open: true }, h("summary", {}, t("questions.graph"), " ", Object.entries(BADGES).flatMap(([one, badge]) => [h("span", { class: `badge ${badge}` }, t(`questions.node.${one}`)), " "])), place);
+  const marks = (node) => item.errors?.[node] ?? [];
+  drawGraph(place, { ...state.graph, name, kind, marks });
+  return h("details", { open: true }, h("summary", {}, t("questions.graph"), " ", Object.entries(BADGES).flatMap(([one, badge]) => [h("span", { class: `badge ${badge}` }, t(`questions.node.${one}`)), " "]), Object.keys(item.errors ?? {}).length ? h("span", { class: "hint" }, t("questions.node.wrong")) : ""), place);
 }
 
 function card(item) {
