@@ -51,10 +51,15 @@ def _looked_at(
         wanted = [group for group in open_groups if number in group.pictures]
         if wanted and (film.hidden is None or not film.hidden[number]):
             image = shown(picture)
-            sharpness = float(cv2.Laplacian(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), cv2.CV_64F).var())
+            is_chosen = any(len(group.pictures) > 1 for group in wanted)
+            sharpness = _sharpness(image) if is_chosen else 0.0
             for group in wanted:
                 group.look(number, image, sharpness)
     yield from open_groups
+
+
+def _sharpness(image: np.ndarray) -> float:
+    return float(cv2.Laplacian(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), cv2.CV_64F).var())
 
 
 def _jpeg(image: np.ndarray) -> bytes:

@@ -194,4 +194,7 @@ def published_faults(repeated: int, *, frames: bool) -> list[str]:
         lines.append(
             "only black pictures are dark, as published (0.2 of 255); --corrected takes 0.2 of full brightness"
         )
+        lines.append(
+            "one picture is taken of each moment, as published; --corrected takes the sharpest of five"
+        )
     return lines

@@ -118,12 +118,12 @@ def not_done(data: DataSet, split: Split) -> int:
 def faults_of(data: DataSet, splits: Mapping[str, Split]) -> list[str]:
     """Name what is wrong in the published form of some splits, a line each."""
     found = [
-        f"{name}: {count} steps that were not done stand at -1 s; --drop-missing leaves them out"
+        f"{name}: {count} steps that were not done stand at -1 s; --corrected leaves them out"
         for name, split in splits.items()
         if (count := not_done(data, split))
     ]
     wrong = {one.recording_id for one in data.annotations.recordings if one.is_error}
     hidden = wrong & {one for split in splits.values() for ids in split.values() for one in ids}
     if hidden:
-        found.append(f"{len(hidden)} recordings with errors are said to have none; --drop-missing says it")
+        found.append(f"{len(hidden)} recordings with errors are said to have none; --corrected says it")
     return found

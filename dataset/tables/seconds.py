@@ -8,7 +8,8 @@ start of each entry.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -82,6 +83,14 @@ class SubSegments:
             for entry in entries
             if entry.performed
         )
+
+
+def with_both_labels(rows: Iterable[Row]) -> int:
+    """Count the seconds of a step to which overlapping entries give several labels."""
+    labels: dict[tuple[str, int, Seconds], set[int]] = defaultdict(set)
+    for recording, step_id, second, label in rows:
+        labels[recording, step_id, second].add(label)
+    return sum(len(one) > 1 for one in labels.values())
 
 
 def category_labels(entry: Entry) -> list[int]:

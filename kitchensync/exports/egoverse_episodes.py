@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.geometry.camera_models import Pinhole
+from kitchensync.exports.export_state import MadeOfOther, made_of
 from kitchensync.exports.exported_span import ExportChoice, NoEpisodes, Progress
 from kitchensync.reader.body_streams import GazeStream, Hands, HandStream
 from kitchensync.reader.headset_streams import PictureStream
@@ -110,12 +111,12 @@ def write_egoverse(
             f"{recording.id}: {camera.name} has {fps} pictures a second, EgoVerse wants 30 or 60"
         )
     without: dict[str, str] = {}
-    made = []
+    made, source = [], made_of(recording)
     waiting = list(episodes_of(recording, camera, choice, fps, without))
     while waiting:
         episode = waiting.pop(0)
         try:
-            made.append(_write(recording, camera, episode, out, tell, force=force))
+            made.append(_write(recording, camera, episode, source, out, tell, force=force))
         except OutputRefused:
             raise
         except LostPicture as lost:
@@ -190,13 +191,15 @@ def _seen(hands: Hands, side: str) -> npt.NDArray[np.bool_]:
 
 
 def _write(
-    recording: OpenedRecording, camera: PictureStream, episode: Episode, out: Path, tell: Progress, *, force: bool
+    recording: OpenedRecording, camera: PictureStream, episode: Episode, source: str, out: Path, tell: Progress, *,
+    force: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Write one episode and its preview, unless it is there already; return what is said of it."""
     utc_ns = recording.clock.to_utc(camera.session_ns[episode.numbers]).astype(np.int64)
     name = _episode_name(int(utc_ns[0]), episode.row["entry"])
     told = {
         "uuid": recording.stored.manifest["uuid"],
+        "made_of": source,
         "entry": episode.row["entry"],
         "session_s": [round(float(episode.times_s[0]), 6), round(float(episode.times_s[-1]), 6)],
     }
@@ -207,13 +210,15 @@ def _write(
         "hands_seen": {side: round(float(_seen(episode.hands, side).mean()), 3) for side in episode.sides},
     }
     place = out / about["episode"]
-    if not force and _told_in(place) == told:
+    preview = out / f"{name}.mp4"
+    if not force and _told_in(place) == told and made_of_film(preview) == name:
         keeps(place)
         keeps(place.with_suffix(".mp4"))
         return about | {"was_there": True}
+    if not force and (place / PROOF).is_file() and _told_in(place) != told:
+        raise MadeOfOther(place)
     arrays = {"obs_rgb_timestamps_ns": utc_ns, **_poses(recording, camera, episode)}
     lens = _lens(camera, episode.numbers)
-    preview = out / f"{name}.mp4"
     with ExitStack() as stack:
         folder = stack.enter_context(written_folder(place, proof=PROOF, force=force))
         is_ours = force or made_of_film(preview) == name
@@ -239,7 +244,7 @@ def _told_in(place: Path) -> dict[str, Any] | None:
     """Return of which recording and span an episode is that lies there, None where none does."""
     try:
         held = json.loads((place / PROOF).read_text(encoding="utf-8"))["attributes"]["kitchensync"]
-        return {key: held[key] for key in ("uuid", "entry", "session_s")}
+        return {key: held[key] for key in ("uuid", "made_of", "entry", "session_s")}
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import hashlib
 from importlib.metadata import version
+from pathlib import Path
 
 from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.storage.annotation_folder import FILMS, FOLDER, JUDGED, PUSHED
 from kitchensync.storage.copies.derived import stamps_of
-from kitchensync.storage.names import COPIES, DERIVED, LOGS
+from kitchensync.storage.names import COPIES, DERIVED, LOGS, REVIEW
+from kitchensync.storage.shell.outputs import OutputRefused
 
-NOT_READ = (COPIES, DERIVED, LOGS)
-"""What lies in a recording and is in no export: it changes while one is made."""
+NOT_READ = (
+    *(COPIES, DERIVED, f"{LOGS}/", f"{REVIEW}/", f"{FOLDER}/{FILMS}", f"{FOLDER}/{PUSHED}"),
+    *(f"{FOLDER}/{kind}-" for kind in JUDGED if kind != "errors"),
+)
+"""How the paths begin of what lies in a recording and is in no export."""
+
+
+class MadeOfOther(OutputRefused):
+    """What lies there was made of something else: it is not written over, and not what is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        why = "exists and is not written over: recording, options or version were others when it was made"
+        super().__init__(path, why, "choose another folder, or give --force")
 
 
 def made_of(recording: OpenedRecording, *options: object) -> str:
     """Return the SHA-256 of our version, the options and each file of a recording: its path, bytes and time."""
     files = stamps_of(recording.stored.path).items()
-    read = [one for one in files if one[0].partition("/")[0] not in NOT_READ]
+    read = [one for one in files if not one[0].startswith(NOT_READ)]
     return hashlib.sha256(repr((version("kitchensync"), options, read)).encode()).hexdigest()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from kitchensync.calibration.errors import Refused
+from kitchensync.exports.export_state import MadeOfOther
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.consent import Purpose
@@ -120,7 +121,8 @@ def each_recording(
 ) -> tuple[list[Made], dict[str, str]]:
     """Make something of every recording that paths stand for; return it, and why others are left out, by name.
 
-    All are asked for consent before anything is made. What is refused of a single one, or of all, is raised.
+    All are asked for consent before anything is made. What was made of something else is left as it is. What is
+    refused of a single one, or of all, is raised.
     """
     every = recordings_of(paths)
     refused: dict[Path, Exception] = {}
@@ -136,6 +138,8 @@ def each_recording(
         try:
             with opened_to_give(path) as recording, of_one(path):
                 made.append(make(recording))
+        except MadeOfOther as error:
+            refused[path] = error
         except OutputRefused:
             raise
         except (StorageError, SensorError, Refused) as error:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.export_state import made_of
+from kitchensync.exports.export_state import MadeOfOther, made_of
 from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
 from kitchensync.exports.mcap_pieces import (
     DepthChoice,
@@ -74,6 +74,8 @@ def write_mcap(
     if not force and (before := _told_in(out, source)):
         keeps(out)
         return before | {"file": str(out), "bytes": out.stat().st_size, "was_there": True}
+    if not force and out.is_file():
+        raise MadeOfOther(out)
     check_output(out, force=force)
     context = foxglove.Context()
     made, counts, without = McapChannels(context), dict[str, int](), dict[str, str]()

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.export_state import made_of
+from kitchensync.exports.export_state import MadeOfOther, made_of
 from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
@@ -25,7 +25,7 @@ from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
-from kitchensync.storage.copies.derived import keeps
+from kitchensync.storage.copies.derived import keeps, stamps_of
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.shell.outputs import written_folder
 from kitchensync.storage.timeline.film_times import UNKNOWN
@@ -161,6 +161,8 @@ def write_tables(
     if not force and (before := _told_in(out, source)):
         keeps(out)
         return before | {"was_there": True}
+    if not force and (out / ABOUT).is_file():
+        raise MadeOfOther(out)
     tables, without = tables_of(recording, span, choice.names(recording))
     told = dict(told_in(recording, span, without))
     said: dict[str, Any] = {}
@@ -178,6 +180,7 @@ def write_tables(
             "made_of": source,
             "span_s": span.said,
             "tables": said,
+            "bytes": {path: size for path, (size, _) in stamps_of(folder).items()},
             "left_out": without,
         }
         (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
@@ -185,10 +188,11 @@ def write_tables(
 
 
 def _told_in(folder: Path, source: str) -> dict[str, Any] | None:
-    """Return what was said of tables that lie there, if they were made of the same; None otherwise."""
+    """Return what was said of tables that lie there whole, if they were made of the same; None otherwise."""
     try:
         told: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        return told if told["made_of"] == source else None
+        here = {path: size for path, (size, _) in stamps_of(folder).items() if path != ABOUT}
+        return told if told["made_of"] == source and told["bytes"] == here else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

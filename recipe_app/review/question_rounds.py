@@ -30,7 +30,7 @@ CRITERIA = ("multimodal", "procedural")
 
 Item = dict[str, Any]
 """A question: `item`, `type`, `question`, `end_s`, `answers`, `previous` (texts), `current`, `nodes`,
-`errors` (node -> kinds), `example`."""
+`errors` (node -> categories), `example`."""
 Votes = Annotated[list[bool], Field(max_length=MOST_ANSWERS)]
 
 

@@ -14,6 +14,7 @@ from kitchensync.dataset.operations.operation_kinds import Line, Strict
 from kitchensync.dataset.promqa.generation import MOST_ANSWERS
 from kitchensync.dataset.promqa.questions import Example, Targets, examples
 from kitchensync.dataset.source.data_set import graph_of, numbered
+from kitchensync.dataset.source.entries import TAGS
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
 from kitchensync.dataset.source.own_recording import OwnRecording
@@ -92,13 +93,14 @@ def _item(row: Example, written: Written | None, targets: Targets) -> Item:
     }
 
 
-def _errors(row: Example) -> dict[str, list[str]]:
-    """Return the kinds of errors that were made before the current step, by the node of their step, each once."""
-    tags: dict[str, list[str]] = {}
+def _errors(row: Example) -> dict[str, list[int]]:
+    """Return the categories of errors that were made before the current step, by the node of their step."""
+    known = {tag: category for category, tag in enumerate(TAGS)}
+    found: dict[str, set[int]] = {}
     for step in row["previous_steps"]:
         for error in step.get("errors", ()):
-            tags.setdefault(str(step["step_id"]), []).append(error["tag"])
-    return {node: list(dict.fromkeys(of_node)) for node, of_node in tags.items()}
+            found.setdefault(str(step["step_id"]), set()).add(known[error["tag"]])
+    return {node: sorted(categories) for node, categories in found.items()}
 
 
 def _plain(text: str) -> str:

@@ -306,3 +306,20 @@ def test_the_verb_before_a_label_is_not_said() -> None:
     assert text_of("Heat-Heat a dry pan") == "Heat a dry pan"
     assert text_of("Cut a half-moon") == "Cut a half-moon"
     assert text_of("Stir | wait") == "Stir, wait"
+
+
+@pytest.mark.slow
+def test_an_episode_of_a_recording_that_has_changed_is_not_passed_off(
+    with_hands: Path, tmp_path: Path
+) -> None:
+    take = take_with(with_hands, tmp_path)
+    words = ("--out", tmp_path / "out", "--step", 2)
+    assert run(take, *words).exit_code == 0
+    (preview,) = (tmp_path / "out").glob("*.mp4")
+    preview.write_bytes(preview.read_bytes()[:1000])
+    assert run(take, *words, "--force").exit_code == 0
+    assert run(take, *words).exit_code == 0, "it is whole again"
+    EventLog(take, "operator").append("mark", host_ns=HOST0_NS, uncertainty_ns=0, body={}, op_id="m")
+    refused = run(take, *words)
+    assert (refused.exit_code, "exists and is not written over" in refused.stderr) == (1, True)
+    assert run(take, *words, "--force").exit_code == 0

@@ -89,14 +89,14 @@ def coherence(
     before and after (cosine of the pixels 0.95 or more) are left out, and dark ones. --sample draws as many successes
     as mistakes. As published, a step of another
     recording is shown at a moment inside it, steps that repeat the one before them stay, and only black pictures are
-    dark: that is warned of, and --corrected does what was meant.
+    dark: that is warned of, and --corrected does what was meant; it also takes the sharpest of five pictures.
 
     \b
     Example:
       kitchensync export coherence our-kitchens --out examples.json
     """
     from kitchensync.dataset.tables.boundary_examples import balanced, boundary_examples, published_faults
-    from kitchensync.dataset.tables.coherence_examples import all_examples, counted
+    from kitchensync.dataset.tables.coherence_examples import all_examples, counted, recording_of
     from kitchensync.dataset.tables.step_rows import past_the_film
 
     if corrected and not boundaries:
@@ -112,6 +112,11 @@ def coherence(
     if boundaries:
         rows, left_out, repeated = boundary_examples(recordings, part_of, seed, corrected=corrected)
         warnings += [] if corrected else published_faults(repeated, frames=frames)
+        if wanted and parts:
+            inside = [row for row in rows if recording_of(row) in part_of]
+            if len(inside) < len(rows):
+                warnings.append(f"{len(rows) - len(inside)} are of recordings in no part and are left out")
+            rows = inside
         draw = partial(balanced, part_of=part_of, wanted=wanted, seed=seed) if wanted else list
         if frames:
             rows, absent = _boundary_frames(

@@ -38,7 +38,7 @@ def opinions(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     rows, agreement, without = opinion_rows(found)
     warnings = found.warnings
     if without:
-        warnings.append(f"nobody was asked about {len(without)} recordings: {', '.join(without[:5])}")
+        warnings.append(f"no opinions are kept of {len(without)} recordings: {', '.join(without[:5])}")
     made = [{"kind": kind.removesuffix("s")} | row for kind, some in rows.items() for row in some]
     write_list(out, made, force=force)
     said = {"recordings": len(found.own), **{kind: len(some) for kind, some in rows.items()}}

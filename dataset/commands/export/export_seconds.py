@@ -69,11 +69,20 @@ def seconds(
       kitchensync export seconds captaincook4d --task eer --out early.csv
     """
     from kitchensync.dataset.tables.csv_text import csv_text
-    from kitchensync.dataset.tables.seconds import COLUMNS, SubSegments, with_several_categories
+    from kitchensync.dataset.tables.seconds import (
+        COLUMNS,
+        SubSegments,
+        with_both_labels,
+        with_several_categories,
+    )
     from kitchensync.dataset.tables.step_rows import past_the_film
 
     if category is not None and task != "ecr":
         raise click.UsageError("--category goes with --task ecr")
+    if corrected and grid == "segment":
+        raise click.UsageError(
+            "--corrected is for the recording's grid; by segment each entry has its own label"
+        )
     asked = SubSegments(task, int(window), category, by_segment=grid == "segment", corrected=corrected)
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
@@ -88,6 +97,8 @@ def seconds(
         warnings.append(
             f"{overruled} times a step was done have the label of its last time, as published; --corrected keeps each"
         )
+    if both := with_both_labels(rows):
+        warnings.append(f"{both} seconds have several labels: entries of one step overlap there")
     write_output(out, csv_text(COLUMNS, rows).encode(), force=force)
     labels = {str(label): sum(row[3] == label for row in rows) for label in sorted({row[3] for row in rows})}
     said = {"recordings": len(recordings), "rows": len(rows), "labels": labels, "file": str(out)}

@@ -80,7 +80,8 @@ def windows(
     Only recordings whose participant agreed to third_party_processing are sent. The desk takes the list.
 
     --verified writes what two people marked: keys as published, evidence in seconds from the clip's start. What both
-    marked of every question, also of those that do not hold, goes into FILE.cases.json for `measure spans`.
+    marked of every question, also of those that do not hold, goes into FILE.cases.json for `measure spans`; where
+    both say that the video does not tell, the overlap is 0.
     `reasoning` is multi-hop where the evidence is several moments; `iou` is how far both passes overlap; `about` are
     the steps that the evidence meets, which --model then has checked.
 
@@ -147,7 +148,7 @@ def _verified(
     said |= {"verified": _by_type(rows), "rejected": len(cases) - len(rows), "cases": str(cases_of)}
     said["mean_iou"] = sum(one["iou"] for one in cases) / len(cases) if cases else None
     if without:
-        warnings.append(f"nobody marked evidence in {len(without)} recordings: {', '.join(without[:5])}")
+        warnings.append(f"no evidence is kept of {len(without)} recordings: {', '.join(without[:5])}")
     return rows
 
 

@@ -125,6 +125,16 @@ def test_what_the_last_time_of_a_step_overrules_is_named(tmp_path: Path) -> None
     assert sum(row["label"] == "1" for row in table(tmp_path / "b.csv")) == 5
 
 
+def test_entries_that_overlap_may_give_a_second_two_labels(tmp_path: Path) -> None:
+    over = replace(TWICE, entries=(*TWICE.entries[:1], replace(TWICE.entries[2], start_s=3.9)))
+    made_data_sets.write(tmp_path / "set", [over])
+    done = run(tmp_path / "set", "--corrected", "--out", tmp_path / "a.csv")
+    assert "2 seconds have several labels" in done.stderr, "those from 3 and from 4 s"
+    assert (
+        run(tmp_path / "set", "--corrected", "--grid", "segment", "--out", tmp_path / "b.csv").exit_code == 2
+    )
+
+
 @pytest.mark.slow
 def test_corrected_each_entry_counts_by_itself(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
     expected = json.loads((shared_data("captaincook4d-derived") / "expected.json").read_text())["segments"]

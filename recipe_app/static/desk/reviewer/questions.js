@@ -62,7 +62,7 @@ function graphOf(item) { // where the cook stands in the recipe's graph when the
   const text = new Map(state.graph.steps), place = h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": t("order.drawing"), "data-title": t("order.drawing") });
   const kind = (node) => Object.keys(BADGES).find((one) => item.nodes[one].includes(node)) ?? "";
   const name = (node) => `${text.get(node)}${kind(node) ? ` (${t(`questions.node.${kind(node)}`)})` : ""}`;
-  const marks = (node) => item.errors?.[node] ?? [];
+  const marks = (node) => (item.errors?.[node] ?? []).map((number) => t(`category.${number}`));
   drawGraph(place, { ...state.graph, name, kind, marks });
   return h("details", { open: true }, h("summary", {}, t("questions.graph"), " ", Object.entries(BADGES).flatMap(([one, badge]) => [h("span", { class: `badge ${badge}` }, t(`questions.node.${one}`)), " "]), Object.keys(item.errors ?? {}).length ? h("span", { class: "hint" }, t("questions.node.wrong")) : ""), place);
 }
@@ -96,7 +96,7 @@ async function save(item) {
 
 const given = h("input", { type: "file", accept: ".json,application/json", id: "given" }), assembly = h("input", { type: "checkbox", id: "form" });
 
-async function written() { // what `export promqa --model` wrote; rows without a question that could be read are asked in fixed words
+async function written() { // what `export promqa --model` wrote; examples whose question could not be read are asked in fixed words
   const form = assembly.checked ? "assembly" : "cooking";
   if (!given.files[0]) return { form };
   const rows = JSON.parse(await given.files[0].text()).filter((row) => row.verification);
