@@ -102,10 +102,10 @@ class QueuedStream(StoredStream):
         """Return one payload."""
         return bytes(self._packets[row].payload)
 
-    def payloads(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """Yield the payloads of the packets [start, stop)."""
-        for packet in self._packets[start:stop]:
-            yield bytes(packet.payload)
+    def packets(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield (row, payload) of the packets [start, stop)."""
+        for row, packet in enumerate(self._packets[start:stop], start):
+            yield row, bytes(packet.payload)
 
     def pose(self, row: int) -> npt.NDArray[np.float32] | None:
         """Return the pose of one packet as sent, (4, 4); None when the stream carries none."""
