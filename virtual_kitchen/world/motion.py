@@ -124,11 +124,11 @@ class _Body:
         self._bob = SmoothNoise(seed, "bob", 0.22, (0.004, 0.004, 0.004))
 
     def position(self, t_s: Floats) -> Floats:
-        return self._steps.evaluate(t_s)[0] + self._bob.evaluate(t_s)[0] + VIEWING_POINT_M
+        return self._steps.value(t_s) + self._bob.value(t_s) + VIEWING_POINT_M
 
     def specific_force(self, t_s: Floats, head_to_world: Floats) -> Floats:
         """Return R^T (a + 9.81 up), with R from quaternions (n, 4)."""
-        felt = self._steps.evaluate(t_s)[2] + self._bob.evaluate(t_s)[2] + [0.0, GRAVITY_M_PER_S2, 0.0]
+        felt = self._steps.acceleration(t_s) + self._bob.acceleration(t_s) + [0.0, GRAVITY_M_PER_S2, 0.0]
         return np.einsum("nij,ni->nj", rotations.matrices(head_to_world), felt)
 
 
@@ -162,28 +162,27 @@ class SimulatedMotion(_Worn):
         self._fidget = SmoothNoise(seed, "fidget", 0.13, tuple(degrees((0.5, 0.5, 0.45))))
         self._tremor = SmoothNoise(seed, "tremor", 0.03, tuple(degrees((0.02, 0.02, 0.02))))
 
-    def _angles(self, t_s: Floats) -> tuple[Floats, Floats]:
-        """Return yaw, pitch, roll (n, 3) and their rates."""
-        noises = [noise.evaluate(t_s) for noise in (self._sway, self._fidget, self._tremor)]
-        angles = noises[0][0] + noises[1][0] + noises[2][0]
-        rates = noises[0][1] + noises[1][1] + noises[2][1]
-        gaze, gaze_rates = self._gaze.evaluate(t_s)
-        angles[:, :2] += gaze
-        rates[:, :2] += gaze_rates
-        return angles, rates
-
     def angular_velocity(self, t_s: Floats) -> Floats:
         """Return (n, 3) rad/s: Rz^T (Rx^T (0, yaw', 0) + (pitch', 0, 0)) + (0, 0, roll')."""
-        angles, rates = self._angles(np.asarray(t_s, np.float64))
-        pitch, roll = angles[:, 1], angles[:, 2]
+        t_s = np.asarray(t_s, np.float64)
+        _, gaze_rates = self._gaze.evaluate(t_s)
+        rates = self._sway.rate(t_s) + self._fidget.rate(t_s) + self._tremor.rate(t_s)
+        rates[:, :2] += gaze_rates
+        _, pitch, roll = self._angles(t_s).T
         x, y = rates[:, 1], rates[:, 0] * np.cos(pitch)
         z = rates[:, 2] - rates[:, 0] * np.sin(pitch)
         return np.stack((np.cos(roll) * x + np.sin(roll) * y, np.cos(roll) * y - np.sin(roll) * x, z), axis=1)
 
     def orientation(self, t_s: Floats) -> Floats:
-        angles, _ = self._angles(np.asarray(t_s, np.float64))
+        angles = self._angles(np.asarray(t_s, np.float64))
         yaw, pitch, roll = (rotations.about_axis(axis, angles[:, i]) for i, axis in enumerate((1, 0, 2)))
         return rotations.multiply(rotations.multiply(yaw, pitch), roll)
+
+    def _angles(self, t_s: Floats) -> Floats:
+        """Return yaw, pitch, roll (n, 3) in rad."""
+        angles = self._sway.value(t_s) + self._fidget.value(t_s) + self._tremor.value(t_s)
+        angles[:, :2] += self._gaze.evaluate(t_s)[0]
+        return angles
 
 
 class ReplayedMotion(_Worn):
@@ -230,7 +229,7 @@ class ReplayedMotion(_Worn):
     def _still(self, t_s: Floats) -> tuple[Floats, Floats]:
         """Return tremor angles and rates (n, 3), rising from nothing; small enough to add as vectors."""
         since = np.maximum(t_s - self._rest_s, 0.0)
-        angle, rate, _ = self._tremor.evaluate(since)
+        angle, rate = self._tremor.value(since), self._tremor.rate(since)
         rise = (since / (since + _FADE_S))[:, None]
         rise_rate = (_FADE_S / (since + _FADE_S) ** 2)[:, None]
         return angle * rise**2, rate * rise**2 + angle * 2 * rise * rise_rate

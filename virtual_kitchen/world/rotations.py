@@ -1,4 +1,4 @@
-"""Unit quaternions (w, x, y, z) in arrays of shape (n, 4)."""
+"""Unit quaternions (w, x, y, z) in arrays of shape (n, 4), or one of shape (4,)."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,17 +8,14 @@ Floats = npt.NDArray[np.float64]
 
 def multiply(a: Floats, b: Floats) -> Floats:
     """Return the Hamilton product a*b, row by row: first rotate by b, then by a."""
-    aw, ax, ay, az = np.moveaxis(a, -1, 0)
-    bw, bx, by, bz = np.moveaxis(b, -1, 0)
-    return np.stack(
-        (
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ),
-        axis=-1,
-    )
+    aw, ax, ay, az = a.T
+    bw, bx, by, bz = b.T
+    product = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    product[..., 0] = aw * bw - ax * bx - ay * by - az * bz
+    product[..., 1] = aw * bx + ax * bw + ay * bz - az * by
+    product[..., 2] = aw * by - ax * bz + ay * bw + az * bx
+    product[..., 3] = aw * bz + ax * by - ay * bx + az * bw
+    return product
 
 
 def about_axis(axis: int, angle_rad: Floats) -> Floats:
@@ -48,10 +45,15 @@ def running_product(steps: Floats) -> Floats:
 
 def matrices(quaternions: Floats) -> Floats:
     """Return rotation matrices (n, 3, 3) for column vectors."""
-    w, x, y, z = np.moveaxis(quaternions, -1, 0)
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    w, x, y, z = quaternions.T
+    rotation = np.empty((*quaternions.shape[:-1], 3, 3))
+    rotation[..., 0, 0] = 1 - 2 * (y * y + z * z)
+    rotation[..., 0, 1] = 2 * (x * y - w * z)
+    rotation[..., 0, 2] = 2 * (x * z + w * y)
+    rotation[..., 1, 0] = 2 * (x * y + w * z)
+    rotation[..., 1, 1] = 1 - 2 * (x * x + z * z)
+    rotation[..., 1, 2] = 2 * (y * z - w * x)
+    rotation[..., 2, 0] = 2 * (x * z - w * y)
+    rotation[..., 2, 1] = 2 * (y * z + w * x)
+    rotation[..., 2, 2] = 1 - 2 * (x * x + y * y)
+    return rotation

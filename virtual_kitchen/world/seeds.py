@@ -45,15 +45,28 @@ class SmoothNoise:
                 self._knots = np.concatenate((self._knots, drawn * self._sigma))
             return self._knots
 
-    def evaluate(self, t_s: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return value, first and second time derivative, each (n, m); times below zero stand at zero."""
+    def value(self, t_s: Floats) -> Floats:
+        """Return the values (n, m) at times `t_s` (n,); times below zero stand at zero."""
+        u, c0, c1, c2, c3 = self._around(t_s)
+        v = 1 - u
+        return (v**3 * c0 + (3 * u**3 - 6 * u**2 + 4) * c1 + (3 * v**3 - 6 * v**2 + 4) * c2 + u**3 * c3) / 6
+
+    def rate(self, t_s: Floats) -> Floats:
+        """Return the first time derivatives (n, m)."""
+        u, c0, c1, c2, c3 = self._around(t_s)
+        v = 1 - u
+        rate = (-(v**2) * c0 + (3 * u**2 - 4 * u) * c1 + (4 * v - 3 * v**2) * c2 + u**2 * c3) / 2
+        return rate / self._knot_s
+
+    def acceleration(self, t_s: Floats) -> Floats:
+        """Return the second time derivatives (n, m)."""
+        u, c0, c1, c2, c3 = self._around(t_s)
+        v = 1 - u
+        return (v * c0 + (3 * u - 2) * c1 + (3 * v - 2) * c2 + u * c3) / self._knot_s**2
+
+    def _around(self, t_s: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Return the place between two knots (n, 1), 0 to 1, and the four knots around it, each (n, m)."""
         place = np.maximum(t_s, 0.0) / self._knot_s
         first = place.astype(np.int64)
-        u = (place - first)[:, None]
         knots = self._knots_until(int(first.max(initial=0)) + 3)
-        c0, c1, c2, c3 = (knots[first + i] for i in range(4))
-        v = 1 - u
-        value = (v**3 * c0 + (3 * u**3 - 6 * u**2 + 4) * c1 + (3 * v**3 - 6 * v**2 + 4) * c2 + u**3 * c3) / 6
-        rate = (-(v**2) * c0 + (3 * u**2 - 4 * u) * c1 + (4 * v - 3 * v**2) * c2 + u**2 * c3) / 2
-        acceleration = v * c0 + (3 * u - 2) * c1 + (3 * v - 2) * c2 + u * c3
-        return value, rate / self._knot_s, acceleration / self._knot_s**2
+        return (place - first)[:, None], knots[first], knots[first + 1], knots[first + 2], knots[first + 3]

@@ -21,31 +21,30 @@ from kitchensync.storage.exports.cut_films import numbered_jpegs
 from kitchensync.storage.exports.film import FilmWriter, write_small_film
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "limited": {},
     "full": {"full_range": True},
-    "180": {"turned": 180},
     "90": {"turned": 90},
+    "180 b": {"turned": 180, "bframes": 2},
     "270 full": {"turned": 270, "full_range": True},
-    "b": {"bframes": 2},
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def maker(shared_data: Callable[[str], Path]) -> ModuleType:
     return film_maker(shared_data)
 
 
-@pytest.fixture(params=OPTIONS)
+@pytest.fixture(params=OPTIONS, scope="module")
 def dressed(
-    request: pytest.FixtureRequest, maker: ModuleType, shared_data: Callable[[str], Path], tmp_path: Path
+    request: pytest.FixtureRequest,
+    maker: ModuleType,
+    shared_data: Callable[[str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, bool]:
     """A camera's film whose pictures carry number, greys and corners; whether it is higher than wide."""
-    options = OPTIONS[request.param]
-    film = maker.dressed(
-        maker.tables.read(shared_data(REAL_FILM)), tmp_path, width=480, height=272, **options
-    )
-    maker.tables.write(film, tmp_path / "GX010001.MP4")
-    return tmp_path / "GX010001.MP4", options.get("turned", 0) in (90, 270)
+    options, folder = OPTIONS[request.param], tmp_path_factory.mktemp("dressed")
+    film = maker.dressed(maker.tables.read(shared_data(REAL_FILM)), folder, width=480, height=272, **options)
+    maker.tables.write(film, folder / "GX010001.MP4")
+    return folder / "GX010001.MP4", options.get("turned", 0) in (90, 270)
 
 
 def check(maker: ModuleType, rgb: np.ndarray, number: int, *, is_high: bool) -> None:
@@ -68,6 +67,7 @@ def shown_by_a_player(path: Path) -> list[np.ndarray]:
         return [frame.to_ndarray(format="rgb24") for frame in film.decode(stream) if not frame.rotation]
 
 
+@pytest.mark.slow
 def test_a_small_film_is_upright_with_the_right_greys(
     maker: ModuleType, dressed: tuple[Path, bool], tmp_path: Path
 ) -> None:
@@ -95,6 +95,7 @@ def test_a_film_of_others_keeps_what_it_shows_and_its_light(
         assert light[number] == pytest.approx(expected, abs=6)
 
 
+@pytest.mark.slow
 def test_pictures_by_number_and_stills_are_upright(maker: ModuleType, dressed: tuple[Path, bool]) -> None:
     path, is_high = dressed
     with open_clip(path).pictures() as pictures:
@@ -107,6 +108,7 @@ def test_pictures_by_number_and_stills_are_upright(maker: ModuleType, dressed: t
     check(maker, still[:, :, ::-1], number, is_high=is_high)
 
 
+@pytest.mark.slow
 def test_the_camera_s_own_film_keeps_its_turn(
     maker: ModuleType, dressed: tuple[Path, bool], tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def found(folder: Path, seed: int, *faults: str) -> dict[str, list[tuple[float, 
     return {what: some for what, some in spans.items() if some}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_every_span_is_found_where_it_was(tmp_path: Path, seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -74,6 +75,7 @@ def test_every_span_is_found_where_it_was(tmp_path: Path, seed: int) -> None:
         assert mine == pytest.approx(true, abs=WITHIN_S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "what"),
     [
@@ -89,6 +91,7 @@ def test_values_that_repeat_are_found(tmp_path: Path, fault: str, what: str) -> 
     assert (first, last) == pytest.approx((12.0, 18.0), abs=WITHIN_S)
 
 
+@pytest.mark.slow
 def test_faults_at_the_same_time_are_all_found(tmp_path: Path) -> None:
     faults = ("lost_tracking:@10+6", "still_sensor:gyroscope@12+6", "frozen_gaze:@20+3")
     spans = {what: some[0] for what, some in found(tmp_path, 6, *faults).items()}
@@ -98,6 +101,7 @@ def test_faults_at_the_same_time_are_all_found(tmp_path: Path) -> None:
         assert span == pytest.approx(expected[what], abs=WITHIN_S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_headset_that_knows_itself_has_no_span(tmp_path: Path, seed: int) -> None:
     assert found(tmp_path, 100 + seed, "lost_tracking:@10+0.8") == {}

@@ -61,7 +61,7 @@ class SpatialFeed(Feed):
         """Return packet k: 1936 bytes."""
         at_s = self._schedule.captured_s(k)
         position, turn, _ = self._head(at_s)
-        glance = self._glance.evaluate(np.array([at_s]))[0][0]
+        glance = self._glance.value(np.array([at_s]))[0]
         gaze = turn @ _unit(np.array([glance[0], glance[1] - 0.1, -1.0]))
         rays = np.concatenate((position, -turn[:, 2], turn[:, 1], position, gaze))
         valid, hands = HEAD | EYES, b""
@@ -100,7 +100,7 @@ class SpatialFeed(Feed):
         at_s = self._schedule.captured_s(k)
         position, turn, q_head = self._head(at_s)
         side = -1.0 if hand == 0 else 1.0
-        reach = self._reach.evaluate(np.array([at_s]))[0][0][3 * hand : 3 * hand + 3]
+        reach = self._reach.value(np.array([at_s]))[0][3 * hand : 3 * hand + 3]
         centre = position + turn @ (np.array([0.16 * side, -0.3, -0.42]) + reach)
         curl = rotations.multiply(
             rotations.about_axis(1, np.array([0.5 * side + reach[0]])),
@@ -151,7 +151,7 @@ class EyeFeed(Feed):
         blinks = generator(self._seed, "blink", int(at_s / BLINK_SLOT_S)).random() < 0.06
         rays, valid = bytes(72), CALIBRATION
         if not blinks:
-            glance = self._glance.evaluate(np.array([at_s]))[0][0]
+            glance = self._glance.value(np.array([at_s]))[0]
             gaze = np.array([glance[0], glance[1] - 0.1, -1.0])
             gaze /= np.linalg.norm(gaze)
             sides = (0.0, -_HALF_BETWEEN_EYES_M, _HALF_BETWEEN_EYES_M)
