@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.geometry.camera_models import Pinhole
-from kitchensync.exports.export_state import MadeOfOther, made_of
+from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import ExportChoice, NoEpisodes, Progress
 from kitchensync.reader.body_streams import GazeStream, Hands, HandStream
 from kitchensync.reader.headset_streams import PictureStream
@@ -32,7 +32,6 @@ from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.hololens.streams.spatial_input import JOINTS
-from kitchensync.storage.copies.derived import keeps
 from kitchensync.storage.errors import StorageError, pass_on_trouble
 from kitchensync.storage.exports.film import FilmWriter, made_of_film
 from kitchensync.storage.shell.outputs import OutputRefused, written, written_folder
@@ -211,12 +210,11 @@ def _write(
     }
     place = out / about["episode"]
     preview = out / f"{name}.mp4"
-    if not force and _told_in(place) == told and made_of_film(preview) == name:
-        keeps(place)
-        keeps(place.with_suffix(".mp4"))
-        return about | {"was_there": True}
-    if not force and (place / PROOF).is_file() and _told_in(place) != told:
-        raise MadeOfOther(place)
+    if not force:
+        is_same = _told_in(place) == told
+        whole = about if is_same and made_of_film(preview) == name else None
+        if before := left_in_place(whole, place, preview, is_there=not is_same and (place / PROOF).is_file()):
+            return before
     arrays = {"obs_rgb_timestamps_ns": utc_ns, **_poses(recording, camera, episode)}
     lens = _lens(camera, episode.numbers)
     with ExitStack() as stack:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.storage.annotation_folder import FILMS, FOLDER, JUDGED, PUSHED
-from kitchensync.storage.copies.derived import stamps_of
+from kitchensync.storage.copies.derived import keeps, stamps_of
 from kitchensync.storage.names import COPIES, DERIVED, LOGS, REVIEW
 from kitchensync.storage.shell.outputs import OutputRefused
 
@@ -32,3 +33,17 @@ def made_of(recording: OpenedRecording, *options: object) -> str:
     files = stamps_of(recording.stored.path).items()
     read = [one for one in files if not one[0].startswith(NOT_READ)]
     return hashlib.sha256(repr((version("kitchensync"), options, read)).encode()).hexdigest()
+
+
+def left_in_place(told: dict[str, Any] | None, *places: Path, is_there: bool) -> dict[str, Any] | None:
+    """Keep what lies at places if it was made of the same, which is what is `told` of it; return that then.
+
+    Raises MadeOfOther where nothing is told and yet something `is_there`.
+    """
+    if told is None:
+        if is_there:
+            raise MadeOfOther(places[0])
+        return None
+    for place in places:
+        keeps(place)
+    return told | {"was_there": True}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.export_state import MadeOfOther, made_of
+from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
 from kitchensync.exports.mcap_pieces import (
     DepthChoice,
@@ -35,7 +35,6 @@ from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.headset_stream import RECORDS
-from kitchensync.storage.copies.derived import keeps
 from kitchensync.storage.disk.free_space import require_room
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.shell.outputs import OutputRefused, check_output, written
@@ -71,11 +70,8 @@ def write_mcap(
     foxglove.set_log_level("CRITICAL")  # what it says is said of the whole file below
     span, names = choice.span(recording), choice.names(recording)
     source = made_of(recording, choice, depth)
-    if not force and (before := _told_in(out, source)):
-        keeps(out)
-        return before | {"file": str(out), "bytes": out.stat().st_size, "was_there": True}
-    if not force and out.is_file():
-        raise MadeOfOther(out)
+    if not force and (before := left_in_place(_told_in(out, source), out, is_there=out.is_file())):
+        return before | {"file": str(out), "bytes": out.stat().st_size}
     check_output(out, force=force)
     context = foxglove.Context()
     made, counts, without = McapChannels(context), dict[str, int](), dict[str, str]()

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.export_state import MadeOfOther, made_of
+from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
@@ -25,7 +25,7 @@ from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
-from kitchensync.storage.copies.derived import keeps, stamps_of
+from kitchensync.storage.copies.derived import stamps_of
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.shell.outputs import written_folder
 from kitchensync.storage.timeline.film_times import UNKNOWN
@@ -158,11 +158,8 @@ def write_tables(
     """
     span = choice.span(recording)
     source = made_of(recording, choice, forms)
-    if not force and (before := _told_in(out, source)):
-        keeps(out)
-        return before | {"was_there": True}
-    if not force and (out / ABOUT).is_file():
-        raise MadeOfOther(out)
+    if not force and (before := left_in_place(_told_in(out, source), out, is_there=(out / ABOUT).is_file())):
+        return before
     tables, without = tables_of(recording, span, choice.names(recording))
     told = dict(told_in(recording, span, without))
     said: dict[str, Any] = {}
