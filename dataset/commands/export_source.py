@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,6 +101,19 @@ def read_split(path: Path, found: GivenData) -> Split:
     if split is None:
         raise click.UsageError(f"{path.name} divides steps, not recordings")
     return split
+
+
+def in_parts(
+    rows: list[dict[str, Any]],
+    part_of: Mapping[str, str],
+    recording_of: Callable[[dict[str, Any]], str],
+    warnings: list[str],
+) -> list[dict[str, Any]]:
+    """Return the rows of recordings that are in a part, and warn of how many others there are."""
+    inside = [row for row in rows if recording_of(row) in part_of]
+    if len(inside) < len(rows):
+        warnings.append(f"{len(rows) - len(inside)} are of recordings in no part and are left out")
+    return inside
 
 
 def write_list(out: Path, made: list[dict[str, Any]], *, force: bool) -> None:

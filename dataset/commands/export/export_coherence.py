@@ -13,6 +13,7 @@ from kitchensync.dataset.commands.export_source import (
     CORRECTED,
     answer,
     given,
+    in_parts,
     read_split,
     source,
     write_list,
@@ -87,9 +88,11 @@ def coherence(
     `time` of its picture, and as mistake_type Action Incomplete, MisalignSRL_V, MisalignSRL_ARG1 or
     MisalignSRL_V_ARG1; with --split, other recordings are of the same part. With --frames, steps that look alike
     before and after (cosine of the pixels 0.95 or more) are left out, and dark ones. --sample draws as many successes
-    as mistakes. As published, a step of another
-    recording is shown at a moment inside it, steps that repeat the one before them stay, and only black pictures are
-    dark: that is warned of, and --corrected does what was meant; it also takes the sharpest of five pictures.
+    as mistakes.
+
+    As published, a step of another recording is shown at a moment inside it, steps that repeat the one before them
+    stay, and only black pictures are dark: that is warned of, and --corrected does what was meant; it also takes the
+    sharpest of five pictures.
 
     \b
     Example:
@@ -113,10 +116,7 @@ def coherence(
         rows, left_out, repeated = boundary_examples(recordings, part_of, seed, corrected=corrected)
         warnings += [] if corrected else published_faults(repeated, frames=frames)
         if wanted and parts:
-            inside = [row for row in rows if recording_of(row) in part_of]
-            if len(inside) < len(rows):
-                warnings.append(f"{len(rows) - len(inside)} are of recordings in no part and are left out")
-            rows = inside
+            rows = in_parts(rows, part_of, recording_of, warnings)
         draw = partial(balanced, part_of=part_of, wanted=wanted, seed=seed) if wanted else list
         if frames:
             rows, absent = _boundary_frames(

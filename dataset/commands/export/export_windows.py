@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer, given, read_split, source, write_list
+from kitchensync.dataset.commands.export_source import answer, given, in_parts, read_split, source, write_list
 from kitchensync.dataset.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
@@ -159,11 +160,9 @@ def _by_type(rows: Rows) -> dict[str, int]:
 def _in_parts(rows: Rows, split: dict[str, list[str]], said: dict[str, Any], warnings: list[str]) -> Rows:
     """Add its part to each row: no recording is in two. Those of recordings in no part are left out and counted."""
     part_of = {recording: part for part, recordings in split.items() for recording in recordings}
-    inside = [{**row, "split": part_of[row["recording"]]} for row in rows if row["recording"] in part_of]
-    said["by_split"] = dict(sorted(Counter(row["split"] for row in inside).items()))
-    if len(inside) < len(rows):
-        warnings.append(f"{len(rows) - len(inside)} are of recordings in no part and are left out")
-    return inside
+    inside = in_parts(rows, part_of, itemgetter("recording"), warnings)
+    said["by_split"] = dict(sorted(Counter(part_of[row["recording"]] for row in inside).items()))
+    return [{**row, "split": part_of[row["recording"]]} for row in inside]
 
 
 def _sent(found: GivenData, rows: Rows, warnings: list[str]) -> Rows:
