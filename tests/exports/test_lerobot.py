@@ -22,7 +22,7 @@ from small_recordings import HOST0_NS
 
 import kitchensync as ks
 from kitchensync.cli import main
-from kitchensync.exports import lerobot_data_set
+from kitchensync.exports.lerobot import lerobot_data_set
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
 

@@ -66,7 +66,7 @@ FORMS: Table = {
         "All of a recording in one file for Foxglove and other tools (MCAP).",
     ),
     "lerobot": (
-        "exports.export_lerobot:lerobot",
+        "exports.lerobot.export_lerobot:lerobot",
         "Recordings as episodes on an exact grid of time, with films (LeRobot v3.0).",
     ),
     "egoverse": (

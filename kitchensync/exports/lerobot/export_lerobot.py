@@ -46,7 +46,7 @@ def lerobot(
       kitchensync export lerobot data/take-1 data/take-2 --out cooking
     """
     from kitchensync.exports.exported_span import choice_of, recordings_of
-    from kitchensync.exports.lerobot_data_set import write_lerobot
+    from kitchensync.exports.lerobot.lerobot_data_set import write_lerobot
     from kitchensync.storage.shell.progress import Bar
 
     paths = recordings_of(recordings)

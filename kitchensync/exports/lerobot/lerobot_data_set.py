@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, NoEpisodes, Progress, opened_to_give
-from kitchensync.exports.lerobot_episode import (
+from kitchensync.exports.lerobot.lerobot_episode import (
     PARTS,
     STATE,
     EpisodeSources,
@@ -26,7 +26,7 @@ from kitchensync.exports.lerobot_episode import (
     step_columns,
     write_film,
 )
-from kitchensync.exports.lerobot_statistics import Statistics, joined, statistics_of
+from kitchensync.exports.lerobot.lerobot_statistics import Statistics, joined, statistics_of
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.array_types import Int64
 from kitchensync.storage.errors import StorageError

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kitchensync.calibration.errors import Refused
 from kitchensync.dataset.tables.step_rows import CATEGORIES
 from kitchensync.exports.exported_span import ExportedSpan, NoSuchSpan, Progress
-from kitchensync.exports.lerobot_statistics import PictureCounts
+from kitchensync.exports.lerobot.lerobot_statistics import PictureCounts
 from kitchensync.reader.body_streams import BodyStream, GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PictureStream
