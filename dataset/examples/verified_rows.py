@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kitchensync.dataset.grounding.object_questions import steps_met
+from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.dataset.source.given_data import GivenData
 from kitchensync.dataset.source.given_films import FILM
 from kitchensync.storage.annotation_folder import newest_judged
@@ -13,22 +14,26 @@ SOURCE, ABOUT_FILM = "KitchenSync", {"view": "Egocentric", "domain": "Cooking"}
 KEPT = ("question", "answers", "answer_tags", "judges", "generation")
 
 
-def verified_rows(found: GivenData, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the examples that are valid with their verified answers, and the recordings where nobody verified any.
+def verified_rows(
+    found: GivenData, rows: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
+    """Return the examples that are valid with their verified answers; agreement; recordings with none verified.
 
-    Raises BadAnnotations, OSError.
+    Agreement is that of the judges about all questions that were asked, the rejected ones too. Raises
+    BadAnnotations, OSError.
     """
     said: dict[str, dict[str, Any]] = {}
-    without = []
+    judged, without = [], []
     for recording, ready in found.own.items():
         kept = newest_judged(ready.path, "questions")
         if kept is None:
             without.append(recording)
         for one in kept["questions"] if kept else ():
+            judged.append((one["type"], one["judges"]))
             if one["valid"]:
                 said[recording + _behind(one)] = {key: one[key] for key in KEPT if key in one}
     valid = [row | said[row["question_id"]] for row in rows if row["question_id"] in said]
-    return valid, without
+    return valid, agreement_of_judges(judged), without
 
 
 def evidence_rows(

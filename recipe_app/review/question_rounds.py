@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import combinations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -47,6 +46,16 @@ class QuestionVerdict(Strict):
     answer_type: Literal["", "direct", "suggestion", "intervention"] = ""
     multimodal: bool = False
     procedural: bool = False
+
+    def told(self, form: QuestionForm) -> dict[str, Any]:
+        """Return it as it is kept with a question."""
+        return {
+            "question": self.valid,
+            "answers": self.accepted,
+            "comment": self.added,
+            "answer_type": self.answer_type,
+            **{criterion: getattr(self, criterion) for criterion in CRITERIA if form == "assembly"},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,34 +119,6 @@ def _votes(item: Item, judged: Sequence[QuestionVerdict]) -> dict[str, list[bool
     return {text: [one[number] for one in valid] for number, text in enumerate(item["answers"])}
 
 
-def agreement_of_judges(
-    items: Sequence[Item], people: Sequence[Mapping[str, QuestionVerdict]]
-) -> dict[str, Any]:
-    """Return by kind, as means over pairs of judges: equal words on questions, on answers; and the share approved."""
-    found: dict[str, Any] = {}
-    for kind in sorted({item["type"] for item in items}):
-        mine = [item for item in items if item["type"] == kind]
-        questions, answers = [], []
-        for one, other in combinations(people, 2):
-            pairs = [(one[item["item"]], other[item["item"]]) for item in mine]
-            questions.append(_mean([a.valid == b.valid for a, b in pairs]))
-            both = [(a, b) for a, b in pairs if a.valid and b.valid]
-            answers.append(
-                _mean([x == y for a, b in both for x, y in zip(a.accepted, b.accepted, strict=True)])
-            )
-        approved = [person[item["item"]].valid for person in people for item in mine]
-        found[kind] = {
-            "questions": _mean([one for one in questions if one is not None]),
-            "answers": _mean([one for one in answers if one is not None]),
-            "approved": _mean(approved),
-        }
-    return found
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
 def require_judged(verdicts: Mapping[str, QuestionVerdict], items: Sequence[Item]) -> None:
     """Raise NotNow unless every question was judged."""
     if left := sum(item["item"] not in verdicts for item in items):
@@ -148,21 +129,11 @@ def record_of(
     item: Item, judged: Sequence[QuestionVerdict], decided: Decided, form: QuestionForm
 ) -> dict[str, Any]:
     """Return a question in the published fields: what judges said, the answers that hold, and who gave them."""
-    criteria = CRITERIA if form == "assembly" else ()
     return {
         **item["example"],
         "question": item["question"],
         "answers": list(decided.answers),
         "answer_tags": list(decided.tags),
         "valid": decided.state == "accepted",
-        "judges": [
-            {
-                "question": one.valid,
-                "answers": one.accepted,
-                "comment": one.added,
-                "answer_type": one.answer_type,
-                **{criterion: getattr(one, criterion) for criterion in criteria},
-            }
-            for one in judged
-        ],
+        "judges": [one.told(form) for one in judged],
     }

@@ -15,10 +15,10 @@ from model_server import ModelServer, message
 from screens import serious
 
 from kitchensync.cli import main
+from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
     QuestionVerdict,
-    agreement_of_judges,
     candidates,
     decide,
 )
@@ -80,10 +80,10 @@ def test_every_row_of_the_decision_table() -> None:
 
 
 def test_agreement_is_what_was_planted() -> None:
-    items = [ITEM | {"item": str(k), "type": kind} for k, kind in enumerate(["next", "next", "missing"])]
-    first = {"0": verdict(True, True, False), "1": verdict(True, True, True), "2": verdict(False)}
-    second = {"0": verdict(True, True, True), "1": verdict(False), "2": verdict(False)}
-    assert agreement_of_judges(items, [first, second]) == {
+    rejected, wrong = {"question": False, "answers": []}, {"question": True, "answers": [True, False]}
+    right = {"question": True, "answers": [True, True]}
+    judged = [("next", [wrong, right]), ("next", [right, rejected]), ("missing", [rejected, rejected])]
+    assert agreement_of_judges(judged) == {
         "missing": {"questions": 1.0, "answers": None, "approved": 0.0},
         "next": {"questions": 0.5, "answers": 0.5, "approved": 0.75},
     }
@@ -269,6 +269,9 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
         main, ["export", "promqa", str(folder), "--out", str(out), "--verified", "--json"]
     )
     assert done.exit_code == 0, done.output
+    shown = third.get(address).json()["agreement"]
+    assert json.loads(done.stdout)["agreement"] == shown
+    assert {found["approved"] for found in shown.values()} > {1.0}, "one was rejected by somebody"
     rows = json.loads(out.read_text())
     behind = [row["question_id"].removeprefix(row["recording_id"]) for row in rows]
     assert behind == [row["question_id"].removeprefix(row["recording_id"]) for row in kept if row["valid"]]

@@ -92,6 +92,9 @@ def promqa(
     candidates, before --sample. Clips are the beginning of the small film, picture for picture; they are many
     where nothing is sampled. A row then has clip, clip_frames, last_frame_s and frames.
 
+    With --verified the answer has `agreement`, by kind over all questions that were judged: in which part of the
+    pairs of judges both say the same of a question, of an answer, and how many found a question valid.
+
     By the published rules a step that ends in the first five seconds is neither asked about nor history; that is
     warned of, and --corrected keeps it as history.
 
@@ -115,7 +118,8 @@ def promqa(
     if verified:
         from kitchensync.dataset.examples.verified_rows import verified_rows  # it knows of films
 
-        made, without = verified_rows(found, made)
+        made, agreement, without = verified_rows(found, made)
+        beside |= {"agreement": agreement}
         warnings += [f"nobody verified questions of {recording}" for recording in without]
     rows = made if wanted is None else sample(made, wanted, seed)
     warnings += _beside(found, rows, out, clips, frames, force) if clips or frames else []

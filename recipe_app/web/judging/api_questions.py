@@ -8,6 +8,7 @@ from pydantic import Field
 
 from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.dataset.operations.operation_kinds import OpId, Strict
+from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
@@ -17,7 +18,6 @@ from kitchensync.recipe_app.review.question_rounds import (
     Item,
     QuestionForm,
     QuestionVerdict,
-    agreement_of_judges,
     candidates,
     check_verdict,
     decide,
@@ -73,6 +73,7 @@ def _decided(work: RecordingWork, items: Items) -> list[tuple[Item, list[Questio
 
 
 def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
+    form, found = work.asked(ASKED).get("form", "cooking"), _decided(work, items)
     standing = {
         item["item"]: {
             "state": decided.state,
@@ -80,12 +81,14 @@ def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
             "candidates": [text for text, _ in candidates(item, words)],
             "valid": [one.valid for one in words],
         }
-        for item, words, decided in _decided(work, items)
+        for item, words, decided in found
     }
     return {
         "standing": standing,
         "to_rule": sum(one["state"] == "to_rule" for one in standing.values()),
-        "agreement": agreement_of_judges([*items.values()], [*work.of_everybody(verdicts_of).values()]),
+        "agreement": agreement_of_judges(
+            (item["type"], [one.told(form) for one in words]) for item, words, _ in found
+        ),
     }
 
 
