@@ -7,11 +7,29 @@ from dataclasses import replace
 from typing import Any
 
 from kitchensync.recipe_app.cooking.judging import performed
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.scoring.evidence import EdgeEvidence, Observation, weigh_edges
 from kitchensync.task_graphs.scoring.judge import Prerequisites, judge, match_texts
 
 State = dict[str, Any]
+LOOKED_BACK = ("review", "done")
+"""Phases of a recording in which nobody cooks any more."""
+MOST_RECORDINGS = 200
+
+
+def cooked(records: AppRecords, recipe: str) -> dict[str, dict[str, Any]]:
+    """Return the recordings of a recipe in which nobody cooks any more, by id, the newest first."""
+    table = tables.recording
+    where = table.c.recipe == recipe, table.c.phase.in_(LOOKED_BACK)
+    rows = records.rows(table, *where, order=table.c.created_utc_ns.desc(), limit=MOST_RECORDINGS)
+    return {row["id"]: row for row in rows}
+
+
+def contradicted(graph: Graph, states: Mapping[str, State]) -> list[dict[str, Any]]:
+    """Return the edges that somebody broke who made no error, as pages show them. Raises CyclicGraph."""
+    return [told(one) for one in evidence_of(graph, states) if one.is_challenged]
 
 
 def evidence_of(graph: Graph, states: Mapping[str, State]) -> list[EdgeEvidence]:

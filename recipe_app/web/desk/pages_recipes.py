@@ -14,6 +14,7 @@ from kitchensync.recipe_app.cooking.choosing import frozen
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.stated_facts import OF_RECIPES, RECIPE, latest
 from kitchensync.recipe_app.people.roles import Access
+from kitchensync.recipe_app.review.recorded_evidence import contradicted, cooked
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe
 from kitchensync.recipe_app.web.desk.pages import printed, render
@@ -119,6 +120,9 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
         (of, name, stated.get(training.subject_of(of, name), {}).get("items", [])) for of, name in about
     ]
     if visitor.may(Access.STUDY):
+        states = {name: tools.records.state(name) for name in cooked(tools.records, found.name)}
+        fields["contradicted"] = contradicted(found.graph, states)
+        fields["texts"] = {step.node: step.text for step in steps}
         fields["category_numbers"] = {category.name: category.number for category in CATEGORIES}
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
 

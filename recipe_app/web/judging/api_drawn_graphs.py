@@ -24,18 +24,16 @@ from kitchensync.recipe_app.review.drawn_graphs import (
     holding,
     rulings,
 )
-from kitchensync.recipe_app.review.recorded_evidence import evidence_of, told
+from kitchensync.recipe_app.review.recorded_evidence import contradicted, cooked, evidence_of, told
 from kitchensync.recipe_app.review.rounds import round_of
-from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.shelf import Recipe, shelve
 from kitchensync.recipe_app.web.bodies import OrderEdges
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.recipe_app.web.judging.api_films import LOOKED_BACK, Nobody
+from kitchensync.recipe_app.web.judging.api_films import Nobody
 from kitchensync.recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
 from kitchensync.task_graphs.order.drawing import draw
 
-MOST_RECORDINGS = 200
 """The newest ones are evidence."""
 
 
@@ -57,7 +55,7 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
     """Say the steps and what one drew; when all have submitted, what differs and how they agree."""
     found, work = _begin(tools, visitor, recipe)
     graph, mine = found.graph, drawn(work.ops, visitor.actor)
-    rows = _cooked(tools, recipe)
+    rows = cooked(tools.records, recipe)
     states = {name: tools.records.state(name) for name in rows}
     said = {
         "hash": work.subject,
@@ -65,7 +63,7 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
         "mine": sorted(mine),
         **draw(graph_with(graph, mine)).told(),
         "evidence": [told(one) for one in evidence_of(graph_with(graph, mine), states)],
-        "contradicted": [told(one) for one in evidence_of(graph, states) if one.is_challenged],
+        "contradicted": contradicted(graph, states),
         "films": [[name, row["created_utc_ns"]] for name, row in rows.items() if row["folder"]],
         **work.here.told(visitor.actor),
     }
@@ -131,14 +129,6 @@ def _begin(tools: Collaborators, visitor: Visitor, recipe: str) -> tuple[Recipe,
     found = tools.shelf.get(recipe)
     ops = tools.records.ops(found.graph.content_hash)
     return found, ReviewWork(tools, visitor, found.graph.content_hash, GRAPHS, ops, round_of(ops, GRAPHS))
-
-
-def _cooked(tools: Collaborators, recipe: str) -> dict[str, dict[str, Any]]:
-    """Return the recordings of a recipe in which nobody cooks any more, by id, the newest first."""
-    table = tables.recording
-    where = table.c.recipe == recipe, table.c.phase.in_(LOOKED_BACK)
-    rows = tools.records.rows(table, *where, order=table.c.created_utc_ns.desc(), limit=MOST_RECORDINGS)
-    return {row["id"]: row for row in rows}
 
 
 def _people(work: ReviewWork) -> list[Edges]:

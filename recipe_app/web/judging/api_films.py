@@ -21,6 +21,7 @@ from kitchensync.recipe_app.film_jobs import HEIGHTS
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.marks import given_marks, touched_marks
+from kitchensync.recipe_app.review.recorded_evidence import LOOKED_BACK
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.storage.consent import Purpose, require_consent
@@ -33,8 +34,6 @@ FRONT = 0
 """Stands for the film of the headset's front camera where a height stands otherwise."""
 OWN_FACTS = ("fps", "frames", "width", "height", "hidden", "taken_ns")
 """What a tablet is told of a film."""
-LOOKED_BACK = ("review", "done")
-"""Phases of a recording in which nobody cooks any more."""
 Height = Annotated[int, Query()]
 
 

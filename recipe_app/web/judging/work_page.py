@@ -14,12 +14,12 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.judged_answers import ERRORS
 from kitchensync.recipe_app.review.marks import ACCEPTED, STEPS
+from kitchensync.recipe_app.review.recorded_evidence import LOOKED_BACK
 from kitchensync.recipe_app.review.rounds import Round, round_of
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.i18n import words_of
-from kitchensync.recipe_app.web.judging.api_films import LOOKED_BACK
 from kitchensync.recipe_app.web.judging.review_routes import MOST_PEOPLE, Asked, ask_people, who_may, work_on
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import RecipeError
