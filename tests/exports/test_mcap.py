@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from made_videos import grey_planes, video_units
 from mcap.reader import make_reader
 from numbered_pictures import luma_of, number_in
 from numbered_recording import DEPTH_S, PV_S
@@ -130,22 +130,9 @@ def with_encoded_depth(cooked: Path, place: Path) -> Path:
     take = Path(shutil.copytree(cooked, place / "take1"))
     with ks.open(take) as rec:
         ticks = rec.stored["hololens/depth_ahat"].index["device_ticks"].tolist()
-    encoder = av.CodecContext.create("libx264", "w")
-    encoder.width, encoder.height, encoder.pix_fmt = 512, 768, "yuv420p"
-    encoder.time_base, encoder.framerate = Fraction(1, 15), Fraction(15)
-    encoder.options = {
-        "preset": "ultrafast",
-        "tune": "zerolatency",
-        "g": "5",
-        "x264-params": "log-level=none",
-    }
-    rows = []
-    for number, at in enumerate(ticks):
-        planes = np.full((1152, 512), 128, np.uint8)
-        planes[:768] = 20 * (1 + number)
-        picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
-        picture.pts = number
-        rows += [(at, depth_ahat.encode(bytes(unit), number)) for unit in encoder.encode(picture)]
+    further = [grey_planes(20 * (1 + number), 512, 768) for number in range(len(ticks))]
+    units = enumerate(video_units(further, key_every=5))
+    rows = [(at, depth_ahat.encode(unit, number)) for at, (number, unit) in zip(ticks, units, strict=True)]
     shutil.rmtree(take / "hololens/depth_ahat")
     seal_stream(take, "hololens/depth_ahat", rows)
     with edit_manifest(take) as manifest:

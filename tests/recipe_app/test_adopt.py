@@ -14,6 +14,7 @@ from camera_films import FilmPlan, synthesize
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from made_videos import write_video
 
 from kitchensync.cli import main
 from kitchensync.recipe_app.exchange.adopt import adopt as make
@@ -26,13 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 def film(path: Path, *, seconds: int = 2) -> Path:
-    with av.open(str(path), "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=10)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for number in range(10 * seconds):
-            image = np.full((48, 64, 3), number * 5 % 255, np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
-        container.mux(stream.encode())
+    write_video(path, (np.full((48, 64, 3), n * 5 % 255, np.uint8) for n in range(10 * seconds)), 10)
     return path
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import itertools
-from fractions import Fraction
 from pathlib import Path
 
-import av
 import cv2
 import numpy as np
 import pytest
 from cooked_recording import write_cooked
+from made_videos import SOUND_HZ, grey_planes, write_video
 
 from kitchensync.dataset.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
 from kitchensync.dataset.source.own_recording import OwnRecording
@@ -24,23 +23,10 @@ FPS, SECONDS = 25, 12
 
 def write_fading_film(path: Path) -> None:
     """Write a film that gets brighter, with a tone at a tenth of full scale from 4 s to 6 s."""
-    with av.open(str(path), "w") as film:
-        video = film.add_stream("libx264", rate=FPS)
-        video.width, video.height, video.pix_fmt, video.options = 160, 90, "yuv420p", {"bf": "0", "g": "25"}
-        sound = film.add_stream("aac", rate=48000)
-        for number in range(FPS * SECONDS):
-            planes = np.full((135, 160), 128, np.uint8)
-            planes[:90] = 20 + number * 200 // (FPS * SECONDS)
-            film.mux(video.encode(av.VideoFrame.from_ndarray(planes, format="yuv420p")))
-        t_s = np.arange(SECONDS * 48000) / 48000
-        tone = 0.1 * np.sin(2 * np.pi * 440 * t_s) * ((t_s >= 4) & (t_s < 6))
-        for at in range(0, len(tone) - 1024, 1024):
-            block = tone[None, at : at + 1024].astype(np.float32)
-            frame = av.AudioFrame.from_ndarray(block, format="fltp", layout="mono")
-            frame.rate, frame.pts, frame.time_base = 48000, at, Fraction(1, 48000)
-            film.mux(sound.encode(frame))
-        film.mux(video.encode(None))
-        film.mux(sound.encode(None))
+    count, t_s = FPS * SECONDS, np.arange(SECONDS * SOUND_HZ) / SOUND_HZ
+    tone = 0.1 * np.sin(2 * np.pi * 440 * t_s) * ((t_s >= 4) & (t_s < 6))
+    fading = (grey_planes(20 + number * 200 // count, 160, 90) for number in range(count))
+    write_video(path, fading, FPS, tone, bf="0", g="25")
 
 
 def test_sound_and_small_pictures_are_those_of_their_moment(tmp_path: Path) -> None:

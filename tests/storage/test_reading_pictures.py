@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
+from made_videos import grey_planes, video_units
 
 from kitchensync.sensors.hololens.streams import pv
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
@@ -27,19 +26,8 @@ def luma(k: int) -> int:
 
 def units() -> list[bytes]:
     """H.264 units of flat pictures, each lighter than the one before; every tenth is a key frame."""
-    codec = av.CodecContext.create("libx264", "w")
-    codec.width, codec.height, codec.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-    codec.time_base, codec.framerate, codec.thread_count = Fraction(1, 30), Fraction(30), 1
-    parameters = f"aud=1:annexb=1:repeat-headers=1:bframes=0:scenecut=0:keyint={GOP}:min-keyint={GOP}"
-    codec.options = {"preset": "ultrafast", "tune": "zerolatency", "x264-params": parameters}
-    found = []
-    for k in range(COUNT):
-        planes = np.full((HEIGHT * 3 // 2, WIDTH), 128, np.uint8)
-        planes[:HEIGHT] = luma(k)
-        frame = av.VideoFrame.from_ndarray(planes, format="yuv420p")
-        frame.pts = k
-        found += [bytes(packet) for packet in codec.encode(frame)]
-    return found
+    flat = (grey_planes(luma(k), WIDTH, HEIGHT) for k in range(COUNT))
+    return video_units(flat, key_every=GOP)
 
 
 def metadata(k: int) -> np.ndarray:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
+from made_videos import write_video
 
 from kitchensync.dataset.data_set_cards.about import About
 from kitchensync.dataset.data_set_cards.write_cards import write_cards
@@ -63,16 +63,8 @@ STEPS = {"1": {"label": "Fill-Fill a pot"}, "2": {"label": "Boil-Boil water"}}
 
 def small_film(path: Path, *, seconds: float = 5.0, rate: int = 10) -> None:
     """Film colours, a key frame each second."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as film:
-        stream = film.add_stream("libx264", rate=rate, options={"g": str(rate), "preset": "ultrafast"})
-        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
-        for number in range(round(seconds * rate)):
-            picture = np.full((96, 160, 3), (number * 5 % 256, 90, 160), np.uint8)
-            for packet in stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")):
-                film.mux(packet)
-        for packet in stream.encode():
-            film.mux(packet)
+    colours = [(number * 5 % 256, 90, 160) for number in range(round(seconds * rate))]
+    write_video(path, (np.full((96, 160, 3), colour, np.uint8) for colour in colours), rate, g=str(rate))
 
 
 def own_data_set(

@@ -5,11 +5,10 @@ Host time is HOST0_NS plus world time; ticks and media times follow the virtual 
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 
-import av
 import numpy as np
+from made_videos import numbered_planes, video_units
 from small_recordings import (
     FRAMES,
     HOST0_NS,
@@ -28,7 +27,6 @@ from small_recordings import (
 from kitchensync.sensors.hololens.streams import depth_ahat, pv
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.virtual_kitchen.kitchen import Kitchen
-from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 PV_S = np.delete(np.arange(0.01, SECONDS, 1 / 29.97), [100, 101, 300])
 """World seconds of the front camera's pictures: three were never taken."""
@@ -59,25 +57,11 @@ def metadata_of(number: int) -> np.ndarray:
 
 
 def pv_packets(kitchen: Kitchen) -> list[tuple[int, bytes]]:
-    encoder = av.CodecContext.create("libx264", "w")
-    encoder.width, encoder.height, encoder.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-    encoder.time_base, encoder.framerate = Fraction(1, 30), Fraction(30)
-    encoder.options = {
-        "preset": "ultrafast",
-        "tune": "zerolatency",
-        "g": "30",
-        "x264-params": "log-level=none",
-    }
-    packets = []
-    for n, world_s in enumerate(PV_S):
-        planes = np.full((HEIGHT * 3 // 2, WIDTH), 128, np.uint8)
-        draw_i420(planes, n, HEIGHT)
-        picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
-        picture.pts = n
-        for unit in encoder.encode(picture):
-            payload = pv.encode(bytes(unit), metadata_of(n))
-            packets.append((kitchen.headset_clock.ticks_at(world_s), payload))
-    return packets
+    units = video_units((numbered_planes(n) for n in range(len(PV_S))), key_every=30)
+    return [
+        (kitchen.headset_clock.ticks_at(world_s), pv.encode(unit, metadata_of(n)))
+        for n, (world_s, unit) in enumerate(zip(PV_S, units, strict=True))
+    ]
 
 
 def depth_packets(kitchen: Kitchen) -> list[tuple[int, bytes]]:

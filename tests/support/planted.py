@@ -12,13 +12,13 @@ import struct
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import av
 import cv2
 import h5py
 import numpy as np
+from made_videos import video_units
 
 GRID, CELL = (6, 8), 16
 """Rows and columns of the coded picture, and pixels of a cell."""
@@ -120,16 +120,8 @@ class Planted:
 
 def access_units(shown: list[Planted | None], group: int) -> list[bytes]:
     """Return an H.264 stream as a headset sends it, a unit for each picture: somebody's, or noise."""
-    rows, columns = (side * CELL for side in GRID)
-    codec = av.CodecContext.create("libx264", "w")
-    codec.width, codec.height, codec.pix_fmt, codec.time_base = columns, rows, "yuv420p", Fraction(1, 30)
-    codec.options = {"g": str(group), "bf": "0", "tune": "zerolatency", "x264-params": "repeat-headers=1"}
-    rng, units = np.random.default_rng(1), []
-    for number, who in enumerate(shown):
-        frame = av.VideoFrame.from_ndarray(picture_of(who, rng), "rgb24")
-        frame.pts = number
-        units += [bytes(packet) for packet in codec.encode(frame)]
-    return units + [bytes(packet) for packet in codec.encode(None)]
+    rng = np.random.default_rng(1)
+    return video_units((picture_of(who, rng) for who in shown), key_every=group, preset="medium")
 
 
 def picture_of(who: Planted | None, rng: np.random.Generator) -> np.ndarray:

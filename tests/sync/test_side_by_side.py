@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from made_videos import video_units, write_video
 from small_recordings import seal_stream, write_manifest
 
 from kitchensync.cli import main
@@ -21,12 +22,11 @@ PV, FILM, ROWS = 90, 80, 80
 TICKS0, STEP = 10**15, 333_667
 
 
-def numbered(number: int) -> av.VideoFrame:
+def numbered(number: int) -> np.ndarray:
     """A picture whose eight upright stripes are the bits of its number."""
     bits = [(number >> k) & 1 for k in range(BITS)]
     row = np.repeat(np.array(bits, np.uint8) * 190 + 30, WIDTH // BITS)
-    rgb = np.ascontiguousarray(np.broadcast_to(row[None, :, None], (HEIGHT, WIDTH, 3)))
-    return av.VideoFrame.from_ndarray(rgb, format="rgb24")
+    return np.broadcast_to(row[None, :, None], (HEIGHT, WIDTH, 3))
 
 
 def number_in(panel: np.ndarray) -> int | None:
@@ -39,30 +39,18 @@ def number_in(panel: np.ndarray) -> int | None:
 
 
 def write_pv(recording):
-    encoder = av.CodecContext.create("libx264", "w")
-    encoder.width, encoder.height, encoder.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-    encoder.time_base, encoder.framerate = Fraction(1, 30), Fraction(30)
-    encoder.options = {"tune": "zerolatency", "g": "30", "crf": "12", "bf": "0"}
-    rows = []
-    for n in range(PV):
-        picture = numbered(n)
-        picture.pts = n
-        rows += [
-            (TICKS0 + n * STEP, pv.encode(bytes(packet), np.zeros((), pv.METADATA)))
-            for packet in encoder.encode(picture)
-        ]
-    seal_stream(recording, "hololens/pv", rows)
+    units = video_units(map(numbered, range(PV)), key_every=30, crf="12")
+    metadata = np.zeros((), pv.METADATA)
+    seal_stream(
+        recording,
+        "hololens/pv",
+        [(TICKS0 + n * STEP, pv.encode(unit, metadata)) for n, unit in enumerate(units)],
+    )
 
 
 def write_film(path, first: int):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w", format="mp4") as container:
-        options = {"g": "25", "bf": "2", "crf": "12"}
-        stream = container.add_stream("libx264", rate=Fraction(30000, 1001), options=options)
-        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        for n in range(FILM // 2):
-            container.mux(stream.encode(numbered(100 + first + n)))
-        container.mux(stream.encode(None))
+    shown = (numbered(100 + first + n) for n in range(FILM // 2))
+    write_video(path, shown, Fraction(30000, 1001), g="25", bf="2", crf="12")
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import threading
 import time
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
+from made_videos import write_video
 from processes import COMMAND, Kitchen, kitchensync, running, wait_until_all_stream
 from second_server import SecondServer
 
@@ -258,19 +258,9 @@ def plugins(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def _film(path: Path, pictures: int) -> None:
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=25)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for number in range(pictures):
-            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), number, np.uint8), format="rgb24")
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-
-
 def test_plug_in_sensors_become_streams(plugins, runtime, tmp_path):
     film, sent = tmp_path / "film.mkv", []
-    _film(film, 50)
+    write_video(film, (np.full((48, 64, 3), number, np.uint8) for number in range(50)), 25)
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:

@@ -6,7 +6,7 @@ import json
 import math
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ import cv2
 import made_data_sets
 import numpy as np
 import pytest
+from made_videos import numbered_planes, write_video
 from numbered_pictures import number_in
 from typed_commands import typed
 
@@ -238,19 +239,15 @@ def test_dark_and_unchanged_steps_have_no_boundary_pictures(tmp_path: Path) -> N
 
 def write_numbered(film: Path, fps: Fraction, light: list[bool]) -> None:
     """Film numbers, the lower part of the picture light on one side or the other."""
-    film.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(film), "w") as made:
-        video = made.add_stream("libx264", rate=fps)
-        video.width, video.height, video.pix_fmt = 640, 360, "yuv420p"
-        video.options = {"preset": "ultrafast", "bf": "2"}
+
+    def shown() -> Iterator[np.ndarray]:
         for number, is_left in enumerate(light):
-            planes = np.full((540, 640), 128, np.uint8)
+            planes = numbered_planes(number)
             planes[120:360, slice(0, 320) if is_left else slice(320, 640)] = 0
             draw_i420(planes, number, 360)
-            picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
-            picture.pts, picture.time_base = number, 1 / fps
-            made.mux(video.encode(picture))
-        made.mux(video.encode(None))
+            yield planes
+
+    write_video(film, shown(), fps, bf="2")
 
 
 def number_on(jpeg: Path) -> int | None:

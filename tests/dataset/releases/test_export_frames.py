@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from cooked_recording import DONE_S, WRONG, copied, film_s, write_cooked
+from made_videos import numbered_planes
 from numbered_recording import FRAME_S, film_host_ns
 from small_recordings import FRAMES, HOST0_NS
 from typed_commands import typed
@@ -29,7 +30,6 @@ from kitchensync.dataset.features.histograms import Histograms
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.exports.film import FilmWriter
 from kitchensync.virtual_kitchen.kitchen import Kitchen
-from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 pytestmark = pytest.mark.slow
 
@@ -174,9 +174,7 @@ def test_rows_of_features_are_the_seconds_of_the_film(tmp_path: Path, reader: No
     place.parent.mkdir(parents=True)
     with FilmWriter(place, Fraction(1001, 30000), key_every=30) as film:
         for number in range(100):
-            planes = np.full((540, 640), 128, np.uint8)
-            draw_i420(planes, number, 360)
-            film.write(av.VideoFrame.from_ndarray(planes, format="yuv420p"), number)
+            film.write(av.VideoFrame.from_ndarray(numbered_planes(number), format="yuv420p"), number)
     out = tmp_path / "out"
     more = ("--extractor", "reader", "--window", window)
     done = run("features", tmp_path / "set", *more, "--out", out, "--json", "--strict")

@@ -12,12 +12,12 @@ import av
 import numpy as np
 import pytest
 from cooked_recording import write_cooked
+from made_videos import SOUND_HZ, numbered_planes, write_video
 from numbered_pictures import luma_of, number_in
 from typed_commands import typed as run
 
 from kitchensync.dataset.examples import prefix_clips
 from kitchensync.dataset.films import review_film
-from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 pytestmark = pytest.mark.slow
 FPS = Fraction(30000, 1001)
@@ -25,24 +25,11 @@ FPS = Fraction(30000, 1001)
 
 def write_numbered_film(path: Path, pictures: int, between: int) -> None:
     """Write a film, `between` pictures of which lean on later ones, with a tone."""
-    with av.open(str(path), "w") as film:
-        video = film.add_stream("libx264", rate=FPS)
-        video.width, video.height, video.pix_fmt = 640, 360, "yuv420p"
-        video.options = {"bf": str(between), "g": "30", "preset": "ultrafast" if not between else "veryfast"}
-        sound = film.add_stream("aac", rate=48000)
-        for number in range(pictures):
-            planes = np.full((540, 640), 128, np.uint8)
-            draw_i420(planes, number, 360)
-            picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
-            picture.pts, picture.time_base = number, 1 / FPS
-            film.mux(video.encode(picture))
-        tone = np.sin(np.arange(1024) / 7).astype(np.float32)[None]
-        for k in range(ceil(pictures / FPS * 48000 / 1024)):
-            frame = av.AudioFrame.from_ndarray(tone, format="fltp", layout="mono")
-            frame.rate, frame.pts, frame.time_base = 48000, k * 1024, Fraction(1, 48000)
-            film.mux(sound.encode(frame))
-        film.mux(video.encode(None))
-        film.mux(sound.encode(None))
+    tone = np.sin(np.arange(ceil(pictures / FPS * SOUND_HZ / 1024) * 1024) % 1024 / 7)
+    preset = "veryfast" if between else "ultrafast"
+    write_video(
+        path, map(numbered_planes, range(pictures)), FPS, tone, bf=str(between), g="30", preset=preset
+    )
 
 
 def numbers_in(film: Path) -> list[int | None]:

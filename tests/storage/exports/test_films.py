@@ -10,6 +10,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from made_videos import SOUND_HZ, grey_planes, video_units, write_video
 from numbered_pictures import luma_of, number_in
 from small_recordings import seal_stream
 
@@ -28,31 +29,18 @@ FPS = Fraction(30000, 1001)
 DARK = 20
 
 
-def numbered(number: int) -> av.VideoFrame:
+def numbered(number: int) -> np.ndarray:
     """A picture with its number on changing ground."""
-    planes = np.full((HEIGHT * 3 // 2, WIDTH), 128, np.uint8)
+    planes = grey_planes(128, WIDTH, HEIGHT)
     planes[:HEIGHT] = (np.add.outer(np.arange(HEIGHT), np.arange(WIDTH)) + 5 * number) % 200 + 30
     draw_i420(planes, number, HEIGHT)
-    return av.VideoFrame.from_ndarray(planes, format="yuv420p")
+    return planes
 
 
 def film(path: Path, numbers: range, b_frames: int = 2) -> None:
     """A camera's file of numbered pictures with a tone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w", format="mp4") as out:
-        options = {"g": "20", "bf": str(b_frames), "crf": "18"}
-        stream = out.add_stream("libx264", rate=FPS, options=options)
-        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        sound = out.add_stream("aac", rate=48000, layout="mono")
-        for number in numbers:
-            out.mux(stream.encode(numbered(number)))
-        out.mux(stream.encode(None))
-        block = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), format="fltp", layout="mono")
-        block.sample_rate = 48000
-        for k in range(int(len(numbers) / FPS * 48000 / 1024)):
-            block.pts = 1024 * k
-            out.mux(sound.encode(block))
-        out.mux(sound.encode(None))
+    silence = np.zeros(int(len(numbers) / FPS * SOUND_HZ))
+    write_video(path, map(numbered, numbers), FPS, silence, g="20", bf=str(b_frames), crf="18")
 
 
 def read(path: Path) -> list[tuple[Fraction, int | None, bool, int]]:
@@ -103,7 +91,7 @@ def test_pictures_that_do_not_decode_are_black_and_named_and_shift_no_number(tmp
 def test_a_film_of_given_times_keeps_them(tmp_path: Path) -> None:
     with FilmWriter(tmp_path / "a.mp4") as out:
         for number, at in enumerate((0, 3000, 3001, 9000)):
-            out.write(numbered(number), at)
+            out.write(av.VideoFrame.from_ndarray(numbered(number), format="yuv420p"), at)
     assert [(time * 90_000, number) for time, number, *_ in read(tmp_path / "a.mp4")] == [
         (0, 0),
         (3000, 1),
@@ -117,20 +105,8 @@ def headset(
     tmp_path: Path, codec: str, lost: frozenset[int] = frozenset(), key_every: int = 10
 ) -> Iterator[StoredStream]:
     """A front camera's stream of 60 pictures as sent, of which some never came: row k is the k-th that did."""
-    encoder = av.CodecContext.create({"h264": "libx264", "h265": "libx265"}[codec], "w")
-    encoder.width, encoder.height, encoder.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-    encoder.time_base, encoder.framerate = Fraction(1, 30), Fraction(30)
-    quiet = {
-        "x265-params": f"log-level=none:keyint={key_every}:min-keyint={key_every}:bframes=0:repeat-headers=1"
-    }
-    encoder.options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(key_every)} | (
-        quiet if codec == "h265" else {"x264-params": "log-level=none"}
-    )
-    rows = []
-    for n in range(60):
-        picture = numbered(n)
-        picture.pts = n
-        rows += [(n * 333_333, bytes(packet)) for packet in encoder.encode(picture)]
+    units = video_units(map(numbered, range(60)), codec, key_every=key_every)
+    rows = [(n * 333_333, unit) for n, unit in enumerate(units)]
     metadata = np.zeros((), pv.METADATA)
     payloads = [(ticks, pv.encode(unit, metadata)) for ticks, unit in rows]
     kept = [one for n, one in enumerate(payloads) if n not in lost]
@@ -185,23 +161,9 @@ def test_a_loss_before_a_key_picture_costs_no_encoding(tmp_path: Path) -> None:
 
 
 def test_depth_that_hangs_on_a_lost_packet_is_left_out(tmp_path: Path) -> None:
-    encoder = av.CodecContext.create("libx264", "w")
-    encoder.width = encoder.height = 512
-    encoder.pix_fmt, encoder.time_base, encoder.framerate = "yuv420p", Fraction(1, 30), Fraction(30)
-    encoder.options = {
-        "preset": "ultrafast",
-        "tune": "zerolatency",
-        "g": "10",
-        "crf": "10",
-        "x264-params": "log-level=none",
-    }
-    packets = []
-    for n in range(40):
-        planes = np.full((768, 512), 128, np.uint8)
-        planes[:512] = 40 + 4 * n
-        picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
-        picture.pts = n
-        packets += [(n * 333_333, depth_ahat.encode(bytes(unit), n)) for unit in encoder.encode(picture)]
+    nearer = [grey_planes(40 + 4 * n, 512, 512) for n in range(40)]
+    units = enumerate(video_units(nearer, crf="10"))
+    packets = [(n * 333_333, depth_ahat.encode(unit, n)) for n, unit in units]
     there = [n for n in range(40) if n not in (13, 25)]
     seal_stream(tmp_path, "hololens/depth_ahat", [packets[n] for n in there], sequence=there)
     about = {"format": {"codec": "h264"}}

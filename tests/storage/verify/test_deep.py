@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 
-import av
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from made_videos import video_units
 from sealed_chunks import sealed
 from timed_recordings import host_ns
 
@@ -65,16 +64,9 @@ def test_a_silent_microphone_is_seen_when_listened_to(tmp_path, amplitude, statu
 
 def pictures(count: int, black: range = range(0)) -> list[bytes]:
     """Front camera packets: each picture a key frame, H.264 as bytes, and the metadata of the lens."""
-    codec = av.CodecContext.create("libx264", "w")
-    codec.width, codec.height, codec.pix_fmt, codec.time_base = 64, 48, "yuv420p", Fraction(1, 30)
-    codec.options = {"g": "1", "tune": "zerolatency", "preset": "ultrafast"}
     rng = np.random.default_rng(1)
-    found = []
-    for number in range(count):
-        seen = np.uint8(number not in black) * rng.integers(0, 255, (48, 64, 3), np.uint8)
-        frame = av.VideoFrame.from_ndarray(seen, "rgb24")
-        found += [bytes(packet) for packet in codec.encode(frame)]
-    found += [bytes(packet) for packet in codec.encode(None)]
+    shown = (np.uint8(n not in black) * rng.integers(0, 255, (48, 64, 3), np.uint8) for n in range(count))
+    found = video_units(shown, key_every=1)
     metadata = np.zeros((), pv.METADATA)
     metadata["width"], metadata["height"] = 64, 48
     return [pv.encode(picture, metadata) for picture in found]

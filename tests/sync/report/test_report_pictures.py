@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from fractions import Fraction
 
-import av
 import cv2
 import numpy as np
 import pytest
+from made_videos import video_units, write_video
 
 from kitchensync.sensors.hololens.streams import pv
 from kitchensync.storage.chunks.chunk_writer import Packet
@@ -25,12 +25,11 @@ SECONDS = 8.0
 WIDTH, HEIGHT = 160, 96
 
 
-def frame(recording_s: float) -> av.VideoFrame:
+def frame(recording_s: float) -> np.ndarray:
     """The world at a second of the recording: a white bar that runs across within two seconds."""
     columns = np.arange(WIDTH)
     bar = np.clip(6.0 - np.abs(columns - bar_at(recording_s)), 0.0, 1.0)
-    rgb = np.broadcast_to((20 + 200 * bar)[None, :, None], (HEIGHT, WIDTH, 3)).astype(np.uint8)
-    return av.VideoFrame.from_ndarray(np.ascontiguousarray(rgb), format="rgb24")
+    return np.broadcast_to((20 + 200 * bar)[None, :, None], (HEIGHT, WIDTH, 3)).astype(np.uint8)
 
 
 def bar_at(recording_s: float) -> float:
@@ -50,14 +49,8 @@ def assert_shows(source: str, recording_s: float) -> None:
 def film(tmp_path_factory):
     """A camera file of 8 s with a key frame a second."""
     path = tmp_path_factory.mktemp("film") / "GX010001.MP4"
-    with av.open(str(path), "w", format="mp4") as container:
-        stream = container.add_stream(
-            "libx264", rate=CAMERA_HZ, options={"g": "30", "bf": "0", "crf": "12", "sc_threshold": "0"}
-        )
-        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        for n in range(int(SECONDS * CAMERA_HZ)):
-            container.mux(stream.encode(frame(OFFSET_S + float(n / CAMERA_HZ))))
-        container.mux(stream.encode(None))
+    shown = (frame(OFFSET_S + float(n / CAMERA_HZ)) for n in range(int(SECONDS * CAMERA_HZ)))
+    write_video(path, shown, CAMERA_HZ, g="30", bf="0", crf="12", sc_threshold="0")
     return path
 
 
@@ -69,17 +62,9 @@ def recording(desk, tmp_path):
         path / "recording.json",
         desk.manifest({"hololens/pv": 30.0}),
     )
-    encoder = av.CodecContext.create("libx264", "w")
-    encoder.width, encoder.height, encoder.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-    encoder.time_base, encoder.framerate = Fraction(1, 30), Fraction(30)
-    encoder.options = {"tune": "zerolatency", "g": "30", "crf": "12", "sc_threshold": "0", "bf": "0"}
-    rows, metadata = [], np.zeros((), pv.METADATA)
-    for n in range(300):
-        at_s = n / 30
-        picture = frame(at_s)
-        picture.pts = n
-        for packet in encoder.encode(picture):
-            rows.append((at_s, pv.encode(bytes(packet), metadata)))
+    units = video_units((frame(n / 30) for n in range(300)), key_every=30, crf="12")
+    metadata = np.zeros((), pv.METADATA)
+    rows = [(n / 30, pv.encode(unit, metadata)) for n, unit in enumerate(units)]
     kept = [(at_s, data) for at_s, data in rows if not 5.0 <= at_s < 5.9]
     packets = [
         Packet(n, 1, desk.ticks(at_s), desk.host_ns(at_s), 1, data, b"\0" * 64)
