@@ -19,6 +19,9 @@ FOLDERS := calibration capture dataset kitchensync recipe_app sensors storage sy
 BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 
+unexport PYTHONDONTWRITEBYTECODE
+# Where it is set, each of the tests' thousand processes would compile anew all that it imports.
+
 .DEFAULT_GOAL := help
 .PHONY: help install lock label-studio demo demo-dataset test test-all test-quick attack matrix check format docs site notebooks bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs bench-clips fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap bench-list bench-live tasks histories redactions phrases pictures
 

@@ -11,7 +11,7 @@ from kitchensync.dataset.source.given_films import FILM
 from kitchensync.storage.annotation_folder import newest_judged
 
 SOURCE, ABOUT_FILM = "KitchenSync", {"view": "Egocentric", "domain": "Cooking"}
-KEPT = ("question", "answers", "answer_tags", "judges", "generation")
+KEPT = ("question", "answers", "answer_tags", "answer_sources", "judges", "generation")
 
 
 def verified_rows(
@@ -22,7 +22,7 @@ def verified_rows(
     Agreement is that of the judges about all questions that were asked, the rejected ones too. Raises
     BadAnnotations, OSError.
     """
-    said: dict[str, dict[str, Any]] = {}
+    said: dict[str, list[dict[str, Any]]] = {}
     judged, without = [], []
     for recording, ready in found.own.items():
         kept = newest_judged(ready.path, "questions")
@@ -31,8 +31,10 @@ def verified_rows(
         for one in kept["questions"] if kept else ():
             judged.append((one["type"], one["judges"]))
             if one["valid"]:
-                said[recording + _behind(one)] = {key: one[key] for key in KEPT if key in one}
-    valid = [row | said[row["question_id"]] for row in rows if row["question_id"] in said]
+                name = recording + _behind(one)
+                told = {"question_id": name} | {key: one[key] for key in KEPT if key in one}
+                said.setdefault(name.partition("#")[0], []).append(told)
+    valid = [row | one for row in rows for one in said.get(row["question_id"], ())]
     return valid, agreement_of_judges(judged), without
 
 

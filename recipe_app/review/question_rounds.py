@@ -22,14 +22,16 @@ from kitchensync.recipe_app.review.rounds import Review
 QUESTIONS = Review("questions", "judge_question", "submit_questions", asks="exactly")
 ASKED, RULED = "ask_questions", "rule_question"
 """Kinds of the log: which questions there are; what the adjudicator says of one."""
-MOST_ANSWERS = 60
+MOST_ANSWERS, MOST_ADDED = 60, 10
+MOST_OFFERED = MOST_ANSWERS - 2 * MOST_ADDED
+"""Answers that a question may have before judges add some."""
 QuestionForm = Literal["cooking", "assembly"]
 CRITERIA = ("multimodal", "procedural")
 """What ProMQA-Assembly asks of a question beside whether it is valid."""
 
 Item = dict[str, Any]
-"""A question: `item`, `type`, `question`, `end_s`, `answers`, `previous` (texts), `current`, `nodes`,
-`errors` (node -> categories), `example`."""
+"""A question: `item`, `type`, `question`, `end_s`, `answers`, `sources` (answer -> who gave it), `previous` (texts),
+`current`, `nodes`, `errors` (node -> categories), `example`."""
 Votes = Annotated[list[bool], Field(max_length=MOST_ANSWERS)]
 
 
@@ -42,7 +44,7 @@ class QuestionVerdict(Strict):
     item: Annotated[str, Field(max_length=120)]
     valid: bool
     accepted: Votes = Field(default_factory=list)
-    added: Annotated[list[Line], Field(max_length=10)] = Field(default_factory=list)
+    added: Annotated[list[Line], Field(max_length=MOST_ADDED)] = Field(default_factory=list)
     answer_type: Literal["", "direct", "suggestion", "intervention"] = ""
     multimodal: bool = False
     procedural: bool = False
@@ -81,7 +83,12 @@ def candidates(item: Item, judged: Sequence[QuestionVerdict]) -> list[tuple[str,
     for one in judged:
         for text in one.added if one.valid else ():
             found.setdefault(text, "annotator")
-    return sorted(found.items(), key=lambda one: sha256(f"{item['item']} {one[0]}".encode()).digest())
+    return [(text, found[text]) for text in shuffled(item["item"], found)]
+
+
+def shuffled(item: str, answers: Iterable[str]) -> list[str]:
+    """Return answers in an order that does not tell who gave them, for one question always the same."""
+    return sorted(answers, key=lambda text: sha256(f"{item} {text}".encode()).digest())
 
 
 def check_verdict(verdict: QuestionVerdict, item: Item | None, answers: int) -> None:
@@ -134,6 +141,7 @@ def record_of(
         "question": item["question"],
         "answers": list(decided.answers),
         "answer_tags": list(decided.tags),
+        "answer_sources": item.get("sources", {}),
         "valid": decided.state == "accepted",
         "judges": [one.told(form) for one in judged],
     }

@@ -18,7 +18,7 @@ from kitchensync.dataset.source.entries import TAGS
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.recipe_app.review.question_rounds import Item
+from kitchensync.recipe_app.review.question_rounds import MOST_OFFERED, Item, shuffled
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.order.drawing import draw
 
@@ -37,20 +37,22 @@ _ACTION = re.compile(r"^(\w+)-(?=\1)", re.IGNORECASE)
 
 
 class Written(Strict):
-    """A question that a model wrote about an example, with its answers, and everything that was said about it."""
+    """A question that somebody or a model wrote about an example, with answers; all that was said about it."""
 
     recording_id: Annotated[str, Field(max_length=200)]
     question_id: Annotated[str, Field(max_length=120)]
     question: Line
     answers: Annotated[list[Line], Field(min_length=1, max_length=MOST_ANSWERS)]
+    source: Annotated[str, Field(max_length=60)] = "machine"
     generation: dict[str, Any] = Field(default_factory=dict)
 
 
 def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str, Any]:
     """Return `items`, the questions about a recording in the order of its film, and `graph`, its steps as drawn.
 
-    An example about which a model wrote has the model's question; those about other recordings are left. Raises
-    BadOperation for a question about an example that this recording has not, and where all are about others.
+    An example about which somebody wrote has those questions, each once with the answers of all who wrote it; those
+    about other recordings are left. Raises BadOperation for a question about an example that this recording has not,
+    for too many answers, and where all are about others.
     """
     numbering = Numbering()
     member = numbered(cooked_of(own, numbering), numbering)
@@ -59,28 +61,42 @@ def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str
     rows = {row["question_id"]: row for row in examples(member.annotated, targets).rows}
     folder = own.recording.path.name
     ours = [one for one in written if one.recording_id == folder]
-    by_model = {member.published_id + one.question_id.removeprefix(folder): one for one in ours}
-    if (written and not ours) or not by_model.keys() <= rows.keys():
+    asked: dict[str, dict[str, list[Written]]] = {}
+    for one in ours:
+        about = asked.setdefault(member.published_id + one.question_id.removeprefix(folder), {})
+        about.setdefault(one.question, []).append(one)
+    if (written and not ours) or not asked.keys() <= rows.keys():
         raise BadOperation("a question is about another example than this recording has")
     return {
-        "items": [_item(row, by_model.get(name), targets) for name, row in rows.items()],
+        "items": [
+            _item(row, f"{name}#{number}" if number > 1 else name, question, who, targets)
+            for name, row in rows.items()
+            for number, (question, who) in enumerate(asked.get(name, {TEXTS[row["type"]]: []}).items(), 1)
+        ],
         "graph": {"steps": [[step.node, step.text] for step in graph.steps], **draw(graph).told()},
     }
 
 
-def _item(row: Example, written: Written | None, targets: Targets) -> Item:
+def _item(row: Example, name: str, question: str, written: Sequence[Written], targets: Targets) -> Item:
     answers = [step["description"] for step in row.get(f"{row['type']}_steps", [])]
     if "error_description" in row:
         answers = [row["error_description"]]
-    found = written.answers if written else list(dict.fromkeys(map(_plain, answers))) or [NOTHING]
+    sources: dict[str, list[str]] = {}
+    for one in written:
+        for text in one.answers:
+            sources.setdefault(text, []).append(one.source)
+    if len(sources) > MOST_OFFERED:
+        raise BadOperation("a question has more answers than people can judge")
+    told = [one.generation for one in written if one.generation]
     done = {step["step_id"] for step in (*row["previous_steps"], row["current_step"])}
     before = frozenset(done if targets.graph.start is None else {*done, targets.graph.start})
     return {
-        "item": row["question_id"],
+        "item": name,
         "type": row["type"],
-        "question": written.question if written else TEXTS[row["type"]],
+        "question": question,
         "end_s": seconds_of(row["end_time"]),
-        "answers": found,
+        "answers": shuffled(name, sources) or list(dict.fromkeys(map(_plain, answers))) or [NOTHING],
+        "sources": {text: ", ".join(dict.fromkeys(who)) for text, who in sources.items()},
         "previous": [_plain(step["description"]) for step in row["previous_steps"]],
         "current": _plain(row["current_step"]["description"]),
         "nodes": {
@@ -89,7 +105,7 @@ def _item(row: Example, written: Written | None, targets: Targets) -> Item:
             "missing": targets.missing(before),
         },
         "errors": _errors(row),
-        "example": row | ({"generation": written.generation} if written else {}),
+        "example": row | {"question_id": name} | ({"generation": told[0]} if told else {}),
     }
 
 

@@ -177,6 +177,11 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     kitchen.post(kitchen.operation(recording, "error", {"error_id": new_id(1), "fields": fields}))
     kitchen.tools.intake.file()
     written = written_by_a_model(folder, tmp_path / "written.json", monkeypatch)
+    about = {key: written[-1][key] for key in ("recording_id", "question_id")} | {"question": "Is it done?"}
+    plain = [
+        about | {"answer": text, "source": who} for text, who in (("Yes.", "A"), ("No.", "B"), ("Yes.", "C"))
+    ]
+    (tmp_path / "given.json").write_text(json.dumps([*written, *plain]))
     address = f"/api/v1/desk/recordings/{recording}/questions"
     ann, ben, third = (kitchen.desk("researcher") for _ in range(3))
     people = [one.get("/api/v1/me").json()["person"]["id"] for one in (ann, ben, third)]
@@ -192,17 +197,20 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     with chromium() as browser:
         desk = at_the_desk(browser, kitchen.url, third.headers["x-kitchensync-login"])
         desk.go(f"/recordings/{recording}/questions")
-        desk.page.get_by_label("Questions that a model wrote").set_input_files(tmp_path / "written.json")
+        desk.page.get_by_label("Questions with answers").set_input_files(tmp_path / "given.json")
         assert serious(desk.page) == []
         desk.page.get_by_label("as valid, multimodal and procedural").check()
         desk.tap("Ask what can be asked")
         desk.page.get_by_text("Asked.").wait_for()
         assert desk.problems == []
-    asked = len(written)
+    asked = len(written) + 1
     assert third.post(f"{address}/ask", json={}).json()["questions"] == asked > 2
-    assert "generation" not in ann.get(address).text, "who wrote a question is not told"
+    assert not any(word in ann.get(address).text for word in ("generation", "sources")), (
+        "who wrote it is not told"
+    )
     items = ann.get(address).json()["items"]
     assert len({item["item"] for item in items}) == asked
+    assert (items[-1]["question"], {*items[-1]["answers"]}) == ("Is it done?", {"Yes.", "No."})
     assert judged_by(kitchen, recording, third, items[0], valid=False).status_code == 403
     assert judged_by(kitchen, recording, ann, items[0], valid=True, accepted=[]).status_code == 422
     assert ann.get(address).json()["form"] == "assembly"
@@ -279,3 +287,6 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     assert rows[0]["question"].startswith("Written")
     assert rows[0]["generation"] == written[1]["generation"], "everything that was said is kept"
     assert rows[0]["answers"][-1] == "wash the cup"
+    assert (rows[-1]["question"], {*rows[-1]["answers"]}) == ("Is it done?", {"Yes.", "No."})
+    assert rows[-1]["answer_sources"] == {"Yes.": "A, C", "No.": "B"}
+    assert rows[-1]["question_id"] == rows[-2]["question_id"] + "#2"

@@ -35,6 +35,8 @@ BEGIN = on_recording(QUESTIONS)
 Begun = Annotated[RecordingWork, BEGIN]
 WRITTEN = RequestBody(4 << 20, at_once=2)
 """What a model wrote about many recordings, and what it was told."""
+HIDDEN = ("example", "sources")
+"""What judges are not told of a question."""
 
 
 class JudgedQuestion(Strict):
@@ -45,7 +47,7 @@ class JudgedQuestion(Strict):
 
 
 class QuestionsToAsk(Strict):
-    """Questions that a model wrote; without: what can be asked is asked in fixed words; `form`: as which data set."""
+    """Questions that were written; without: what can be asked is asked in fixed words; `form`: as which data set."""
 
     questions: Annotated[list[Written], Field(max_length=1000)] | None = None
     form: QuestionForm = "cooking"
@@ -60,7 +62,9 @@ def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
     return {
         "graph": asked.get("graph"),
         "form": asked.get("form", "cooking"),
-        "items": [{key: value for key, value in item.items() if key != "example"} for item in items.values()],
+        "items": [
+            {key: value for key, value in item.items() if key not in HIDDEN} for item in items.values()
+        ],
         "mine": {name: one.model_dump() for name, one in mine.items()},
         "left": len(items.keys() - mine.keys()),
     }
@@ -104,7 +108,7 @@ def ask_questions(work: Begun, body: QuestionsToAsk) -> dict[str, Any]:
     if items := _items(work):
         return {"questions": len(items)}
     if body.questions == []:
-        raise BadOperation("the file holds no question that a model wrote")
+        raise BadOperation("the file holds no question with an answer")
     with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         own.check_filmed()
         own.check_placed()

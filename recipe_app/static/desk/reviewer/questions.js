@@ -96,11 +96,12 @@ async function save(item) {
 
 const given = h("input", { type: "file", accept: ".json,application/json", id: "given" }), assembly = h("input", { type: "checkbox", id: "form" });
 
-async function written() { // what `export promqa --model` wrote; examples whose question could not be read are asked in fixed words
+async function written() { // what `export promqa --model` wrote, or plain questions with answers; other examples are asked in fixed words
   const form = assembly.checked ? "assembly" : "cooking";
   if (!given.files[0]) return { form };
-  const rows = JSON.parse(await given.files[0].text()).filter((row) => row.verification);
-  return { form, questions: rows.map(({ recording_id, question_id, generation, verification: { question, answers } }) => ({ recording_id, question_id, question, answers, generation })) };
+  const rows = JSON.parse(await given.files[0].text()).map(({ verification, ...row }) => ({ ...row, ...verification }));
+  const found = rows.map(({ recording_id, question_id, question, answer, answers = [answer], source, generation }) => ({ recording_id, question_id, question, answers, source, generation }));
+  return { form, questions: found.filter(({ question, answers }) => question && answers[0]) };
 }
 
 function draw() {
