@@ -37,8 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         is_live = "system" in item.path.parts or item.path.stem.endswith("_in_a_browser")
         if is_live or "[postgresql]" in item.name or SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
-        function = item.nodeid.partition("[")[0]
-        if named & {item.nodeid, function, item.nodeid.partition("::")[0]} and function not in left_out:
+        function, file = item.nodeid.partition("[")[0], item.nodeid.partition("::")[0]
+        if item.nodeid in named or (named & {function, file} and function not in left_out):
             item.add_marker(pytest.mark.chosen)
     # The longest ones first: at the end nobody waits for the last.
     items.sort(key=lambda item: "system" not in item.path.parts)

@@ -99,6 +99,7 @@ def test_ways_that_are_not_alike_do_not_pull_the_clock_to_one_side(there, back, 
             assert np.percentile(error, 99) < 2e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("extra_s", "random"), [(0.010, uniform), (0.020, uniform), (0.010, steady)])
 def test_a_lopsided_path_is_inside_the_bound(extra_s, random):
     send, receive, ticks, read = exchanges(

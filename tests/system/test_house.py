@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import configparser
 import importlib
 import importlib.util
@@ -41,20 +40,6 @@ def test_every_folder_is_linked_and_an_interpreter_elsewhere_sees_one_name(tmp_p
     files, by_folder = json.loads(child(code, tmp_path))
     assert [Path(file).resolve().parent for file in files] == [REPOSITORY / name for name in FOLDERS]
     assert by_folder == []
-
-
-def test_no_folder_is_imported_by_its_own_name():
-    """In the repository that would find it, as a second copy of the same module."""
-    found = []
-    for path in REPOSITORY.glob("*/**/*.py"):
-        if any(part.startswith(".") for part in path.relative_to(REPOSITORY).parts):
-            continue
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names = [node.module]
-            found += [(str(path), name) for name in names if name.partition(".")[0] in FOLDERS]
-    assert found == []
 
 
 IN_TEXT = re.compile(r"from (kitchensync[.\w]*) import \(?([\w, ]+)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import runpy
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,15 @@ def verified(out: Path, *more: str, recording: str = "1_2") -> tuple[int, dict[s
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
+
+
+def verified_here(
+    out: Path, patch: pytest.MonkeyPatch, said: pytest.CaptureFixture[str]
+) -> tuple[int, dict[str, Any]]:
+    """Run it in this process."""
+    patch.setattr(sys, "argv", [str(out / "verify.py"), "--recording", "1_2", "--json"])
+    code = runpy.run_path(str(out / "verify.py"), run_name="verify")["main"]()
+    return code, json.loads(said.readouterr().out)
 
 
 def edited(out: Path, name: str, change: Callable[[Arrays], None]) -> None:
@@ -325,11 +335,13 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str, str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_that_its_checksums_agree_with_is_found(fault: str, out: Path) -> None:
+def test_a_fault_that_its_checksums_agree_with_is_found(
+    fault: str, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     plant, status, words = FAULTS[fault]
     plant(out)
     signed_anew(out)
-    code, said = verified(out)
+    code, said = verified_here(out, monkeypatch, capsys)
     (one,) = said["recordings"]
     assert (one["status"], said["corrupt"]) == (status, []), one
     assert code == (status == "FAIL")

@@ -110,6 +110,7 @@ def test_a_gyroscope_that_stands_still_has_its_spans(
     assert spans_in_words(still_spans(track.t_s, track.xyz)) == spans
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("hide", "bframes"), [(5, 0), (5, 2)])
 def test_hidden_pictures_are_no_pictures(
     shared_data: Callable[[str], Path], tmp_path: Path, hide: int, bframes: int
