@@ -29,7 +29,8 @@ SERVERS = {"browser", "tablet", "kitchen_on_postgresql", "postgresql_server"}
 """Fixtures that start a browser or a database server."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what starts the whole system, a browser or a server as slow, and what `make test` runs of it as chosen."""
     named = {test for tests in tomllib.loads(CHOSEN.read_text()).values() for test in tests}
     left_out = {test[1:] for test in named if test.startswith("-")}
@@ -40,6 +41,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         function, file = item.nodeid.partition("[")[0], item.nodeid.partition("::")[0]
         if item.nodeid in named or (named & {function, file} and function not in left_out):
             item.add_marker(pytest.mark.chosen)
+    found = {item.nodeid for item in items}
+    functions = {name.partition("[")[0] for name in found}
+    gone = {name for name in named - found if "[" in name and name.partition("[")[0] in functions}
+    if gone and not any("[" in one for one in config.args):
+        raise pytest.UsageError(f"{CHOSEN.name} names parameters that no test has: {', '.join(sorted(gone))}")
     # The longest ones first: at the end nobody waits for the last.
     items.sort(key=lambda item: "system" not in item.path.parts)
 

@@ -30,8 +30,8 @@ CRITERIA = ("multimodal", "procedural")
 """What ProMQA-Assembly asks of a question beside whether it is valid."""
 
 Item = dict[str, Any]
-"""A question: `item`, `type`, `question`, `end_s`, `answers`, `sources` (answer -> who gave it), `previous` (texts),
-`current`, `nodes`, `errors` (node -> categories), `example`."""
+"""A question: `item`, `type`, `question`, `end_s`, `answers`, `sources` (answer -> list of who gave it),
+`previous` (texts), `current`, `nodes`, `errors` (node -> categories), `example`."""
 Votes = Annotated[list[bool], Field(max_length=MOST_ANSWERS)]
 
 

@@ -11,7 +11,6 @@ from pydantic import Field
 from kitchensync.dataset.errors import BadOperation
 from kitchensync.dataset.examples.prefix_clips import seconds_of
 from kitchensync.dataset.operations.operation_kinds import Line, Strict
-from kitchensync.dataset.promqa.generation import MOST_ANSWERS
 from kitchensync.dataset.promqa.questions import Example, Targets, examples
 from kitchensync.dataset.source.data_set import graph_of, numbered
 from kitchensync.dataset.source.entries import TAGS
@@ -42,8 +41,8 @@ class Written(Strict):
     recording_id: Annotated[str, Field(max_length=200)]
     question_id: Annotated[str, Field(max_length=120)]
     question: Line
-    answers: Annotated[list[Line], Field(min_length=1, max_length=MOST_ANSWERS)]
-    source: Annotated[str, Field(max_length=60)] = "machine"
+    answers: Annotated[list[Line], Field(min_length=1, max_length=MOST_OFFERED)]
+    source: Annotated[str, Field(min_length=1, max_length=200)] = "machine"
     generation: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -63,16 +62,20 @@ def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str
     ours = [one for one in written if one.recording_id == folder]
     asked: dict[str, dict[str, list[Written]]] = {}
     for one in ours:
-        about = asked.setdefault(member.published_id + one.question_id.removeprefix(folder), {})
+        example = one.question_id.partition("#")[0].removeprefix(folder)
+        about = asked.setdefault(member.published_id + example, {})
         about.setdefault(one.question, []).append(one)
     if (written and not ours) or not asked.keys() <= rows.keys():
         raise BadOperation("a question is about another example than this recording has")
+    items = []
+    for name, row in rows.items():
+        about = asked.get(name, {TEXTS[row["type"]]: []})
+        for number, question in enumerate(shuffled(name, about), 1):
+            items.append(
+                _item(row, f"{name}#{number}" if number > 1 else name, question, about[question], targets)
+            )
     return {
-        "items": [
-            _item(row, f"{name}#{number}" if number > 1 else name, question, who, targets)
-            for name, row in rows.items()
-            for number, (question, who) in enumerate(asked.get(name, {TEXTS[row["type"]]: []}).items(), 1)
-        ],
+        "items": items,
         "graph": {"steps": [[step.node, step.text] for step in graph.steps], **draw(graph).told()},
     }
 
@@ -96,7 +99,7 @@ def _item(row: Example, name: str, question: str, written: Sequence[Written], ta
         "question": question,
         "end_s": seconds_of(row["end_time"]),
         "answers": shuffled(name, sources) or list(dict.fromkeys(map(_plain, answers))) or [NOTHING],
-        "sources": {text: ", ".join(dict.fromkeys(who)) for text, who in sources.items()},
+        "sources": {text: [*dict.fromkeys(who)] for text, who in sources.items()},
         "previous": [_plain(step["description"]) for step in row["previous_steps"]],
         "current": _plain(row["current_step"]["description"]),
         "nodes": {
@@ -105,7 +108,9 @@ def _item(row: Example, name: str, question: str, written: Sequence[Written], ta
             "missing": targets.missing(before),
         },
         "errors": _errors(row),
-        "example": row | {"question_id": name} | ({"generation": told[0]} if told else {}),
+        "example": row
+        | {"question_id": name}
+        | ({"generation": told if told[1:] else told[0]} if told else {}),
     }
 
 

@@ -17,13 +17,14 @@ State = dict[str, Any]
 LOOKED_BACK = ("review", "done")
 """Phases of a recording in which nobody cooks any more."""
 MOST_RECORDINGS = 200
+"""The newest ones are evidence."""
 
 
-def cooked(records: AppRecords, recipe: str) -> dict[str, dict[str, Any]]:
+def cooked(records: AppRecords, recipe: str, most: int = MOST_RECORDINGS) -> dict[str, dict[str, Any]]:
     """Return the recordings of a recipe in which nobody cooks any more, by id, the newest first."""
     table = tables.recording
     where = table.c.recipe == recipe, table.c.phase.in_(LOOKED_BACK)
-    rows = records.rows(table, *where, order=table.c.created_utc_ns.desc(), limit=MOST_RECORDINGS)
+    rows = records.rows(table, *where, order=table.c.created_utc_ns.desc(), limit=most)
     return {row["id"]: row for row in rows}
 
 

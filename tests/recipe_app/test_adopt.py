@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 def film(path: Path, *, seconds: int = 2) -> Path:
-    write_video(path, (np.full((48, 64, 3), n * 5 % 255, np.uint8) for n in range(10 * seconds)), 10)
+    write_video(path, (np.full((48, 64, 3), n * 5 % 255, np.uint8) for n in range(10 * seconds)), 10, bf="2")
     return path
 
 

@@ -210,7 +210,8 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     )
     items = ann.get(address).json()["items"]
     assert len({item["item"] for item in items}) == asked
-    assert (items[-1]["question"], {*items[-1]["answers"]}) == ("Is it done?", {"Yes.", "No."})
+    (plainly,) = (item for item in items[-2:] if item["question"] == "Is it done?")
+    assert {*plainly["answers"]} == {"Yes.", "No."}
     assert judged_by(kitchen, recording, third, items[0], valid=False).status_code == 403
     assert judged_by(kitchen, recording, ann, items[0], valid=True, accepted=[]).status_code == 422
     assert ann.get(address).json()["form"] == "assembly"
@@ -287,6 +288,7 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     assert rows[0]["question"].startswith("Written")
     assert rows[0]["generation"] == written[1]["generation"], "everything that was said is kept"
     assert rows[0]["answers"][-1] == "wash the cup"
-    assert (rows[-1]["question"], {*rows[-1]["answers"]}) == ("Is it done?", {"Yes.", "No."})
-    assert rows[-1]["answer_sources"] == {"Yes.": "A, C", "No.": "B"}
+    (plainly,) = (row for row in rows[-2:] if row["question"] == "Is it done?")
+    assert {*plainly["answers"]} == {"Yes.", "No."}
+    assert plainly["answer_sources"] == {"Yes.": ["A", "C"], "No.": ["B"]}
     assert rows[-1]["question_id"] == rows[-2]["question_id"] + "#2"

@@ -13,7 +13,7 @@ from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 SOUND_HZ = 48000
 CODECS = {
-    "h264": ("libx264", "x264-params", ""),
+    "h264": ("libx264", "x264-params", "aud=1:repeat-headers=1:"),
     "h265": ("libx265", "x265-params", "bframes=0:repeat-headers=1:"),
 }
 

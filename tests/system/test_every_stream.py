@@ -260,7 +260,7 @@ def plugins(tmp_path, monkeypatch) -> Path:
 
 def test_plug_in_sensors_become_streams(plugins, runtime, tmp_path):
     film, sent = tmp_path / "film.mkv", []
-    write_video(film, (np.full((48, 64, 3), number, np.uint8) for number in range(50)), 25)
+    write_video(film, (np.full((48, 64, 3), number, np.uint8) for number in range(50)), 25, bf="2")
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:

@@ -108,8 +108,6 @@ def promqa(
     Example:
       kitchensync export promqa captaincook4d --available links.json --out examples.json
     """
-    from kitchensync.dataset.promqa.sampling import sample
-
     chosen, found = _kinds(kinds), given(paths, numbering)
     films = _available(available) if available else None
     made, warnings, recordings = _examples(found, films, corrected=corrected)
@@ -121,7 +119,7 @@ def promqa(
         made, agreement, without = verified_rows(found, made)
         beside |= {"agreement": agreement}
         warnings += [f"nobody verified questions of {recording}" for recording in without]
-    rows = made if wanted is None else sample(made, wanted, seed)
+    rows = made if wanted is None else _sampled(made, wanted, seed)
     warnings += _beside(found, rows, out, clips, frames, force) if clips or frames else []
     if by_model or show_requests:
         rows, told, lines = _by_model(found, rows, out, seed, show_requests)
@@ -129,6 +127,17 @@ def promqa(
     write_list(out, rows, force=force)
     said = {"recordings": recordings, **_counted(made), "written": len(rows), "file": str(out), **beside}
     return answer(said, warnings + found.warnings, f"{len(rows):,} examples in {out}", strict=strict)
+
+
+def _sampled(made: list[dict[str, Any]], wanted: int, seed: int) -> list[dict[str, Any]]:
+    """Draw examples; one that was verified comes with all its questions."""
+    from kitchensync.dataset.promqa.sampling import sample
+
+    questions: dict[str, list[dict[str, Any]]] = {}
+    for row in made:
+        questions.setdefault(row["question_id"].partition("#")[0], []).append(row)
+    drawn = sample([some[0] for some in questions.values()], wanted, seed)
+    return [row for one in drawn for row in questions[one["question_id"].partition("#")[0]]]
 
 
 def _examples(

@@ -24,7 +24,8 @@ from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 from kitchensync.task_graphs.text.recipe_text import LONG
 
-PAGE = 100
+PAGE, EVIDENCE = 100, 50
+"""Recipes of a page; recordings, the newest, that are looked through for edges they contradict."""
 SORTS: dict[str, Callable[[Recipe], Any]] = {
     "title": lambda one: one.title.lower(),
     "steps": lambda one: (len(one.graph.steps), one.title),
@@ -120,7 +121,7 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
         (of, name, stated.get(training.subject_of(of, name), {}).get("items", [])) for of, name in about
     ]
     if visitor.may(Access.STUDY):
-        states = {name: tools.records.state(name) for name in cooked(tools.records, found.name)}
+        states = {name: tools.records.state(name) for name in cooked(tools.records, found.name, EVIDENCE)}
         fields["contradicted"] = contradicted(found.graph, states)
         fields["texts"] = {step.node: step.text for step in steps}
         fields["category_numbers"] = {category.name: category.number for category in CATEGORIES}

@@ -34,8 +34,6 @@ from kitchensync.recipe_app.web.judging.api_films import Nobody
 from kitchensync.recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
 from kitchensync.task_graphs.order.drawing import draw
 
-"""The newest ones are evidence."""
-
 
 class RuledEdge(Strict):
     """Whether an edge holds on which people differ."""

@@ -34,7 +34,7 @@ Items = dict[str, Item]
 BEGIN = on_recording(QUESTIONS)
 Begun = Annotated[RecordingWork, BEGIN]
 WRITTEN = RequestBody(4 << 20, at_once=2)
-"""What a model wrote about many recordings, and what it was told."""
+"""What was written about many recordings, and what models were told."""
 HIDDEN = ("example", "sources")
 """What judges are not told of a question."""
 
@@ -49,7 +49,7 @@ class JudgedQuestion(Strict):
 class QuestionsToAsk(Strict):
     """Questions that were written; without: what can be asked is asked in fixed words; `form`: as which data set."""
 
-    questions: Annotated[list[Written], Field(max_length=1000)] | None = None
+    questions: Annotated[list[Written], Field(max_length=10_000)] | None = None
     form: QuestionForm = "cooking"
 
 

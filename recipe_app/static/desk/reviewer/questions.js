@@ -99,8 +99,8 @@ const given = h("input", { type: "file", accept: ".json,application/json", id: "
 async function written() { // what `export promqa --model` wrote, or plain questions with answers; other examples are asked in fixed words
   const form = assembly.checked ? "assembly" : "cooking";
   if (!given.files[0]) return { form };
-  const rows = JSON.parse(await given.files[0].text()).map(({ verification, ...row }) => ({ ...row, ...verification }));
-  const found = rows.map(({ recording_id, question_id, question, answer, answers = [answer], source, generation }) => ({ recording_id, question_id, question, answers, source, generation }));
+  const rows = JSON.parse(await given.files[0].text()).filter(Boolean).map(({ verification, ...row }) => ({ ...row, ...verification }));
+  const found = rows.map(({ recording_id, question_id, question, answer, answers, generation, source = generation?.model_id }) => ({ recording_id, question_id, question, answers: answers ?? [answer], source, generation }));
   return { form, questions: found.filter(({ question, answers }) => question && answers[0]) };
 }
 
