@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from kitchensync.dataset.errors import BadOperation
 from kitchensync.dataset.examples.prefix_clips import seconds_of
@@ -32,6 +32,7 @@ TEXTS = {
     "temperature": "Was it as hot as it should be in this step?",
 }
 NOTHING = "No: nothing."
+Stripped = Annotated[Line, StringConstraints(strip_whitespace=True)]
 _ACTION = re.compile(r"^(\w+)-(?=\1)", re.IGNORECASE)
 
 
@@ -40,8 +41,8 @@ class Written(Strict):
 
     recording_id: Annotated[str, Field(max_length=200)]
     question_id: Annotated[str, Field(max_length=120)]
-    question: Line
-    answers: Annotated[list[Line], Field(min_length=1, max_length=MOST_OFFERED)]
+    question: Stripped
+    answers: Annotated[list[Stripped], Field(min_length=1, max_length=MOST_OFFERED)]
     source: Annotated[str, Field(min_length=1, max_length=200)] = "machine"
     generation: dict[str, Any] = Field(default_factory=dict)
 

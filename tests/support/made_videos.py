@@ -20,7 +20,7 @@ CODECS = {
 
 def numbered_planes(number: int, width: int = 640, height: int = 360) -> np.ndarray:
     """Return I420 planes that are grey but for the number of the virtual kitchen."""
-    planes = np.full((height * 3 // 2, width), 128, np.uint8)
+    planes = grey_planes(128, width, height)
     draw_i420(planes, number, height)
     return planes
 

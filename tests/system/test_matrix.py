@@ -22,7 +22,7 @@ from lives import AWAY, make_lives
 from kitchensync.capture.rehearsal.small_disks import can_mount
 from kitchensync.storage.shell.outputs import PART
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(1800)]
 
 WHOLE = os.environ.get("KITCHENSYNC_MATRIX", "") == "whole"
 LIVES = [*matrix.LIVES, AWAY, *matrix.NO_LIVES]

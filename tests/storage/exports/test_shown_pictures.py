@@ -21,10 +21,12 @@ from kitchensync.storage.exports.cut_films import numbered_jpegs
 from kitchensync.storage.exports.film import FilmWriter, write_small_film
 
 OPTIONS: dict[str, dict[str, Any]] = {
+    "limited": {},
     "full": {"full_range": True},
+    "180": {"turned": 180},
     "90": {"turned": 90},
-    "180 b": {"turned": 180, "bframes": 2},
     "270 full": {"turned": 270, "full_range": True},
+    "b": {"bframes": 2},
 }
 
 
