@@ -15,6 +15,7 @@ from kitchensync.storage.shell.outputs import write_into, write_output
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData
+    from kitchensync.dataset.statistics.narrators import ReleasedNarration
 
 
 @click.command()
@@ -40,7 +41,8 @@ def stats(
     from kitchensync.dataset.statistics.statistics_page import as_page, as_tables
 
     found = given((folder,), numbering)
-    said = {**statistics(found.data, _steps(folder, found)), "warnings": found.warnings}
+    narrated = _narrated(folder, found)
+    said = {**statistics(found.data, _steps(folder, found), narrated), "warnings": found.warnings}
     if html is not None:
         write_output(html, as_page(said, folder.name).encode(), force=force)
     if tables is not None:
@@ -56,6 +58,16 @@ def _steps(folder: Path, found: GivenData) -> dict[str, int]:
         members = (one.member for one in found.own.values())
         return {member.annotated.graph_stem: len(member.cooked.steps) for member in members}
     return {stem: len(graph.steps) for stem, graph in read_task_graphs(folder).items()}
+
+
+def _narrated(folder: Path, found: GivenData) -> dict[str, list[ReleasedNarration]]:
+    """Return what people said of the films, by recording."""
+    from kitchensync.dataset.statistics.narrators import ReleasedNarration, released_narrations_of
+
+    if found.own:
+        told = {name: one.member.cooked.narrated for name, one in found.own.items()}
+        return {name: [ReleasedNarration(**one) for one in rows] for name, rows in told.items() if rows}
+    return released_narrations_of(folder) if found.data.is_own else {}
 
 
 def _show(said: dict[str, Any]) -> None:
@@ -78,6 +90,10 @@ def _show(said: dict[str, Any]) -> None:
         f"\n{done['segments']:,} segments in {done['videos']:,} films of {done['hours']} hours, "
         f"{done['segments_with_errors']:,} with errors"
     )
+    if told := said["narrations"]["narrations"]:
+        click.echo(
+            f"{told:,} narrations by {said['narrations']['speakers']} people; {_agreed(said['narrations'])}"
+        )
     for about, found in said["sources"].items():
         if found["differ"]:
             click.echo(
@@ -87,3 +103,12 @@ def _show(said: dict[str, Any]) -> None:
         click.echo(line)
     if unknown := said["films_of_unknown_length"]:
         click.echo(f"{len(unknown)} films have no known length and count 0 hours: {', '.join(unknown[:5])}")
+
+
+def _agreed(narrations: dict[str, Any]) -> str:
+    if not narrations["pairs"]:
+        return "no moment was narrated by two"
+    return (
+        f"{narrations['pairs']:,} moments were narrated by two: the same verb in {narrations['same_verb']:.0%}, "
+        f"noun in {narrations['same_noun']:.0%}, word error rate {narrations['word_error_rate']:.2f}"
+    )

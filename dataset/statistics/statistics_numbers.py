@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from kitchensync.dataset.source.data_set_folder import DataSet
+from kitchensync.dataset.statistics.narrators import ReleasedNarration, agreement_of_narrators
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
 
 WINDOWS = (2, 3, 4, 5)
@@ -22,8 +23,13 @@ HALF = 25
 Recordings = list[AnnotatedRecording]
 
 
-def statistics(data: DataSet, steps: Mapping[str, int]) -> dict[str, Any]:
-    """Return everything that is counted, as JSON holds it; `steps` are those of each recipe's graph, by its file."""
+def statistics(
+    data: DataSet, steps: Mapping[str, int], narrated: Mapping[str, Sequence[ReleasedNarration]]
+) -> dict[str, Any]:
+    """Return everything that is counted, as JSON holds it.
+
+    `steps` are those of each recipe's graph, by its file; `narrated` what people said of films, by recording.
+    """
     recordings = list(data.annotations.recordings)
     return {
         "recordings": len(recordings),
@@ -33,6 +39,7 @@ def statistics(data: DataSet, steps: Mapping[str, int]) -> dict[str, Any]:
         "segments": _seconds(recordings),
         "windows": {str(size): _windows(recordings, size) for size in WINDOWS},
         "stated": _stated(data),
+        "narrations": agreement_of_narrators(narrated),
         "sources": _sources(data, recordings),
         "films_of_unknown_length": [
             one.recording_id for one in recordings if one.recording_id not in data.lengths_s

@@ -103,3 +103,23 @@ def test_the_page_is_whole_by_itself_and_its_bars_have_the_lengths_of_the_number
     again = run(folder, "--html", tmp_path / "page.html")
     assert (again.exit_code, "is not written over" in again.stderr) == (1, True)
     assert run(folder, "--html", tmp_path / "page.html", "--force").exit_code == 0
+
+
+def test_narrations_of_several_people_are_counted_and_compared(tmp_path: Path) -> None:
+    folder = small(tmp_path / "set")
+    spoken = folder / "annotation_json" / "fine_grained.json"
+    row = {"start": 0.5, "end": 2.0, "text": "pour the water", "verb": "pour", "noun": "water", "step": 1}
+    other = row | {"text": "pour tea", "noun": "tea", "speaker": 5, "source": "typed"}
+    spoken.write_text(json.dumps({"1_1": [row | {"speaker": 3}, other]}))
+    assert json.loads(run(folder, "--json").stdout)["narrations"]["narrations"] == 0, "not a release of ours"
+    (folder / "kitchensync.jsonl").write_text("")
+    done = run(folder, "--html", tmp_path / "page.html", "--json")
+    said = json.loads(done.stdout)["narrations"]
+    names = ("narrations", "speakers", "pairs", "word_error_rate", "same_verb", "same_noun")
+    assert [said[name] for name in names] == [2, 2, 1, 0.6667, 1.0, 0.0]
+    assert "<td>word error rate</td><td>0.6667</td>" in (tmp_path / "page.html").read_text()
+    assert "2 narrations by 2 people" in run(folder).stdout
+    for damage in ("[", '{"1_1": [{"start": "soon"}]}', '{"1_1": [{"start": NaN}]}'):
+        spoken.write_text(damage)
+        refused = run(folder)
+        assert (refused.exit_code, "fine_grained.json" in refused.stderr) == (1, True), refused.output
