@@ -11,7 +11,10 @@ from kitchensync.dataset.source.given_films import FILM
 from kitchensync.storage.annotation_folder import newest_judged
 
 SOURCE, ABOUT_FILM = "KitchenSync", {"view": "Egocentric", "domain": "Cooking"}
-KEPT = ("question", "answers", "answer_tags", "answer_sources", "judges", "generation")
+PUBLISHED = (
+    *("generation", "verification", "adjudication", "question", "question_approved_by", "answers"),
+    *("answer_tags", "answer_approved_by", "answer_sources"),
+)
 
 
 def verified_rows(
@@ -29,10 +32,12 @@ def verified_rows(
         if kept is None:
             without.append(recording)
         for one in kept["questions"] if kept else ():
-            judged.append((one["type"], one["judges"]))
+            verification = one.get("verification", one)  # an earlier version kept judges by themselves
+            judged.append((one["type"], verification["judges"]))
             if one["valid"]:
                 name = recording + _behind(one)
-                told = {"question_id": name} | {key: one[key] for key in KEPT if key in one}
+                told = {"question_id": name} | {key: one[key] for key in PUBLISHED if key in one}
+                told["verification"] = {key: verification[key] for key in ("question", "answers", "judges")}
                 said.setdefault(name.partition("#")[0], []).append(told)
     valid = [row | one for row in rows for one in said.get(row["question_id"], ())]
     return valid, agreement_of_judges(judged), without

@@ -133,15 +133,29 @@ def require_judged(verdicts: Mapping[str, QuestionVerdict], items: Sequence[Item
 
 
 def record_of(
-    item: Item, judged: Sequence[QuestionVerdict], decided: Decided, form: QuestionForm
+    item: Item, judged: Sequence[QuestionVerdict], ruling: QuestionVerdict | None, form: QuestionForm
 ) -> dict[str, Any]:
-    """Return a question in the published fields: what judges said, the answers that hold, and who gave them."""
+    """Return a question in the published fields: what was said, the answers that hold, who gave and approved each.
+
+    What the adjudicator said is of `candidates`, in that order.
+    """
+    decided, agreed = decide(item, judged, ruling), all(one.valid for one in judged)
+    accepted = {text for text, vote in _votes(item, judged).items() if agreed and all(vote)}
+    offered = {"candidates": [text for text, _ in candidates(item, judged)]}
+    valid, by_person = decided.state == "accepted", ("adjudicator", "annotator")
     return {
         **item["example"],
+        "verification": {
+            "question": item["question"],
+            "answers": item["answers"],
+            "judges": [one.told(form) for one in judged],
+        },
+        "adjudication": None if ruling is None else ruling.told(form) | offered,
         "question": item["question"],
+        "question_approved_by": by_person[agreed] if valid else None,
         "answers": list(decided.answers),
         "answer_tags": list(decided.tags),
+        "answer_approved_by": [by_person[text in accepted] for text in decided.answers],
         "answer_sources": item.get("sources", {}),
-        "valid": decided.state == "accepted",
-        "judges": [one.told(form) for one in judged],
+        "valid": valid,
     }

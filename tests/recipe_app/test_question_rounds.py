@@ -15,6 +15,7 @@ from model_server import ModelServer, message
 from screens import serious
 
 from kitchensync.cli import main
+from kitchensync.dataset.promqa.assembly_records import assembly_records
 from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
@@ -25,6 +26,9 @@ from kitchensync.recipe_app.review.question_rounds import (
 from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.storage.manifest import edit_manifest
 
+PUBLISHED_OF_ASSEMBLY = {
+    *("toy_id", "sequence_id", "video", "question", "answers", "question_type", "multimodal", "source")
+}
 ITEM = {"item": "q", "type": "next", "answers": ["a", "b"], "question": "?", "example": {}}
 
 
@@ -87,6 +91,34 @@ def test_agreement_is_what_was_planted() -> None:
         "missing": {"questions": 1.0, "answers": None, "approved": 0.0},
         "next": {"questions": 0.5, "answers": 0.5, "approved": 0.75},
     }
+
+
+def test_records_of_the_assembly_form_are_as_by_hand() -> None:
+    yes, no, rejects = (
+        {"question": valid, "multimodal": multimodal}
+        for valid, multimodal in ((True, True), (True, False), (False, True))
+    )
+    row = {"activity_name": "Tea", "recording_id": "1_1", "type": "next", "end_time": "01:02:03"}
+    row |= {"question": "?", "answers": ["a"], "answer_tags": ["annotator"], "adjudication": None}
+
+    def record(*judges: dict[str, Any], **other: Any) -> dict[str, Any]:
+        (found,) = assembly_records([row | {"verification": {"judges": judges}} | other], {"1_1": 2.5})
+        return found
+
+    assert record(yes, yes) == {
+        "toy_id": "Tea",
+        "sequence_id": "1_1",
+        "video": {"start": 2.5, "end": 3723},
+        "question": "?",
+        "answers": ["a"],
+        "question_type": "next",
+        "multimodal": True,
+        "source": "human",
+    }
+    assert record(yes, yes, answer_tags=["annotator", "machine"])["source"] == "machine"
+    assert [record(yes, one)["multimodal"] for one in (no, rejects)] == [False, True]
+    assert [record(yes, no, adjudication=one)["multimodal"] for one in (yes, no)] == [True, False]
+    assert assembly_records([row | {"verification": {"judges": [{"question": True}]}}], {"1_1": 0.0}) == []
 
 
 def judged_by(kitchen: Any, recording: str, client: Any, item: dict[str, Any], **said: Any) -> Any:
@@ -267,9 +299,15 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
         assert desk.problems == []
     kitchen.tools.films.close()
     kept = json.loads((folder / "annotations" / "questions-1.json").read_text())["questions"]
-    assert {(one["multimodal"], one["procedural"]) for row in kept for one in row["judges"][1:]} == {
-        (True, False)
-    }
+    said = [one for row in kept for one in row["verification"]["judges"][1:]]
+    assert {(one["multimodal"], one["procedural"]) for one in said} == {(True, False)}
+    assert [row["question_approved_by"] for row in kept] == [None] + ["annotator"] * (asked - 1)
+    assert (kept[1]["answer_approved_by"][0], kept[1]["answer_approved_by"][-1]) == ("adjudicator",) * 2
+    assert {*kept[2]["answer_approved_by"]} == {"annotator"}
+    assert [row["adjudication"] is None for row in kept] == [number != 1 for number in range(asked)]
+    assert kept[1]["verification"]["answers"] == items[1]["answers"]
+    ruled = dict(zip(kept[1]["adjudication"]["candidates"], kept[1]["adjudication"]["answers"], strict=True))
+    assert [text for text, holds in ruled.items() if holds] == [items[1]["answers"][0]]
     assert [row["valid"] for row in kept] == [number != 0 for number in range(asked)]
     assert kept[1]["answers"][0] == items[1]["answers"][0]
     assert (kept[1]["answers"][-1], kept[1]["answer_tags"][-1]) == ("wash the cup", "adjudicator")
@@ -284,7 +322,7 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     rows = json.loads(out.read_text())
     behind = [row["question_id"].removeprefix(row["recording_id"]) for row in rows]
     assert behind == [row["question_id"].removeprefix(row["recording_id"]) for row in kept if row["valid"]]
-    assert rows[0]["judges"][1]["question"] is True
+    assert rows[0]["verification"]["judges"][1]["question"] is True
     assert rows[0]["question"].startswith("Written")
     assert rows[0]["generation"] == written[1]["generation"], "everything that was said is kept"
     assert rows[0]["answers"][-1] == "wash the cup"
@@ -292,3 +330,14 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     assert {*plainly["answers"]} == {"Yes.", "No."}
     assert plainly["answer_sources"] == {"Yes.": ["A", "C"], "No.": ["B"]}
     assert rows[-1]["question_id"] == rows[-2]["question_id"] + "#2"
+    assembly = tmp_path / "assembly.json"
+    command = ["export", "promqa", str(folder), "--out", str(assembly), "--form", "assembly"]
+    assert CliRunner().invoke(main, command).exit_code == 2, "of verified questions alone"
+    assert CliRunner().invoke(main, [*command, "--verified"]).exit_code == 0
+    records = json.loads(assembly.read_text())
+    assert [one["answers"] for one in records] == [row["answers"] for row in rows]
+    assert {*records[0]} == PUBLISHED_OF_ASSEMBLY
+    seconds = [sum(60**k * int(x) for k, x in enumerate(row["end_time"].split(":")[::-1])) for row in rows]
+    assert [one["video"]["end"] for one in records] == seconds
+    assert {one["video"]["start"] for one in records} == {min(one["video"]["start"] for one in records)}
+    assert {(one["source"], one["multimodal"]) for one in records} == {("machine", False)}

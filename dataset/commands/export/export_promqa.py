@@ -45,6 +45,13 @@ _MOST_BYTES = 64 << 20
     help="Take only questions that people verified at the desk, with their answers (own recordings).",
 )
 @click.option(
+    "--form",
+    type=click.Choice(("cooking", "assembly")),
+    default="cooking",
+    show_default=True,
+    help="Form of what was verified; those of ProMQA-Assembly were judged by its three criteria.",
+)
+@click.option(
     "--clips", is_flag=True, help="Write the film of each example, stopped at its end, into FILE.clips."
 )
 @click.option(
@@ -77,6 +84,7 @@ def promqa(
     wanted: int | None,
     seed: int,
     verified: bool,
+    form: str,
     clips: bool,
     frames: bool,
     against: Path | None,
@@ -93,7 +101,8 @@ def promqa(
     where nothing is sampled. A row then has clip, clip_frames, last_frame_s and frames.
 
     With --verified the answer has `agreement`, by kind over all questions that were judged: in which part of the
-    pairs of judges both say the same of a question, of an answer, and how many found a question valid.
+    pairs of judges both say the same of a question, of an answer, and how many found a question valid. With --form
+    assembly rows have the keys of ProMQA-Assembly; a recipe takes the place of a toy.
 
     By the published rules a step that ends in the first five seconds is neither asked about nor history; that is
     warned of, and --corrected keeps it as history.
@@ -108,6 +117,8 @@ def promqa(
     Example:
       kitchensync export promqa captaincook4d --available links.json --out examples.json
     """
+    if form == "assembly" and not verified:
+        raise click.UsageError("--form assembly is of verified questions; give --verified too")
     chosen, found = _kinds(kinds), given(paths, numbering)
     films = _available(available) if available else None
     made, warnings, recordings = _examples(found, films, corrected=corrected)
@@ -124,9 +135,26 @@ def promqa(
     if by_model or show_requests:
         rows, told, lines = _by_model(found, rows, out, seed, show_requests)
         beside, warnings = beside | told, warnings + lines
+    if form == "assembly":
+        rows, lines = _as_assembly(found, rows)
+        warnings += lines
     write_list(out, rows, force=force)
     said = {"recordings": recordings, **_counted(made), "written": len(rows), "file": str(out), **beside}
     return answer(said, warnings + found.warnings, f"{len(rows):,} examples in {out}", strict=strict)
+
+
+def _as_assembly(found: GivenData, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the rows as ProMQA-Assembly has them, and a line where some were judged in another form."""
+    from kitchensync.dataset.promqa.assembly_records import assembly_records
+
+    start_s = {
+        one.recording_id: min((entry.start_s for entry in one.entries if entry.performed), default=0.0)
+        for one in found.data.annotations.recordings
+    }
+    records = assembly_records(rows, start_s)
+    other = len(rows) - len(records)
+    lines = [f"{other} questions were judged in the form of ProMQA and are left out"] if other else []
+    return records, lines
 
 
 def _sampled(made: list[dict[str, Any]], wanted: int, seed: int) -> list[dict[str, Any]]:

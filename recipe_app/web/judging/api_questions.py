@@ -14,7 +14,6 @@ from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
     QUESTIONS,
     RULED,
-    Decided,
     Item,
     QuestionForm,
     QuestionVerdict,
@@ -31,6 +30,8 @@ from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_r
 from kitchensync.storage.consent import Purpose
 
 Items = dict[str, Item]
+Said = tuple[Item, list[QuestionVerdict], QuestionVerdict | None]
+"""A question, what each judge said of it, and what the adjudicator said."""
 BEGIN = on_recording(QUESTIONS)
 Begun = Annotated[RecordingWork, BEGIN]
 WRITTEN = RequestBody(4 << 20, at_once=2)
@@ -70,23 +71,22 @@ def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
     }
 
 
-def _decided(work: RecordingWork, items: Items) -> list[tuple[Item, list[QuestionVerdict], Decided]]:
+def _said(work: RecordingWork, items: Items) -> list[Said]:
     judged, ruled = work.of_everybody(verdicts_of).values(), verdicts_of(work.ops, RULED)
-    said = [(item, [one[item["item"]] for one in judged]) for item in items.values()]
-    return [(item, words, decide(item, words, ruled.get(item["item"]))) for item, words in said]
+    return [(item, [one[name] for one in judged], ruled.get(name)) for name, item in items.items()]
 
 
 def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
-    form, found = work.asked(ASKED).get("form", "cooking"), _decided(work, items)
-    standing = {
-        item["item"]: {
+    form, found = work.asked(ASKED).get("form", "cooking"), _said(work, items)
+    standing = {}
+    for item, words, ruling in found:
+        decided = decide(item, words, ruling)
+        standing[item["item"]] = {
             "state": decided.state,
             "answers": decided.answers,
             "candidates": [text for text, _ in candidates(item, words)],
             "valid": [one.valid for one in words],
         }
-        for item, words, decided in found
-    }
     return {
         "standing": standing,
         "to_rule": sum(one["state"] == "to_rule" for one in standing.values()),
@@ -97,10 +97,10 @@ def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
 
 
 def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
-    form, found = work.asked(ASKED).get("form", "cooking"), _decided(work, items)
-    if any(decided.state == "to_rule" for _, _, decided in found):
-        raise NotNow("{count} answers differ and were not ruled on yet", count=1)
-    return {"questions": [record_of(item, words, decided, form) for item, words, decided in found]}
+    form, found = work.asked(ASKED).get("form", "cooking"), _said(work, items)
+    if left := sum(decide(*one).state == "to_rule" for one in found):
+        raise NotNow("{count} answers differ and were not ruled on yet", count=left)
+    return {"questions": [record_of(*one, form) for one in found]}
 
 
 def ask_questions(work: Begun, body: QuestionsToAsk) -> dict[str, Any]:
