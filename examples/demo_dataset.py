@@ -6,7 +6,8 @@ consented, released, checked, loaded, with two virtual recordings.
 
 Every step is a command that a lab would type, or a request as the tablet and the desk make it. The last line is PASS
 only when what was released is what the virtual participants did. `--full` makes six recordings: two recipes, people
-and kitchens, normal and with errors; in one there is a privacy pause, one is withdrawn, one has no camera.
+and kitchens, normal and with errors; in one there is a privacy pause, one is withdrawn, one has no camera. Five
+people then review them at the desk, and what later data sets add is exported, with a page over it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import later_forms
 from check_frame_numbers import Truth, wrong_numbers
 from demo import (
     COMMAND,
@@ -148,15 +150,21 @@ def check_recordings(folder: Path, plan: tuple[Planned, ...]) -> list[str]:
     return problems
 
 
+def enter_consent(data: Path, plan: tuple[Planned, ...]) -> list[str]:
+    """Enter what each participant agreed to, which only the withdrawn recording refuses; return problems."""
+    scopes = ["--reference", "form-virtual-1", "--scopes", "annotate,release_raw", "--by", "demo"]
+    said = {one: command(["consent", str(data / one.recording), *scopes]).get("status") for one in plan}
+    return [
+        f"consent to {one.recording}: {status}"
+        for one, status in said.items()
+        if (status == "refused") is not one.withdraws
+    ]
+
+
 def release(folder: Path, plan: tuple[Planned, ...]) -> tuple[list[str], dict[str, str]]:
-    """Enter the consent, make the data set, check and load it; return problems and the published ids."""
+    """Make the data set, check and load it; return problems and the published ids."""
     data, out = folder / "data", folder / "data-set"
     make = ["release", "captaincook4d", str(data), "--out", str(out), "--media", "4k,360p,hololens"]
-    for one in plan:
-        scopes = ["--reference", "form-virtual-1", "--scopes", "annotate,release_raw", "--by", "demo"]
-        said = command(["consent", str(data / one.recording), *scopes])
-        if (said.get("status") == "refused") is not one.withdraws:
-            return [f"consent to {one.recording}: {said.get('status')}"], {}
     made = command(make)
     split = ["release", "split", str(out), "--kind", "type", "--ratio", "0.5,0,0.5", "--seed", "1"]
     divided = command([*split, "--out", str(out / "data_splits")])
@@ -228,7 +236,9 @@ def not_corrected(out: Path, corrected: str) -> list[str]:
     return [] if found == [corrected] else [f"the correction stands at {found}, not at {corrected}"]
 
 
-def run(folder: Path, plan: tuple[Planned, ...], seconds: float, seed: int) -> list[str]:
+def run(
+    folder: Path, plan: tuple[Planned, ...], seconds: float, seed: int, *, has_reviews: bool
+) -> list[str]:
     """Make everything; return what is not as it should be."""
     data = folder / "data"
     data.mkdir(parents=True)
@@ -252,12 +262,23 @@ def run(folder: Path, plan: tuple[Planned, ...], seconds: float, seed: int) -> l
                 for one in command(["sync", *kept(data, plan)])["recordings"]
                 if one.get("failed")
             ]
+            problems += enter_consent(data, plan)
+            if has_reviews:
+                problems += reviewed(folder, desk, plan, truths)
     more, ids = release(folder, plan)
     problems += more
     for n, (one, truth) in enumerate(zip(plan, truths, strict=True)):
         if one.recording in ids:
             problems += differences(folder, one, ids[one.recording], truth, folder / f"sim-{n}")
     return problems or not_corrected(folder / "data-set", corrected)
+
+
+def reviewed(folder: Path, desk: Desk, plan: tuple[Planned, ...], truths: list[TabletTruth]) -> list[str]:
+    """Have people review what is to be released, and export what later data sets add; return problems."""
+    both = zip(plan, truths, strict=True)
+    sessions = {one.recording: truth.session for one, truth in both if one.is_released}
+    expected = later_forms.review(desk, sessions, sorted({one.recipe for one in plan}))
+    return later_forms.export(folder / "data", folder / "later-forms", expected)
 
 
 def main() -> int:
@@ -275,13 +296,15 @@ def main() -> int:
     shutil.rmtree(arguments.out, ignore_errors=True)
     try:
         plan = FULL if arguments.full else SHORT
-        problems = run(arguments.out, plan, arguments.seconds, arguments.seed)
+        problems = run(arguments.out, plan, arguments.seconds, arguments.seed, has_reviews=arguments.full)
     except (DemoFailed, subprocess.TimeoutExpired, RuntimeError, httpx.HTTPError) as error:
         problems = [str(error)]
     except KeyboardInterrupt:
         say("stopped by Ctrl-C; nothing is left running")
         return 130
     say(f"data set: {arguments.out / 'data-set'}")
+    if arguments.full:
+        say(f"later forms: {arguments.out / 'later-forms' / 'later-forms.html'}")
     for problem in problems:
         print(f"  - {problem}")
     print("FAIL" if problems else "PASS")
