@@ -14,11 +14,9 @@ from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 from kitchensync.dataset.tables.coherence_examples import examples, recording_of
+from kitchensync.dataset.tables.step_actions import Deed
 from kitchensync.dataset.tables.step_rows import done_in_order, instruction
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
-from kitchensync.task_graphs.model import Step
-from kitchensync.task_graphs.text.actions import action_of
-from kitchensync.task_graphs.text.spans import pieces, plural
 
 INCOMPLETE = "Action Incomplete"
 OTHER_VERB, OTHER_NOUN, OTHER_BOTH = "MisalignSRL_V", "MisalignSRL_ARG1", "MisalignSRL_V_ARG1"
@@ -30,15 +28,6 @@ INCOMPLETE_S = 2.0
 """A shorter step is not shown undone."""
 WITH_ERRORS, REPEATED = "with an error that a frame shows", "the same was done just before"
 Row = dict[str, Any]
-Deed = tuple[str, str | None]
-"""Verb and noun; None where the text names neither ingredient nor tool."""
-
-
-def deed(entry: Entry) -> Deed:
-    """Return what a step does to what: its verb, and the first ingredient, else tool, in the plural."""
-    step = Step(entry.step_id, entry.description)
-    nouns = pieces(step.instruction, "ingredient") or pieces(step.instruction, "tool")
-    return action_of(step.action or step.instruction), plural(nouns[0].lower()) if nouns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +47,28 @@ class Done:
         return (self.entry.start_s + self.entry.end_s) / 2
 
 
-def done_steps(one: AnnotatedRecording, left_out: Counter[str]) -> list[Done]:
+def done_steps(one: AnnotatedRecording, actions: Mapping[str, Deed], left_out: Counter[str]) -> list[Done]:
     """Return the steps of a recording that show no error, in script order; count why others are left out."""
-    repeats = {id(after) for before, after in pairwise(done_in_order(one)) if deed(before) == deed(after)}
+    repeats = {
+        id(after)
+        for before, after in pairwise(done_in_order(one))
+        if actions[before.description] == actions[after.description]
+    }
     found = []
     for place, (entry, (why, example)) in enumerate(zip(one.entries, examples(one), strict=True)):
         if example is None or example["mistake"]:
             left_out[why or WITH_ERRORS] += 1
             continue
-        found.append(Done(one.recording_id, place, entry, *deed(entry), id(entry) in repeats))
+        found.append(Done(one.recording_id, place, entry, *actions[entry.description], id(entry) in repeats))
     return found
 
 
 class OtherSteps:
     """All steps of a part by verb and noun, to draw one from that is not what a step asks for."""
 
-    def __init__(self, steps: Iterable[Done], recordings: Iterable[AnnotatedRecording]) -> None:
+    def __init__(
+        self, steps: Iterable[Done], recordings: Iterable[AnnotatedRecording], actions: Mapping[str, Deed]
+    ) -> None:
         """Take in steps, and from their recordings when something was first done."""
         self._by: dict[tuple[str | None, str | None], list[Done]] = defaultdict(list)
         for step in steps:
@@ -83,7 +78,7 @@ class OtherSteps:
         self._first_s: dict[tuple[str, Deed], float] = {}
         for one in recordings:
             for entry in reversed(done_in_order(one)):
-                self._first_s[one.recording_id, deed(entry)] = float(entry.start_s)
+                self._first_s[one.recording_id, actions[entry.description]] = float(entry.start_s)
 
     def drawn(self, step: Done, kind: str, chance: random.Random, *, corrected: bool) -> Done | None:
         """Return a step of another recording for a kind of mistake; None where there is none."""
@@ -108,6 +103,7 @@ class OtherSteps:
 
 def boundary_examples(
     recordings: Iterable[AnnotatedRecording],
+    actions: Mapping[str, Deed],
     part_of: Mapping[str, str],
     seed: int,
     *,
@@ -115,9 +111,9 @@ def boundary_examples(
 ) -> tuple[list[Row], Counter[str], int]:
     """Return the examples, why steps are left out, and how many steps repeat the one before them.
 
-    Mistakes are drawn from recordings of the same part. As published, another step is seen at a moment inside it and
-    repeated steps stay; `corrected`: it is seen at its end, in a recording where what is asked for was not done
-    before, and steps that repeat the one before them are left out.
+    `actions` are verb and noun of each text. Mistakes are drawn from recordings of the same part. As published,
+    another step is seen at a moment inside it and repeated steps stay; `corrected`: it is seen at its end, in a
+    recording where what is asked for was not done before, and steps that repeat the one before them are left out.
     """
     left_out: Counter[str] = Counter()
     parts: dict[str, list[AnnotatedRecording]] = defaultdict(list)
@@ -126,8 +122,8 @@ def boundary_examples(
     rows: list[Row] = []
     repeated = 0
     for ours in parts.values():
-        steps = [step for one in ours for step in done_steps(one, left_out)]
-        others = OtherSteps(steps, ours)
+        steps = [step for one in ours for step in done_steps(one, actions, left_out)]
+        others = OtherSteps(steps, ours, actions)
         for step in steps:
             repeated += step.repeats
             if step.repeats and corrected:
@@ -174,6 +170,7 @@ def _row(step: Done, name: str, mistake: str | None, recording: str, at_s: float
         "procedure_description": instruction(step.entry),
         "mistake": mistake is not None,
         "mistake_type": mistake,
+        "verb_noun_pair": [step.verb, step.noun],
         "step": [step.entry.start_s, step.entry.end_s],
         "recording": recording,
         "time": at_s,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +20,8 @@ from kitchensync.dataset.commands.export_source import (
 )
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import output_file
-from kitchensync.storage.shell.outputs import write_into
+from kitchensync.storage.shell.output_options import OutputPath, output_file
+from kitchensync.storage.shell.outputs import write_into, write_output
 from kitchensync.storage.shell.progress import Bar
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData
     from kitchensync.dataset.source.given_films import OpenFilm
     from kitchensync.dataset.tables.coherence_examples import Example
+    from kitchensync.dataset.tables.step_actions import Deed
+    from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 
 @click.command()
@@ -62,6 +64,13 @@ if TYPE_CHECKING:
     help="With --boundaries: as many successes as mistakes, at most so many of each in a part, kinds of mistakes in "
     "turn  [default: all].",
 )
+@click.option(
+    "--actions",
+    type=OutputPath(),
+    metavar="FILE.csv",
+    help="With --boundaries: table of the verb and noun of each text, written where it is not there yet. Edit it so "
+    "that words of one meaning are one word, and run again.",
+)
 @CORRECTED
 @answers("export-coherence/1")
 def coherence(
@@ -75,6 +84,7 @@ def coherence(
     boundaries: bool,
     seed: int,
     wanted: int | None,
+    actions: Path | None,
     corrected: bool,
 ) -> Answer:
     """Write steps as examples for coherent mistake detection: an instruction, a range of the video, mistake or not.
@@ -106,6 +116,8 @@ def coherence(
         raise click.UsageError("--corrected goes with --boundaries; the other form has no known fault")
     if wanted and not boundaries:
         raise click.UsageError("--sample goes with --boundaries; the other form is as published")
+    if actions and not boundaries:
+        raise click.UsageError("--actions goes with --boundaries; the other form shows no other verb or noun")
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
     parts = read_split(split, found) if split else {}
@@ -113,7 +125,9 @@ def coherence(
     warnings = past_the_film(found.data) + found.warnings
     folder = out.with_suffix(".frames")
     if boundaries:
-        rows, left_out, repeated = boundary_examples(recordings, part_of, seed, corrected=corrected)
+        rows, left_out, repeated = boundary_examples(
+            recordings, _actions(actions, recordings, warnings), part_of, seed, corrected=corrected
+        )
         warnings += [] if corrected else published_faults(repeated, frames=frames)
         if wanted and parts:
             rows = in_parts(rows, part_of, recording_of, warnings)
@@ -133,6 +147,29 @@ def coherence(
     said |= {"frames": sum(len(row["frames"]) for row in rows)} if frames else {}
     write_list(out, rows, force=force)
     return answer(said | {"file": str(out)}, warnings, f"{len(rows):,} examples in {out}", strict=strict)
+
+
+def _actions(
+    path: Path | None, recordings: Sequence[AnnotatedRecording], warnings: list[str]
+) -> dict[str, Deed]:
+    """Return verb and noun of each text, by the table where it is there; else write it.
+
+    Raises BadGraph, CannotWrite.
+    """
+    from kitchensync.dataset.tables.step_actions import actions_of, actions_table, read_actions
+
+    own = actions_of(recordings)
+    if path is None:
+        return own
+    if not path.exists():
+        write_output(path, actions_table(own).encode(), force=False)
+        return own
+    table = read_actions(path)
+    if lacking := own.keys() - table.keys():
+        warnings.append(
+            f"{len(lacking)} texts are not in {path.name}: their verb and noun are read from them"
+        )
+    return own | table
 
 
 def _sharpest_frames(found: GivenData, rows: list[Example], folder: Path, *, force: bool) -> list[str]:

@@ -25,6 +25,7 @@ from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
 from kitchensync.dataset.source.given_films import OpenFilm
 from kitchensync.dataset.tables.boundary_examples import boundary_examples
 from kitchensync.dataset.tables.coherence_examples import examples
+from kitchensync.dataset.tables.step_actions import actions_of
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.exports.film import FilmWriter
@@ -194,6 +195,46 @@ def test_pictures_at_boundaries_show_steps_done_and_not_done(tmp_path: Path) -> 
     assert alone["by_split"] == {"test:mistake": 3, "test:success": 3, "train:mistake": 1, "train:success": 2}
 
 
+def test_words_of_one_meaning_are_one_where_a_lab_says_so(tmp_path: Path) -> None:
+    made_data_sets.write(tmp_path / "set", KITCHENS)
+    table = tmp_path / "actions.csv"
+    words = ("--actions", str(table))
+    _, read = of_boundaries(tmp_path, *words)
+    assert read == of_boundaries(tmp_path)[1]
+    lines = table.read_text().splitlines()
+    assert (lines[0], f"{EGG},Crack,eggs" in lines, f"{SALT},Add,salts" in lines) == (
+        "text,verb,noun",
+        True,
+        True,
+    )
+    assert read["1_1_0/pos"]["verb_noun_pair"] == ["Crack", "eggs"]
+    assert of_boundaries(tmp_path, *words)[1] == read
+    whisked = [line.replace("Whisk,eggs", "Crack,eggs") for line in lines if SALT not in line]
+    table.write_text("\ufeff" + "\r\n".join([*whisked, '"another, of ""no"" recording",Go,']) + "\r\n")
+    said, rows = of_boundaries(tmp_path, *words)
+    verbs = [
+        name for name in read if name.startswith("1_1_0/") and read[name]["mistake_type"] == "MisalignSRL_V"
+    ]
+    assert verbs
+    assert not {*verbs} & {*rows}, "nobody did anything else to eggs now"
+    assert {name for name in rows if name.startswith("1_1_1/")} == {
+        name for name in read if name.startswith("1_1_1/")
+    }
+    assert any("1 texts are not in actions.csv" in one for one in said["warnings"])
+    for damage in (
+        "",
+        "text;verb;noun\n",
+        "text,verb,noun\na,b\n",
+        "text,verb,noun\na,,c\n",
+        "text,verb,noun\na,b,\na,c,\n",
+    ):
+        table.write_text(damage)
+        refused = run(tmp_path / "set", "--boundaries", *words, "--out", tmp_path / "refused.json")
+        assert (refused.exit_code, "actions.csv" in refused.stderr) == (1, True), refused.output
+    alone = run(tmp_path / "set", *words, "--out", tmp_path / "refused.json")
+    assert (alone.exit_code, "--boundaries" in alone.stderr) == (2, True)
+
+
 def test_corrected_boundaries_are_at_ends_and_never_where_it_was_done_before(tmp_path: Path) -> None:
     made_data_sets.write(tmp_path / "set", KITCHENS)
     said, rows = of_boundaries(tmp_path, "--corrected")
@@ -352,7 +393,7 @@ def test_a_sample_has_as_many_successes_as_mistakes_of_each_part_and_every_kind(
 
 def test_what_was_hidden_in_a_pause_is_no_picture_at_a_boundary(tmp_path: Path) -> None:
     write_halves(tmp_path / "film.mp4", 20, 4, 200)
-    rows, *_ = boundary_examples(KITCHENS[:1], {}, 1)
+    rows, *_ = boundary_examples(KITCHENS[:1], actions_of(KITCHENS), {}, 1)
     hidden = np.zeros(200, bool)
     hidden[60:70] = True  # the end of the first step
     look = BoundaryFrames(rows, corrected=False)
