@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typed_commands import typed
+
+from kitchensync.dataset.promqa.assembly_sampling import KINDS, sample
 
 SEQUENCE = "nusar-2021_action_both_9012-a16_9012_user_id_2021-02-01_162904"
 NODES = {
@@ -167,6 +170,21 @@ def test_a_sample_keeps_to_its_limits_and_is_the_same_again(graphs: Path) -> Non
             )
     assert rows_of(graphs, lines, "--sample")[0] == first
     assert rows_of(graphs, lines, "--sample", "--seed", "7")[0] != first
+
+
+def test_a_sample_has_at_most_a_hundred_of_a_kind() -> None:
+    asked = {kind: kind in ("next", "past") for kind in KINDS}
+    rows = [
+        {
+            "sequence": f"s{n}",
+            "end": float(k),
+            "label": "correct",
+            "candidates": asked | {"past": k == 0 and n < 9},
+        }
+        for n in range(70)
+        for k in range(4)
+    ]
+    assert Counter(row["kind"] for row in sample(rows, 1)) == {"next": 100, "past": 9}
 
 
 def test_ends_are_moved_by_the_seed_and_never_into_the_next_step(graphs: Path) -> None:

@@ -21,7 +21,7 @@ from made_videos import numbered_planes, write_video
 from numbered_pictures import number_in
 from typed_commands import typed
 
-from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
+from kitchensync.dataset.examples.coherence_frames import IS_ALIKE, IS_DARK, BoundaryFrames
 from kitchensync.dataset.source.given_films import OpenFilm
 from kitchensync.dataset.tables.boundary_examples import boundary_examples
 from kitchensync.dataset.tables.coherence_examples import examples
@@ -276,6 +276,34 @@ def test_dark_and_unchanged_steps_have_no_boundary_pictures(tmp_path: Path) -> N
     said, rows = of_boundaries(tmp_path, "--frames")
     assert any("1 films are not here: 1_2" in one for one in said["warnings"])
     assert {len(row["frames"]) for row in rows.values() if row["recording"] == "1_2"} == {0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "published", "corrected"),
+    [
+        ((200, 0), (200, 40), IS_ALIKE, IS_ALIKE),  # cosine 0.981
+        ((200, 0), (200, 80), "", ""),  # cosine 0.928
+        ((0, 0), (0, 0), IS_DARK, IS_DARK),
+        ((6, 0), (0, 6), "", IS_DARK),  # nearly black, mean 3
+        ((80, 0), (0, 80), "", IS_DARK),  # mean 40: 0.16 of full brightness
+        ((130, 0), (0, 130), "", ""),  # mean 65: 0.25
+    ],
+)
+def test_thresholds_of_boundary_pictures(
+    tmp_path: Path, before: tuple[int, int], after: tuple[int, int], published: str, corrected: str
+) -> None:
+    with FilmWriter(tmp_path / "film.mp4", Fraction(1, 10), key_every=10, crf=5) as writer:
+        for number in range(70):
+            halves = before if number < 40 else after
+            writer.write(
+                np.repeat(np.array(halves, np.uint8), 80)[None, :, None].repeat(90, 0).repeat(3, 2), number
+            )
+    for is_corrected, why in ((False, published), (True, corrected)):
+        rows, *_ = boundary_examples(KITCHENS[:1], actions_of(KITCHENS), {}, 1, corrected=is_corrected)
+        look = BoundaryFrames(rows, corrected=is_corrected)
+        list(look.look(OpenFilm(Clip([open_media(tmp_path / "film.mp4")]), None), "1_1"))
+        (egg,) = (row for row in rows if row["example_id"] == "1_1_0/pos")
+        assert look.why_left_out(egg) == why, is_corrected
 
 
 def write_numbered(film: Path, fps: Fraction, light: list[bool]) -> None:
