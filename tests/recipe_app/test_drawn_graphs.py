@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from browser import at_the_desk, chromium
+from filmed_cooking import cook_on_film
 from screens import serious
 
 from kitchensync.dataset.errors import BadOperation, NotNow
+from kitchensync.dataset.films.review_film import facts_of
 from kitchensync.recipe_app.review.drawn_graphs import agreement_of_graphs, differing, graph_with, holding
 from kitchensync.recipe_app.review.recorded_evidence import evidence_of, told
 from kitchensync.task_graphs.model import END, START, Graph, Step
@@ -112,6 +114,25 @@ def test_two_draw_alone_a_third_rules_and_the_recipe_has_a_new_version(kitchen: 
     broken = [[u, v] for u, v in ((a, b), (c, d)) if place(u) < place(v)]  # they were cooked backwards
     assert still == broken, "judged by the new version"
     assert set(kitchen.tools.shelf.get("tea_and_toast").graph.inner_edges) == {(a, b), (c, d)}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_film_of_a_recording_is_watched_beside_the_drawing(kitchen: Any) -> None:
+    recording, folder, _ = cook_on_film(kitchen)
+    kitchen.post(kitchen.operation(recording, "finish", {}))
+    with chromium() as browser:
+        desk = at_the_desk(browser, kitchen.url, kitchen.desk("researcher").headers["x-kitchensync-login"])
+        desk.go("/recipes/tea_and_toast/graphs")
+        desk.page.get_by_role("button", name="Watch it").press("Enter")
+        desk.page.locator(".recorded video").wait_for(timeout=60_000)
+        frames = "(video) => (video.readyState > 1 ? Math.round(video.duration * 30000 / 1001) : 0)"
+        facts = facts_of(folder, 360)
+        assert facts is not None
+        assert desk.page.locator(".recorded video").evaluate(frames) == facts["frames"]
+        assert serious(desk.page) == []
+        assert desk.problems == []
+    kitchen.tools.films.close()
 
 
 def cook_backwards(kitchen: Any) -> list[str]:
