@@ -19,6 +19,7 @@ from typing import Any
 
 import cv2
 import httpx
+from check_frame_numbers import FRAME_S
 from demo import DemoFailed, command, say
 
 from kitchensync.virtual_kitchen.tablet import Desk, operation_id
@@ -27,7 +28,10 @@ from kitchensync.virtual_kitchen.world.frame_counter import number_in
 FILM_LIMIT_S = 300.0
 ADDED = "As the film shows."
 RATED = 3
-ALIKE = 1e-6
+ALIKE, EVIDENCE_S, NEAR_S = 1e-6, 0.15, 0.05
+"""How far figures, ends of evidence, and pictures may be from what was said, the latter two in seconds."""
+BEFORE_ALL = -1
+"""The step in front of all others, in ProMQA."""
 HEAD = """<!doctype html><html lang="en"><meta charset="utf-8"><title>What later data sets add</title><style>
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem }
 table { border-collapse: collapse; margin: 1rem 0 } tr + tr { border-top: 1px solid #ddd }
@@ -38,14 +42,16 @@ figure { display: inline-block; margin: .3rem; width: 20rem; vertical-align: top
 
 @dataclass
 class Expected:
-    """What is to come out, by recording where it is not of all."""
+    """What is to come out, by recording."""
 
     decided: dict[str, list[list[str]]] = field(default_factory=dict)
     "Of each step what three people said, in the order of steps."
-    answers: dict[str, list[set[str]]] = field(default_factory=dict)
-    "The answers that hold, of each question."
-    evidence: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    "Share of the clip, from and to, in which the evidence lies, of each question."
+    rated: dict[str, int] = field(default_factory=dict)
+    "How many questions were rated: 1, 2 .. for relevance."
+    answers: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+    "The answers that hold, by the end of the question's id, behind that of the recording."
+    evidence: dict[str, dict[str, float]] = field(default_factory=dict)
+    "Up to which share of its clip the evidence reaches, by the end of the question's id."
     problems: list[str] = field(default_factory=list)
 
 
@@ -89,7 +95,7 @@ def review(desk: Desk, sessions: dict[str, str], recipes: Sequence[str]) -> Expe
         address = f"/api/v1/desk/recordings/{session}"
         _have_film(people[0], address)
         expected.decided[name] = _decide(people[:3], f"{address}/opinions/decisions")
-        _rate(people, f"{address}/opinions/ratings", f"{address}/opinions/decisions")
+        expected.rated[name] = _rate(people, f"{address}/opinions/ratings", f"{address}/opinions/decisions")
         expected.answers[name] = _judge(people[:3], f"{address}/questions")
         expected.evidence[name] = _mark(people[:3], f"{address}/evidence", f"{address}/film")
     for recipe in recipes:
@@ -110,11 +116,11 @@ def _have_film(one: Reviewer, address: str) -> None:
 
 
 def _decide(three: Sequence[Reviewer], address: str) -> list[list[str]]:
-    """Each decides of each step whether it succeeded, with one no in three, at another place for each person."""
+    """Each decides of each step whether it succeeded: nobody says no, then one, two, all three, nobody .."""
     three[0].post(f"{address}/assign", people=[one.id for one in three])
     three[0].post(f"{address}/ask")
     items = [item["item"] for item in three[0].get(address)["items"]]
-    said = [["no" if (k + n) % 3 == 0 else "yes" for n in range(len(three))] for k in range(len(items))]
+    said = [["no" if n < k % 4 else "yes" for n in range(len(three))] for k in range(len(items))]
     for n, one in enumerate(three):
         for item, of_all in zip(items, said, strict=True):
             for question, answer in (("success", of_all[n]), ("confidence", "4")):
@@ -124,8 +130,8 @@ def _decide(three: Sequence[Reviewer], address: str) -> list[list[str]]:
     return said
 
 
-def _rate(five: Sequence[Reviewer], address: str, decided: str) -> None:
-    """Rate questions about the first steps: the later one, the higher, by all alike."""
+def _rate(five: Sequence[Reviewer], address: str, decided: str) -> int:
+    """Rate questions about the first steps: the later one, the higher, by all alike; return how many."""
     steps = [item["item"] for item in five[0].get(decided)["items"]][:RATED]
     asked = {"question": "Is the step done?", "answer": "Yes.", "informativeness": 0.5}
     five[0].post(f"{address}/assign", people=[one.id for one in five])
@@ -140,9 +146,10 @@ def _rate(five: Sequence[Reviewer], address: str, decided: str) -> None:
                 one.act(address, answer=said)
         one.post(f"{address}/submit")
     five[0].post(f"{address}/accept")
+    return len(steps)
 
 
-def _judge(three: Sequence[Reviewer], address: str) -> list[set[str]]:
+def _judge(three: Sequence[Reviewer], address: str) -> dict[str, set[str]]:
     """Two judge: the second holds the first question not valid and the second one's first answer wrong."""
     first, second, third = three
     third.post(f"{address}/assign", people=[first.id, second.id])
@@ -157,37 +164,45 @@ def _judge(three: Sequence[Reviewer], address: str) -> list[set[str]]:
         second.act(address, verdict=verdict | other.get(k, {}))
     first.post(f"{address}/submit")
     second.post(f"{address}/submit")
-    standing, said = third.get(address)["standing"], [set(item["answers"]) for item in items]
+    standing = third.get(address)["standing"]
+    said = {_behind(item["item"]): set(item["answers"]) for item in items}
     for k, item in enumerate(items[:2]):
         offered = len(standing[item["item"]]["candidates"])
         verdict = {"item": item["item"], "valid": True, "accepted": [k == 1] * offered, **ticks}
         third.act(f"{address}/rule", verdict=verdict | ({"added": [ADDED]} if k == 0 else {}))
     third.post(f"{address}/accept")
-    return [{ADDED}, *said[1:]]
+    return said | {_behind(item["item"]): {ADDED} for item in items[:1]}
 
 
-def _mark(three: Sequence[Reviewer], address: str, film: str) -> list[tuple[float, float]]:
-    """Two mark: all of each clip, and of the first one its first quarter, which the third takes."""
+def _behind(question: str) -> str:
+    """Return what stands behind a recording's published id, `1_26`."""
+    return question.split("_", 2)[2]
+
+
+def _mark(three: Sequence[Reviewer], address: str, film: str) -> dict[str, float]:
+    """Two mark: all of each clip; of one clip the second its first quarter, which the third takes."""
     first, second, third = three
     third.post(f"{address}/assign", people=[first.id, second.id])
     third.post(f"{address}/ask")
     fps = third.get(film)["facts"]["fps"]
-    for one, share in ((first, 1.0), (second, 0.25)):
-        said = one.get(address)
-        clips = {item["node"]: item for item in said["questions"]}
-        for mark in said["marks"]:
-            clip = clips[mark["node"]]
+    clips = {item["node"]: item for item in first.get(address)["questions"]}
+    shares = {node: 0.25 if node == min(clips) else 1.0 for node in clips}
+    for one, its in ((first, dict.fromkeys(clips, 1.0)), (second, shares)):
+        for mark in one.get(address)["marks"]:
+            clip, node = clips[mark["node"]], mark["node"]
             start, end = (round(clip[key] * fps[0] / fps[1]) for key in ("clip_start", "clip_end"))
-            if mark["node"] == said["questions"][0]["node"]:
-                end = start + round((end - start) * share)
-            edit = mark | {"start": start + 1, "end": end - 2, "checked": ["start", "end"]}
-            one.act(address, edits=[edit])
+            end = start + round((end - start) * its[node])
+            one.act(address, edits=[mark | {"start": start + 1, "end": end - 2, "checked": ["start", "end"]}])
         one.post(f"{address}/submit")
     for item in third.get(address)["standing"]:
         if item["state"] == "to_rule":
             third.post(f"{address}/rule", item=item["item"], take="second")
     third.post(f"{address}/accept")
-    return [(0.0, 0.25 if k == 0 else 1.0) for k in range(len(clips))]
+    return {_asked(clips[node]): share for node, share in shares.items()}
+
+
+def _asked(question: dict[str, Any]) -> str:
+    return str(question["question_id"]).removeprefix(question["recording"])
 
 
 def _draw(three: Sequence[Reviewer], address: str) -> list[str]:
@@ -235,7 +250,7 @@ def export(data: Path, out: Path, expected: Expected) -> list[str]:
     figures = {
         "opinions": agreed["agreement"],
         "questions": judged["agreement"],
-        "evidence": marked["mean_iou"],
+        "evidence": {"mean_iou": marked["mean_iou"]},
     }
     rows = {"opinions": opinions, "boundaries": boundaries, "questions": verified}
     (out / "later-forms.html").write_text(_page(rows | {"assembly": assembly, "evidence": evidence}, figures))
@@ -243,62 +258,79 @@ def export(data: Path, out: Path, expected: Expected) -> list[str]:
 
 
 def _wrong_opinions(rows: list[dict[str, Any]], agreement: Any, expected: Expected) -> list[str]:
-    said = [of_all for steps in expected.decided.values() for of_all in steps]
-    decided = [row for row in rows if row["kind"] == "decision"]
     problems = []
-    if [sorted(row["success"]) for row in decided] != [sorted(of_all) for of_all in said]:
-        problems.append("export opinions: not what three people said")
-    right = [(one == "no") is row["mistake"] for row in decided for one in row["success"]]
-    if abs(agreement["decisions"]["success"]["mean_accuracy"] - sum(right) / len(right)) > ALIKE:
-        problems.append("export opinions: another accuracy than by hand")
-    rated = [row["mean_relevance"] for row in rows if row["kind"] == "rating"]
-    if rated != list(range(1, RATED + 1)) * len(expected.decided):
-        problems.append(f"export opinions: relevance is {rated}")
+    for name, said in expected.decided.items():
+        ours = [row for row in rows if row["recording"] == name]
+        decided = [sorted(row["success"]) for row in ours if row["kind"] == "decision"]
+        if decided != [sorted(of_all) for of_all in said]:
+            problems.append(f"export opinions: not what three people said of {name}")
+        rated = [row["mean_relevance"] for row in ours if row["kind"] == "rating"]
+        if rated != list(range(1, expected.rated[name] + 1)):
+            problems.append(f"export opinions: relevance is {rated} in {name}")
+    right = [(one == "no") is row["mistake"] for row in rows for one in row.get("success", ())]
+    accuracy = agreement["decisions"]["success"]["mean_accuracy"]
+    if not right or abs(accuracy - sum(right) / len(right)) > ALIKE:
+        problems.append(f"export opinions: the accuracy is {accuracy}, another than by hand")
     return problems
 
 
 def _wrong_pictures(rows: list[dict[str, Any]], out: Path) -> list[str]:
-    """Read the number in each picture: it is that of the name, and one of five around its moment."""
-    wrong = [] if rows else ["export coherence: no picture was taken"]
+    """Read the number in each picture: it is that of the name and of the time, near the moment that is asked for."""
+    wrong = [] if rows else ["export coherence: no example"]
     for row in rows:
-        for name, at_s in zip(row["frames"], row["frame_times"], strict=True):
-            number = number_in(cv2.imread(str(out / name), cv2.IMREAD_GRAYSCALE))
-            if number != int(Path(name).stem) or abs(at_s - row["time"]) > 0.09:
-                wrong.append(f"export coherence: {name} shows {number}, at {at_s} s for {row['time']} s")
+        if len(row["frames"]) != 1:
+            wrong.append(f"export coherence: {row['example_id']} has {len(row['frames'])} pictures")
+            continue
+        (name,), (at_s,) = row["frames"], row["frame_times"]
+        number = number_in(cv2.imread(str(out / name), cv2.IMREAD_GRAYSCALE))
+        if number is None:
+            wrong.append(f"export coherence: {name} has no number")
+        elif number != int(Path(name).stem):
+            wrong.append(f"export coherence: {name} shows {number}")
+        if abs(int(Path(name).stem) * FRAME_S - at_s) > FRAME_S or abs(at_s - row["time"]) > NEAR_S + FRAME_S:
+            wrong.append(f"export coherence: {name} is of {at_s} s, for {row['time']} s")
     return wrong
 
 
 def _wrong_answers(
     verified: list[dict[str, Any]], assembly: list[dict[str, Any]], agreement: Any, expected: Expected
 ) -> list[str]:
-    wanted = [sorted(answers) for questions in expected.answers.values() for answers in questions]
-    problems = []
-    for name, rows in (("promqa", verified), ("assembly", assembly)):
-        if sorted(sorted(row["answers"]) for row in rows) != sorted(wanted):
-            problems.append(f"export {name}: other answers than were judged right")
-    if sum(not row["multimodal"] for row in assembly):
-        problems.append("export assembly: a question is not multimodal")
-    held = [one["question"] for row in verified for one in row["verification"]["judges"]]
-    if held.count(False) != len(expected.answers):
-        problems.append("export promqa: other verdicts than were given")
-    if any(one["approved"] is None for one in agreement.values()):
-        problems.append("export promqa: no agreement")
+    problems, wanted = [], []
+    for name, answers in expected.answers.items():
+        rows = [row for row in verified if row["recording_id"] == name]
+        found = {row["question_id"].removeprefix(f"{name}_"): set(row["answers"]) for row in rows}
+        if found != answers:
+            problems.append(f"export promqa: other answers than were judged right in {name}")
+        begun = [row for row in rows if row["current_step"]["step_id"] != BEFORE_ALL]
+        wanted += [(name, row["type"], *sorted(row["answers"])) for row in begun]
+    records = [(one["sequence_id"], one["question_type"], *sorted(one["answers"])) for one in assembly]
+    if sorted(records) != sorted(wanted):
+        problems.append("export promqa --form assembly: other answers than were judged right")
+    for one in assembly:
+        if not (one["multimodal"] and 0 <= one["video"]["start"] < one["video"]["end"]):
+            problems.append(f"export promqa --form assembly: {one['sequence_id']}: {one['video']}")
+    pairs = sum(map(len, expected.answers.values()))
+    equal = sum(one["questions"] * _count(verified, kind) for kind, one in agreement.items())
+    if abs(equal - (pairs - len(expected.answers))) > ALIKE:
+        problems.append(f"export promqa: judges agree on {equal} of {pairs} questions")
     return problems
+
+
+def _count(rows: list[dict[str, Any]], kind: str) -> int:
+    return sum(row["type"] == kind for row in rows)
 
 
 def _wrong_evidence(rows: list[dict[str, Any]], expected: Expected) -> list[str]:
     problems = []
     for name, wanted in expected.evidence.items():
-        found = [row for row in rows if row["recording"] == name]
-        shares = []
-        for row in found:
+        found = {_asked(row): row for row in rows if row["recording"] == name}
+        if found.keys() != wanted.keys():
+            problems.append(f"export windows: other questions than were asked about {name}")
+        for question, row in found.items():
             length_s = row["clip_end"] - row["clip_start"]
             ((start_s, end_s),) = row["evidence"]
-            shares.append((start_s / length_s, end_s / length_s))
-            if max(abs(start_s), abs(end_s - length_s * (0.25 if len(shares) == 1 else 1))) > 0.15:
+            if max(abs(start_s), abs(end_s - length_s * wanted.get(question, 0))) > EVIDENCE_S:
                 problems.append(f"export windows: {row['question_id']} has its evidence at {row['evidence']}")
-        if len(found) != len(wanted):
-            problems.append(f"export windows: {len(found)} questions of {name}, not {len(wanted)}")
     return problems
 
 

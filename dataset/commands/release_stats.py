@@ -108,7 +108,8 @@ def _show(said: dict[str, Any]) -> None:
 def _agreed(narrations: dict[str, Any]) -> str:
     if not narrations["pairs"]:
         return "no moment was narrated by two"
+    same = [f"the same {word} in {narrations[f'same_{word}'] or 0:.0%}" for word in ("verb", "noun")]
     return (
-        f"{narrations['pairs']:,} moments were narrated by two: the same verb in {narrations['same_verb']:.0%}, "
-        f"noun in {narrations['same_noun']:.0%}, word error rate {narrations['word_error_rate']:.2f}"
+        f"{narrations['pairs']:,} moments were narrated by two: {', '.join(same)}, "
+        f"word error rate (of the longer text) {narrations['word_error_rate']:.2f}"
     )

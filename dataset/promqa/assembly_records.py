@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+from kitchensync.dataset.promqa.prefixes import BEFORE_ALL
 
 BESIDE = ("clip", "clip_frames", "last_frame_s", "frames")
 """What a row has where films were written beside the list."""
 
 
-def assembly_records(rows: Iterable[Mapping[str, Any]], start_s: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the examples that were judged in that form; `start_s` is when the first step of a recording began.
+def is_of_assembly(row: Mapping[str, Any]) -> bool:
+    """Return whether an example was judged by the three criteria, has an answer, and follows some step."""
+    judged = all("multimodal" in one for one in row["verification"]["judges"])
+    return judged and bool(row["answers"]) and row["current_step"]["step_id"] != BEFORE_ALL
 
-    A recipe takes the place of a toy. An example is multimodal where most of those say so who hold it valid, and of a
-    person where no answer of it was offered to the judges.
+
+def assembly_record(row: Mapping[str, Any], start_s: float) -> dict[str, Any]:
+    """Return an example of that kind with the published keys; `start_s` is when the recording's first step began.
+
+    A recipe takes the place of a toy. `multimodal` is true if most people who found the question valid say so;
+    `source` is human if none of the answers was offered to the judges.
     """
-    return [_record(row, start_s[row["recording_id"]]) for row in rows if _is_in_form(row)]
-
-
-def _is_in_form(row: Mapping[str, Any]) -> bool:
-    return all("multimodal" in one for one in row["verification"]["judges"])
-
-
-def _record(row: Mapping[str, Any], start_s: float) -> dict[str, Any]:
     people = [*row["verification"]["judges"], row.get("adjudication")]
     multimodal = [one["multimodal"] for one in people if one and one["question"]]
     hours, minutes, seconds = map(int, row["end_time"].split(":"))

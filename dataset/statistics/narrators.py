@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +16,8 @@ from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.graph_files import read_text
 
 _MOST_BYTES = 256 << 20
+LEAST_S = 1.0
+"""A narration of a moment, without an end, lasts so long."""
 _WORD = re.compile(r"\w+")
 _Second = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -50,7 +52,7 @@ def agreement_of_narrators(narrated: Mapping[str, Sequence[ReleasedNarration]]) 
     """Count narrations, as releases hold them by recording, and compare every two people who narrated one film.
 
     `word_error_rate` is edits of words divided by the words of the longer text, over all pairs; `same_verb` and
-    `same_noun` are shares of the pairs. None where nothing was paired.
+    `same_noun` are shares of the pairs in which somebody names one. None where there is nothing to compare.
     """
     people = {name: _by_person(all_of) for name, all_of in narrated.items()}
     pairs, alone = list[_Pair](), 0
@@ -69,8 +71,8 @@ def agreement_of_narrators(narrated: Mapping[str, Sequence[ReleasedNarration]]) 
         "pairs": len(pairs),
         "without_a_pair": alone,
         "word_error_rate": _share(sum(_edits(*both) for both in texts), words),
-        "same_verb": _share(sum(one.verb == other.verb for one, other in pairs), len(pairs)),
-        "same_noun": _share(sum(one.noun == other.noun for one, other in pairs), len(pairs)),
+        "same_verb": _equal((one.verb, other.verb) for one, other in pairs),
+        "same_noun": _equal((one.noun, other.noun) for one, other in pairs),
     }
 
 
@@ -88,6 +90,7 @@ def paired(first: Sequence[ReleasedNarration], second: Sequence[ReleasedNarratio
     (starts, ends), (other_starts, other_ends) = (
         np.array([[one.start, one.end] for one in all_of]).T for all_of in (first, second)
     )
+    ends, other_ends = np.maximum(ends, starts + LEAST_S), np.maximum(other_ends, other_starts + LEAST_S)
     both_s = np.minimum(ends[:, None], other_ends) - np.maximum(starts[:, None], other_starts)
     rows = zip(*linear_sum_assignment(both_s.clip(0), maximize=True), strict=True)
     return [(first[row], second[column]) for row, column in rows if both_s[row, column] > 0]
@@ -101,6 +104,11 @@ def _edits(one: Sequence[str], other: Sequence[str]) -> int:
         for column, its in enumerate(other, 1):
             row.append(min(before[column] + 1, row[-1] + 1, before[column - 1] + (word != its)))
     return row[-1]
+
+
+def _equal(words: Iterable[tuple[str, str]]) -> float | None:
+    told = [one == other for one, other in words if one or other]
+    return _share(sum(told), len(told))
 
 
 def _share(count: int, of: int) -> float | None:

@@ -37,14 +37,17 @@ def actions_table(actions: Mapping[str, Deed]) -> str:
 
 
 def read_actions(path: Path) -> dict[str, Deed]:
-    """Read a table as `actions_table` writes it, by text. Raises BadGraph, which names the line."""
+    """Read a table as `actions_table` writes it, by text. Raises BadGraph, which names the row."""
     text = read_text(path).removeprefix("\ufeff")  # what spreadsheets put in front
-    rows = csv.reader(io.StringIO(text, newline=""))
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    except csv.Error as error:
+        raise BadGraph(path.name, "", f"no table ({error})") from error
     found: dict[str, Deed] = {}
-    if next(rows, None) != list(COLUMNS):
-        raise BadGraph(path.name, "line 1", f"the columns are {', '.join(COLUMNS)}")
-    for row in rows:
-        place = f"line {rows.line_num}"
+    if rows[:1] != [list(COLUMNS)]:
+        raise BadGraph(path.name, "row 1", f"the columns are {', '.join(COLUMNS)}")
+    for number, row in enumerate(rows[1:], 2):
+        place = f"row {number}"
         if len(row) != len(COLUMNS) or not row[1].strip():
             raise BadGraph(path.name, place, "a text, its verb and its noun, which may be empty")
         if row[0] in found:

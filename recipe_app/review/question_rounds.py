@@ -93,7 +93,7 @@ def shuffled(item: str, answers: Iterable[str]) -> list[str]:
 
 def check_verdict(verdict: QuestionVerdict, item: Item | None, answers: int) -> None:
     """Raise BadOperation for a verdict on something else than was asked."""
-    if item is None or (verdict.valid and len(verdict.accepted) != answers):
+    if item is None or len(verdict.accepted) not in ((answers,) if verdict.valid else (0, answers)):
         raise BadOperation("this was not asked; load the page again")
 
 
@@ -117,7 +117,8 @@ def decide(item: Item, judged: Sequence[QuestionVerdict], ruling: QuestionVerdic
         all_votes = [*(votes[text] if agreed and tag == "machine" else []), own]
         if 2 * sum(all_votes) > len(all_votes):
             found.append((text, tag))
-    found += [(text, "adjudicator") for text in ruling.added]
+    held = {text for text, _ in found}
+    found += [(text, "adjudicator") for text in dict.fromkeys(ruling.added) if text not in held]
     return Decided("accepted", tuple(text for text, _ in found), tuple(tag for _, tag in found))
 
 
@@ -141,7 +142,8 @@ def record_of(
     """
     decided, agreed = decide(item, judged, ruling), all(one.valid for one in judged)
     accepted = {text for text, vote in _votes(item, judged).items() if agreed and all(vote)}
-    offered = {"candidates": [text for text, _ in candidates(item, judged)]}
+    offered = [text for text, _ in candidates(item, judged)]
+    votes = {"candidates": offered, "answers": ruling.accepted or [False] * len(offered)} if ruling else {}
     valid, by_person = decided.state == "accepted", ("adjudicator", "annotator")
     return {
         **item["example"],
@@ -150,7 +152,7 @@ def record_of(
             "answers": item["answers"],
             "judges": [one.told(form) for one in judged],
         },
-        "adjudication": None if ruling is None else ruling.told(form) | offered,
+        "adjudication": None if ruling is None else ruling.told(form) | votes,
         "question": item["question"],
         "question_approved_by": by_person[agreed] if valid else None,
         "answers": list(decided.answers),

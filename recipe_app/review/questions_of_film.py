@@ -32,7 +32,7 @@ TEXTS = {
     "temperature": "Was it as hot as it should be in this step?",
 }
 NOTHING = "No: nothing."
-Stripped = Annotated[Line, StringConstraints(strip_whitespace=True)]
+Stripped = Annotated[Line, StringConstraints(strip_whitespace=True, min_length=1)]
 _ACTION = re.compile(r"^(\w+)-(?=\1)", re.IGNORECASE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,18 @@ from model_server import ModelServer, message
 from screens import serious
 
 from kitchensync.cli import main
-from kitchensync.dataset.promqa.assembly_records import assembly_records
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
 from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
     QuestionVerdict,
     candidates,
+    check_verdict,
     decide,
 )
 from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.storage.annotation_folder import add_judged
 from kitchensync.storage.manifest import edit_manifest
 
 PUBLISHED_OF_ASSEMBLY = {
@@ -98,12 +102,17 @@ def test_records_of_the_assembly_form_are_as_by_hand() -> None:
         {"question": valid, "multimodal": multimodal}
         for valid, multimodal in ((True, True), (True, False), (False, True))
     )
-    row = {"activity_name": "Tea", "recording_id": "1_1", "type": "next", "end_time": "01:02:03"}
+    row: dict[str, Any] = {
+        "activity_name": "Tea",
+        "recording_id": "1_1",
+        "type": "next",
+        "end_time": "01:02:03",
+    }
     row |= {"question": "?", "answers": ["a"], "answer_tags": ["annotator"], "adjudication": None}
+    row |= {"current_step": {"step_id": 4}, "verification": {"judges": [yes, yes]}}
 
     def record(*judges: dict[str, Any], **other: Any) -> dict[str, Any]:
-        (found,) = assembly_records([row | {"verification": {"judges": judges}} | other], {"1_1": 2.5})
-        return found
+        return assembly_record(row | {"verification": {"judges": judges}} | other, 2.5)
 
     assert record(yes, yes) == {
         "toy_id": "Tea",
@@ -118,7 +127,61 @@ def test_records_of_the_assembly_form_are_as_by_hand() -> None:
     assert record(yes, yes, answer_tags=["annotator", "machine"])["source"] == "machine"
     assert [record(yes, one)["multimodal"] for one in (no, rejects)] == [False, True]
     assert [record(yes, no, adjudication=one)["multimodal"] for one in (yes, no)] == [True, False]
-    assert assembly_records([row | {"verification": {"judges": [{"question": True}]}}], {"1_1": 0.0}) == []
+    others = (
+        {"answers": []},
+        {"current_step": {"step_id": -1}},
+        {"verification": {"judges": [{"question": True}]}},
+    )
+    assert [is_of_assembly(row | one) for one in ({}, *others)] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("valid", "accepted", "fits"),
+    [(True, 3, True), (True, 2, False), (False, 0, True), (False, 3, True), (False, 1, False)],
+)
+def test_a_verdict_is_of_all_answers(valid: bool, accepted: int, fits: bool) -> None:
+    said = QuestionVerdict(item="q", valid=valid, accepted=[False] * accepted)
+    with nullcontext() if fits else pytest.raises(BadOperation):
+        check_verdict(said, ITEM, 3)
+
+
+def test_an_answer_that_is_offered_and_added_stands_once() -> None:
+    judged = [verdict(True, True, False), verdict(True, True, True)]
+    ruling = verdict(True, *(text == "a" for text, _ in candidates(ITEM, judged)), added=["a", "b", "c", "c"])
+    found = decide(ITEM, judged, ruling)
+    assert dict(zip(found.answers, found.tags, strict=True)) == {
+        "a": "machine",
+        "b": "adjudicator",
+        "c": "adjudicator",
+    }
+    assert len(found.answers) == 3
+
+
+@pytest.mark.slow
+def test_what_an_earlier_version_kept_is_exported(kitchen: Any, tmp_path: Path) -> None:
+    _, folder, _ = cook_on_film(kitchen)
+    out = tmp_path / "all.json"
+    assert CliRunner().invoke(main, ["export", "promqa", str(folder), "--out", str(out)]).exit_code == 0
+    example = json.loads(out.read_text())[-1]
+    judges = [{"question": True, "answers": [True, False], "comment": [], "answer_type": ""}] * 2
+    kept = {"question": "?", "answers": ["a"], "answer_tags": ["machine"], "valid": True, "judges": judges}
+    add_judged(folder, "questions", {"author": "Dill", "kept_utc_ns": 1, "questions": [example | kept]})
+    for form, rows in (("cooking", 1), ("assembly", 0)):
+        command = [
+            "export",
+            "promqa",
+            str(folder),
+            "--verified",
+            "--form",
+            form,
+            "--out",
+            str(tmp_path / form),
+        ]
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, done.output
+        found = json.loads((tmp_path / form).read_text())
+        assert len(found) == rows
+        assert [one["verification"] for one in found] == [{"judges": judges}] * rows
 
 
 def judged_by(kitchen: Any, recording: str, client: Any, item: dict[str, Any], **said: Any) -> Any:
@@ -335,9 +398,14 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
     assert CliRunner().invoke(main, command).exit_code == 2, "of verified questions alone"
     assert CliRunner().invoke(main, [*command, "--verified"]).exit_code == 0
     records = json.loads(assembly.read_text())
-    assert [one["answers"] for one in records] == [row["answers"] for row in rows]
+    told = [row for row in rows if row["current_step"]["step_id"] != -1]
+    assert [one["answers"] for one in records] == [row["answers"] for row in told]
     assert {*records[0]} == PUBLISHED_OF_ASSEMBLY
-    seconds = [sum(60**k * int(x) for k, x in enumerate(row["end_time"].split(":")[::-1])) for row in rows]
+    seconds = [sum(60**k * int(x) for k, x in enumerate(row["end_time"].split(":")[::-1])) for row in told]
     assert [one["video"]["end"] for one in records] == seconds
-    assert {one["video"]["start"] for one in records} == {min(one["video"]["start"] for one in records)}
+    windows = tmp_path / "windows.json"
+    command = ["export", "windows", str(folder), "--sizes", "2", "--out", str(windows)]
+    assert CliRunner().invoke(main, command).exit_code == 0
+    first_s = min(start for one in json.loads(windows.read_text()) for start, _ in one["spans"])
+    assert {one["video"]["start"] for one in records} == {first_s}
     assert {(one["source"], one["multimodal"]) for one in records} == {("machine", False)}

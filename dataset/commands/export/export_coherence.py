@@ -144,6 +144,7 @@ def coherence(
         warnings += _sharpest_frames(found, rows, folder, force=force) if frames else []
     said = counted(rows, left_out, part_of)
     said |= {} if boundaries else {"samples": sum(row["samples"] for row in rows)}
+    said |= {"actions": str(actions)} if actions else {}
     said |= {"frames": sum(len(row["frames"]) for row in rows)} if frames else {}
     write_list(out, rows, force=force)
     return answer(said | {"file": str(out)}, warnings, f"{len(rows):,} examples in {out}", strict=strict)
@@ -165,10 +166,15 @@ def _actions(
         write_output(path, actions_table(own).encode(), force=False)
         return own
     table = read_actions(path)
-    if lacking := own.keys() - table.keys():
-        warnings.append(
-            f"{len(lacking)} texts are not in {path.name}: their verb and noun are read from them"
-        )
+    for names, why in (
+        (
+            own.keys() - table.keys(),
+            "texts of steps not in the table, whose verb and noun are read from the text",
+        ),
+        (table.keys() - own.keys(), "texts in the table that no step has"),
+    ):
+        if names:
+            warnings.append(f"{path.name}: {len(names)} {why}: {sorted(names)[0]}")
     return own | table
 
 

@@ -49,7 +49,7 @@ _MOST_BYTES = 64 << 20
     type=click.Choice(("cooking", "assembly")),
     default="cooking",
     show_default=True,
-    help="Form of what was verified; those of ProMQA-Assembly were judged by its three criteria.",
+    help="With --verified. assembly: only questions judged by the three criteria of ProMQA-Assembly, with its keys.",
 )
 @click.option(
     "--clips", is_flag=True, help="Write the film of each example, stopped at its end, into FILE.clips."
@@ -102,7 +102,7 @@ def promqa(
 
     With --verified the answer has `agreement`, by kind over all questions that were judged: in which part of the
     pairs of judges both say the same of a question, of an answer, and how many found a question valid. With --form
-    assembly rows have the keys of ProMQA-Assembly; a recipe takes the place of a toy.
+    assembly a recipe takes the place of a toy; questions before the first step or without an answer are left out.
 
     By the published rules a step that ends in the first five seconds is neither asked about nor history; that is
     warned of, and --corrected keeps it as history.
@@ -119,6 +119,10 @@ def promqa(
     """
     if form == "assembly" and not verified:
         raise click.UsageError("--form assembly is of verified questions; give --verified too")
+    if verified and (by_model or show_requests):
+        raise click.UsageError(
+            "--verified questions are written already; leave --model and --show-requests out"
+        )
     chosen, found = _kinds(kinds), given(paths, numbering)
     films = _available(available) if available else None
     made, warnings, recordings = _examples(found, films, corrected=corrected)
@@ -130,31 +134,38 @@ def promqa(
         made, agreement, without = verified_rows(found, made)
         beside |= {"agreement": agreement}
         warnings += [f"nobody verified questions of {recording}" for recording in without]
+    if form == "assembly":
+        made, lines = _of_assembly(made)
+        warnings += lines
     rows = made if wanted is None else _sampled(made, wanted, seed)
     warnings += _beside(found, rows, out, clips, frames, force) if clips or frames else []
     if by_model or show_requests:
         rows, told, lines = _by_model(found, rows, out, seed, show_requests)
         beside, warnings = beside | told, warnings + lines
     if form == "assembly":
-        rows, lines = _as_assembly(found, rows)
-        warnings += lines
+        rows = _as_assembly(found, rows)
     write_list(out, rows, force=force)
     said = {"recordings": recordings, **_counted(made), "written": len(rows), "file": str(out), **beside}
     return answer(said, warnings + found.warnings, f"{len(rows):,} examples in {out}", strict=strict)
 
 
-def _as_assembly(found: GivenData, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the rows as ProMQA-Assembly has them, and a line where some were judged in another form."""
-    from kitchensync.dataset.promqa.assembly_records import assembly_records
+def _of_assembly(made: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the examples that have the form of ProMQA-Assembly, and a line where some have not."""
+    from kitchensync.dataset.promqa.assembly_records import is_of_assembly
+
+    kept = [row for row in made if is_of_assembly(row)]
+    why = "judged by other criteria, without an answer, or before the first step"
+    return kept, [f"{len(made) - len(kept)} questions are left out: {why}"] if len(kept) < len(made) else []
+
+
+def _as_assembly(found: GivenData, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    from kitchensync.dataset.promqa.assembly_records import assembly_record
 
     start_s = {
         one.recording_id: min((entry.start_s for entry in one.entries if entry.performed), default=0.0)
         for one in found.data.annotations.recordings
     }
-    records = assembly_records(rows, start_s)
-    other = len(rows) - len(records)
-    lines = [f"{other} questions were judged in the form of ProMQA and are left out"] if other else []
-    return records, lines
+    return [assembly_record(row, start_s[row["recording_id"]]) for row in rows]
 
 
 def _sampled(made: list[dict[str, Any]], wanted: int, seed: int) -> list[dict[str, Any]]:

@@ -117,7 +117,9 @@ def test_narrations_of_several_people_are_counted_and_compared(tmp_path: Path) -
     said = json.loads(done.stdout)["narrations"]
     names = ("narrations", "speakers", "pairs", "word_error_rate", "same_verb", "same_noun")
     assert [said[name] for name in names] == [2, 2, 1, 0.6667, 1.0, 0.0]
-    assert "<td>word error rate</td><td>0.6667</td>" in (tmp_path / "page.html").read_text()
+    assert (
+        "<td>word error rate, of the longer text</td><td>0.6667</td>" in (tmp_path / "page.html").read_text()
+    )
     assert "2 narrations by 2 people" in run(folder).stdout
     for damage in ("[", '{"1_1": [{"start": "soon"}]}', '{"1_1": [{"start": NaN}]}'):
         spoken.write_text(damage)
