@@ -13,6 +13,7 @@ WORKERS ?= 2
 TESTS_AT_ONCE ?= 3
 # on two cores: many tests wait for a third of their time
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
+# `--no-compile` below: of 17,000 modules few are ever imported, and those are compiled then.
 LOCKED := $(PIP) --require-hashes --no-build-isolation -r requirements
 
 FOLDERS := calibration capture dataset kitchensync recipe_app sensors storage sync task_graphs virtual_kitchen
@@ -40,12 +41,12 @@ $(VENV)/.core: $(BIN)/python setup.cfg requirements/core.txt
 
 $(VENV)/.dev: $(VENV)/.core requirements/dev.txt
 	@echo "== installing the test and check tools into $(VENV)"
-	@$(LOCKED)/dev.txt
+	@$(LOCKED)/dev.txt --no-compile
 	@touch $@
 
 $(VENV)/.all: $(VENV)/.dev requirements/all.txt
 	@echo "== installing every extra into $(VENV) (a minute or two, 2.5 GB)"
-	@$(LOCKED)/all.txt
+	@$(LOCKED)/all.txt --no-compile
 	@touch $@
 
 install: $(VENV)/.all  ## make .venv with everything; the command is .venv/bin/kitchensync

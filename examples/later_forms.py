@@ -287,7 +287,10 @@ def _wrong_pictures(rows: list[dict[str, Any]], out: Path) -> list[str]:
             wrong.append(f"export coherence: {name} has no number")
         elif number != int(Path(name).stem):
             wrong.append(f"export coherence: {name} shows {number}")
-        if abs(int(Path(name).stem) * FRAME_S - at_s) > FRAME_S or abs(at_s - row["time"]) > NEAR_S + FRAME_S:
+        if (
+            abs(int(Path(name).stem) * FRAME_S - at_s) > FRAME_S
+            or abs(at_s - row["time"]) > NEAR_S + 2 * FRAME_S
+        ):
             wrong.append(f"export coherence: {name} is of {at_s} s, for {row['time']} s")
     return wrong
 
