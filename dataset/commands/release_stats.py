@@ -108,8 +108,8 @@ def _show(said: dict[str, Any]) -> None:
 def _agreed(narrations: dict[str, Any]) -> str:
     if not narrations["pairs"]:
         return "no moment was narrated by two"
-    same = [f"the same {word} in {narrations[f'same_{word}'] or 0:.0%}" for word in ("verb", "noun")]
-    return (
-        f"{narrations['pairs']:,} moments were narrated by two: {', '.join(same)}, "
-        f"word error rate (of the longer text) {narrations['word_error_rate']:.2f}"
+    named = {word: narrations[f"same_{word}"] for word in ("verb", "noun")}
+    same = [f"the same {word} in {share:.0%}" for word, share in named.items() if share is not None]
+    return f"{narrations['pairs']:,} moments were narrated by two: " + ", ".join(
+        [*same, f"word error rate (of the longer text) {narrations['word_error_rate']:.2f}"]
     )
