@@ -9,6 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kitchensync.dataset.promqa.questions import seconds_of
 from kitchensync.dataset.source.given_films import open_film
 from kitchensync.storage.copies.derived import may_write
 from kitchensync.storage.exports.cut_films import (
@@ -89,12 +90,6 @@ def write_prefixes(
         for number, content in numbered_jpegs(film, wanted):
             write_into(wish.pictures, {picture_name(recording, number): content}, force=wish.force)
     return True
-
-
-def seconds_of(end_time: str) -> int:
-    """Return hh:mm:ss as seconds."""
-    hours, minutes, seconds = map(int, end_time.split(":"))
-    return hours * 3600 + minutes * 60 + seconds
 
 
 @contextmanager

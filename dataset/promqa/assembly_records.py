@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kitchensync.dataset.promqa.prefixes import BEFORE_ALL
+from kitchensync.dataset.promqa.questions import seconds_of
 
 BESIDE = ("clip", "clip_frames", "last_frame_s", "frames")
 """What a row has where films were written beside the list."""
@@ -25,11 +26,10 @@ def assembly_record(row: Mapping[str, Any], start_s: float) -> dict[str, Any]:
     """
     people = [*row["verification"]["judges"], row.get("adjudication")]
     multimodal = [one["multimodal"] for one in people if one and one["question"]]
-    hours, minutes, seconds = map(int, row["end_time"].split(":"))
     return {
         "toy_id": row["activity_name"],
         "sequence_id": row["recording_id"],
-        "video": {"start": start_s, "end": (hours * 60 + minutes) * 60 + seconds},
+        "video": {"start": start_s, "end": seconds_of(row["end_time"])},
         "question": row["question"],
         "answers": row["answers"],
         "question_type": row["type"],

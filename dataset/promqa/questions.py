@@ -117,6 +117,12 @@ def clock(seconds: float) -> str:
     return f"{hours:02}:{minutes:02}:{rest:02}"
 
 
+def seconds_of(end_time: str) -> int:
+    """Return hh:mm:ss as seconds."""
+    hours, minutes, seconds = map(int, end_time.split(":"))
+    return hours * 3600 + minutes * 60 + seconds
+
+
 def _is_noisy(prefix: StoppedFilm, kind: str) -> bool:
     unnoticed = UNNOTICED.get(kind, frozenset())
     return any(error.tag not in unnoticed for step in prefix.history for error in step.entry.errors)

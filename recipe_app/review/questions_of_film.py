@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from kitchensync.dataset.errors import BadOperation
-from kitchensync.dataset.examples.prefix_clips import seconds_of
 from kitchensync.dataset.operations.operation_kinds import Line, Strict
-from kitchensync.dataset.promqa.questions import Example, Targets, examples
+from kitchensync.dataset.promqa.questions import Example, Targets, examples, seconds_of
 from kitchensync.dataset.source.data_set import graph_of, numbered
 from kitchensync.dataset.source.entries import TAGS
 from kitchensync.dataset.source.numbering import Numbering
