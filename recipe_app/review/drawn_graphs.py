@@ -1,27 +1,33 @@
-"""Graphs of one recipe that people draw alone: how they agree, which edges are to rule on, what holds.
+"""Graphs of one recipe that people draw alone: how they agree, which answers are to rule on, what holds.
+
+An answer is an edge, or that a step fastens with a screw (asked by ProMQA-Assembly).
 
 The operations are those about one version of the recipe, by its hash: a new version is drawn anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.recipe_app.review.rounds import Review
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.assembly import ticks, with_ticks
 from kitchensync.task_graphs.model import Edge, Graph
 from kitchensync.task_graphs.order.agreement import agree
 from kitchensync.task_graphs.order.closure import find_cycle
 from kitchensync.task_graphs.order.edit import with_inner_edges
 
 GRAPHS = Review("graphs", "draw_graph", "submit_graph")
-RULED, ACCEPTED = "rule_edge", "accept_graph"
-"""Kinds of the log: whether an edge holds on which people differ; what became the recipe, and how people agreed."""
+RULED, RULED_FASTENING, ACCEPTED = "rule_edge", "rule_fastening", "accept_graph"
+"""Kinds of the log: whether an edge holds, or a step fastens, on which people differ; what became the recipe, and how
+people agreed."""
 MEASURES = ("raw", "raw_with_ends", "reduced", "closure")
 Edges = frozenset[Edge]
+Answer = TypeVar("Answer", Edge, int)
 
 
 def drawn(ops: Iterable[dict[str, Any]], person: str) -> Edges:
@@ -30,12 +36,23 @@ def drawn(ops: Iterable[dict[str, Any]], person: str) -> Edges:
     return frozenset((u, v) for u, v in said[-1]) if said else frozenset()
 
 
-def graph_with(recipe: Graph, edges: Iterable[Edge]) -> Graph:
-    """Return a recipe with these edges alone. Raises BadGraph for a strange step, BadOperation for a circle."""
+def fastened(ops: Iterable[dict[str, Any]], person: str) -> frozenset[int]:
+    """Return the steps that a person said last to fasten with a screw."""
+    said = [op["body"] for op in ops if op["kind"] == GRAPHS.edited and op["actor"] == person]
+    return frozenset(said[-1].get("fastened", ())) if said else frozenset()
+
+
+def graph_with(recipe: Graph, edges: Iterable[Edge], fastening: Collection[int] = ()) -> Graph:
+    """Return a recipe with these edges and fastening steps alone.
+
+    Raises BadGraph for a strange step, BadOperation for a circle.
+    """
     graph = with_inner_edges(with_inner_edges(recipe, ()), edges)
     if find_cycle(graph):
         raise BadOperation("these edges run in a circle: take one of them away")
-    return graph
+    if strange := sorted(set(fastening) - {step.node for step in graph.steps}):
+        raise BadGraph(graph.name, f"step {strange[0]}", "there is no such step; load the page again")
+    return with_ticks(graph, fastening) if fastening or any(ticks(graph).values()) else graph
 
 
 def agreement_of_graphs(recipe: Graph, people: Sequence[Edges]) -> dict[str, dict[str, float]]:
@@ -50,19 +67,27 @@ def agreement_of_graphs(recipe: Graph, people: Sequence[Edges]) -> dict[str, dic
     }
 
 
-def rulings(ops: Iterable[dict[str, Any]]) -> dict[Edge, bool]:
-    """Return what was ruled last of each edge."""
-    said = (op["body"] for op in ops if op["kind"] == RULED)
-    return {(one["edge"][0], one["edge"][1]): one["holds"] for one in said}
+def agreement_of_fastening(recipe: Graph, people: Sequence[frozenset[int]]) -> float | None:
+    """Return the share of steps marked alike, the mean over pairs of people; None where nobody marked any."""
+    if not any(people):
+        return None
+    pairs = [len(one ^ other) for one, other in combinations(people, 2)]
+    return 1 - sum(pairs) / len(pairs) / len(recipe.steps)
 
 
-def differing(people: Sequence[Edges]) -> list[Edge]:
-    """Return the edges that some drew and others did not."""
+def rulings(ops: Iterable[dict[str, Any]]) -> dict[Edge | int, bool]:
+    """Return what was ruled last of each edge and of each step that may fasten."""
+    said = [op["body"] for op in ops if op["kind"] in (RULED, RULED_FASTENING)]
+    return {one["step"] if "step" in one else (one["edge"][0], one["edge"][1]): one["holds"] for one in said}
+
+
+def differing(people: Sequence[frozenset[Answer]]) -> list[Answer]:
+    """Return the answers that some gave and others did not."""
     return sorted(frozenset.union(*people) - frozenset.intersection(*people))
 
 
-def holding(people: Sequence[Edges], ruled: Mapping[Edge, bool]) -> list[Edge]:
-    """Return the edges that everybody drew or that were ruled to hold. Raises NotNow while some are to rule on."""
+def holding(people: Sequence[frozenset[Answer]], ruled: Mapping[Edge | int, bool]) -> list[Answer]:
+    """Return the answers that everybody gave or that were ruled to hold. Raises NotNow while some are to rule on."""
     disputed = differing(people)
     if left := sum(edge not in ruled for edge in disputed):
         raise NotNow("{count} answers differ and were not ruled on yet", count=left)

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kitchensync.task_graphs.formats.strict_json import NODE_ID, Reader, dump, load
@@ -125,6 +125,17 @@ def ticks(graph: Graph) -> dict[int, bool]:
     """Return, by node, whether a step fastens with a screw; of steps that come from such a file."""
     own = {step.node: _own(step.extra) for step in graph.steps}
     return {node: bool(one.get("data", {}).get("checked")) for node, one in own.items() if one}
+
+
+def with_ticks(graph: Graph, fastened: Collection[int]) -> Graph:
+    """Return a graph in which these steps fasten with a screw and no others."""
+    nodes = []
+    for place, step in enumerate(graph.nodes):
+        node = _node(step, _id(step), place)
+        own = {"assembly": {**node, "data": {**node["data"], "checked": step.node in fastened}}}
+        told = dump({**json.loads(step.extra or "{}"), **own})
+        nodes.append(step if step.is_terminal else replace(step, extra=told))
+    return replace(graph, nodes=tuple(nodes))
 
 
 def equal_ticks(first: Graph, second: Graph) -> float | None:

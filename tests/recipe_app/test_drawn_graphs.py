@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,8 +12,15 @@ from screens import serious
 
 from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.dataset.films.review_film import facts_of
-from kitchensync.recipe_app.review.drawn_graphs import agreement_of_graphs, differing, graph_with, holding
+from kitchensync.recipe_app.review.drawn_graphs import (
+    agreement_of_fastening,
+    agreement_of_graphs,
+    differing,
+    graph_with,
+    holding,
+)
 from kitchensync.recipe_app.review.recorded_evidence import evidence_of, told
+from kitchensync.task_graphs.formats.assembly import format_assembly, parse_assembly, ticks
 from kitchensync.task_graphs.model import END, START, Graph, Step
 
 STEPS = (Step(0, START), *(Step(n, f"cut-step {n}") for n in range(1, 5)), Step(5, END))
@@ -32,6 +40,20 @@ def test_agreement_is_what_was_counted_by_hand() -> None:
         "closure": (1, pytest.approx(3 / 6)),
     }
     assert found["closure"]["f1"] == pytest.approx(2 / 3)
+
+
+def test_marks_of_fastening_agree_in_as_many_steps_as_were_counted_by_hand() -> None:
+    one, two, three = frozenset({1, 2}), frozenset({2, 3}), frozenset({2})
+    assert agreement_of_fastening(RECIPE, [one, two]) == pytest.approx(2 / 4)
+    assert agreement_of_fastening(RECIPE, [one, two, three]) == pytest.approx((2 + 3 + 3) / 12)
+    assert agreement_of_fastening(RECIPE, [frozenset(), frozenset()]) is None
+    assert differing([one, two]) == [1, 3]
+    assert holding([one, two], {1: False, 3: True}) == [2, 3]
+    fastening = graph_with(RECIPE, RECIPE.inner_edges, [2, 3])
+    assert [node for node, is_fastened in ticks(fastening).items() if is_fastened] == [2, 3]
+    assert not any(ticks(graph_with(fastening, RECIPE.inner_edges)).values()), (
+        "what was marked is marked anew"
+    )
 
 
 def test_only_what_differs_is_ruled_on() -> None:
@@ -89,22 +111,25 @@ def test_two_draw_alone_a_third_rules_and_the_recipe_has_a_new_version(kitchen: 
     assert (page.count("<li>"), "/steps" in page) == (len(seen), False), (
         "who broke it is told where it is asked"
     )
-    first = {"seen": said["hash"], "edges": [[a, b], [c, d]]}
+    first = {"seen": said["hash"], "edges": [[a, b], [c, d]], "fastened": [a, b]}
     assert third.post(address, json=first).status_code == 403
     assert ann.post(address, json=first | {"seen": "0" * 64}).status_code == 409
-    for wrong in ([[a, b], [b, a]], [[a, 999]]):
-        assert ann.post(address, json=first | {"edges": wrong}).status_code == 422
-    assert ann.post(address, json=first).status_code == 200
-    assert ann.post(f"{address}/submit", json={}).status_code == 200
-    for client in (ben, third):  # what one drew is not told before all have submitted
-        seen = client.get(address).json()
-        assert (seen["mine"], "drawn" in seen, "differing" in seen) == ([], False, False)
-    assert third.post(f"{address}/accept", json={}).status_code == 409
+    for wrong in ({"edges": [[a, b], [b, a]]}, {"edges": [[a, 999]]}, {"fastened": [999]}):
+        assert ann.post(address, json=first | wrong).status_code == 422
     with chromium() as browser:
-        draw(at_the_desk(browser, kitchen.url, ben.headers["x-kitchensync-login"]), [(a, b), (b, c)])
+        ann_at_the_desk = at_the_desk(browser, kitchen.url, ann.headers["x-kitchensync-login"])
+        draw(ann_at_the_desk, [(a, b), (c, d)], fastened=(a, b), then="Submitted.")
+        for client in (ben, third):  # what one drew is not told before all have submitted
+            seen = client.get(address).json()
+            assert (seen["mine"], seen["fastened"]) == ([], [])
+            assert not {"drawn", "differing", "agreement", "fastening"} & {*seen}
+        assert third.post(f"{address}/accept", json={}).status_code == 409
+        ben_at_the_desk = at_the_desk(browser, kitchen.url, ben.headers["x-kitchensync-login"])
+        draw(ben_at_the_desk, [(a, b), (b, c)], fastened=(b, c), then="4 answers to rule on")
         assert ann.post(address, json=first).status_code == 409
         assert ann.post(f"{address}/rule", json={"edge": [c, d], "holds": True}).status_code == 409
         assert third.post(f"{address}/rule", json={"edge": [a, b], "holds": False}).status_code == 422
+        assert third.post(f"{address}/rule-fastening", json={"step": b, "holds": True}).status_code == 422
         assert third.post(f"{address}/accept", json={}).status_code == 409
         rule(at_the_desk(browser, kitchen.url, third.headers["x-kitchensync-login"]))
     fresh = third.get(address).json()  # of the new version nobody has drawn anything
@@ -113,7 +138,10 @@ def test_two_draw_alone_a_third_rules_and_the_recipe_has_a_new_version(kitchen: 
     place = kitchen.tools.records.state(recordings[0])["recording"]["order"].index
     broken = [[u, v] for u, v in ((a, b), (c, d)) if place(u) < place(v)]  # they were cooked backwards
     assert still == broken, "judged by the new version"
-    assert set(kitchen.tools.shelf.get("tea_and_toast").graph.inner_edges) == {(a, b), (c, d)}
+    newest = kitchen.tools.shelf.get("tea_and_toast").graph
+    assert set(newest.inner_edges) == {(a, b), (c, d)}
+    (written,) = parse_assembly(format_assembly([newest]), name="written").graphs
+    assert sorted(node for node, is_fastened in ticks(written).items() if is_fastened) == [a, b, c]
 
 
 @pytest.mark.slow
@@ -148,7 +176,7 @@ def cook_backwards(kitchen: Any) -> list[str]:
     return found
 
 
-def draw(desk: Any, edges: list[tuple[int, int]]) -> None:
+def draw(desk: Any, edges: list[tuple[int, int]], fastened: tuple[int, ...], then: str) -> None:
     """Draw and submit by keyboard alone."""
     page = desk.page
     desk.go("/recipes/tea_and_toast/graphs")
@@ -158,23 +186,27 @@ def draw(desk: Any, edges: list[tuple[int, int]]) -> None:
         page.get_by_role("button", name="Add this edge").focus()
         page.keyboard.press("Enter")
         page.locator("#graphs .rows:not(#contradicted) li").nth(number).wait_for()
+    page.locator("#screws summary").press("Enter")
+    for number, node in enumerate(fastened):
+        page.get_by_role("checkbox", name=re.compile(f"^{node} ")).press("Space")
+        page.locator("#screws input:checked").nth(number).wait_for()
     assert page.locator("#contradicted li").count() > 0
     assert serious(page) == []
     page.get_by_role("button", name="Submit").focus()
     page.keyboard.press("Enter")
-    page.get_by_text("2 answers to rule on").wait_for()
+    page.get_by_text(then).wait_for()
     assert desk.problems == []
 
 
 def rule(desk: Any) -> None:
-    """Reject the first edge that differs, accept the second, make a version of it; by keyboard alone."""
+    """Reject the first edge that differs, accept the second and both screws, make a version of it; by keyboard."""
     page = desk.page
     desk.go("/recipes/tea_and_toast/graphs")
-    page.get_by_text("2 answers to rule on").wait_for()
-    page.get_by_label("no", exact=True).first.press("Space")
-    page.get_by_text("1 answer to rule on").wait_for()
-    page.get_by_label("yes", exact=True).nth(1).press("Space")
+    for number, answer in enumerate(("no", "yes", "yes", "yes")):
+        page.get_by_text(re.compile(rf"^{4 - number} answers? to rule on$")).wait_for()
+        page.get_by_label(answer, exact=True).nth(number).press("Space")
     page.get_by_text("0 answers to rule on").wait_for()
+    page.get_by_text("Steps marked alike as fastened with a screw").wait_for()
     assert serious(page) == []
     page.get_by_role("button", name="Make it the newest version").press("Enter")
     page.get_by_text("It is the recipe's newest version.").wait_for()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import Request
 from fastapi.responses import Response
+from pydantic import Field
 
 from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.dataset.operations.operation_kinds import Strict
@@ -16,10 +17,13 @@ from kitchensync.recipe_app.review.drawn_graphs import (
     ACCEPTED,
     GRAPHS,
     RULED,
+    RULED_FASTENING,
     Edges,
+    agreement_of_fastening,
     agreement_of_graphs,
     differing,
     drawn,
+    fastened,
     graph_with,
     holding,
     rulings,
@@ -32,7 +36,21 @@ from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.judging.api_films import Nobody
 from kitchensync.recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
+from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.drawing import draw
+
+
+class DrawnGraph(OrderEdges):
+    """All edges that somebody drew, and the steps that fasten with a screw."""
+
+    fastened: Annotated[tuple[int, ...], Field(max_length=20_000)] = ()
+
+
+class RuledFastening(Strict):
+    """Whether a step fastens with a screw on which people differ."""
+
+    step: int
+    holds: bool
 
 
 class RuledEdge(Strict):
@@ -59,6 +77,7 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
         "hash": work.subject,
         "steps": [[step.node, step.text] for step in graph.numbered.steps],
         "mine": sorted(mine),
+        "fastened": sorted(fastened(work.ops, visitor.actor)),
         **draw(graph_with(graph, mine)).told(),
         "evidence": [told(one) for one in evidence_of(graph_with(graph, mine), states)],
         "contradicted": contradicted(graph, states),
@@ -71,19 +90,22 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
     return said | {
         "drawn": [sorted(one) for one in people],
         "differing": [{"edge": edge, "holds": ruled.get(edge)} for edge in differing(people)],
-        "agreement": agreement_of_graphs(graph, people),
+        "differing_fastening": [
+            {"step": step, "holds": ruled.get(step)} for step in differing(_fastening(work))
+        ],
+        **_agreement(graph, work),
     }
 
 
-def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: OrderEdges) -> dict[str, Any]:
-    """Keep all edges that somebody drew so far."""
+def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: DrawnGraph) -> dict[str, Any]:
+    """Keep all edges that somebody drew so far, and the steps that fasten."""
     found, work = _begin(tools, visitor, recipe)
     if work.subject != body.seen:
         raise NotNow("this recipe was changed since the page was loaded; load it again")
     work.here.require_open(visitor.actor)
     edges = sorted({(u, v) for u, v in body.edges})
-    graph_with(found.graph, edges)
-    work.keep(GRAPHS.edited, {"edges": edges})
+    graph_with(found.graph, edges, body.fastened)
+    work.keep(GRAPHS.edited, {"edges": edges, "fastened": sorted({*body.fastened})})
     return {"edges": len(edges)}
 
 
@@ -111,14 +133,24 @@ def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> di
     return {"edge": body.edge}
 
 
+def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFastening) -> dict[str, Any]:
+    """Keep whether a step fastens that some marked and others did not; not by one of those who drew."""
+    _, work = _begin(tools, visitor, recipe)
+    work.here.require_ruler(visitor.actor)
+    if body.step not in differing(_fastening(work)):
+        raise BadOperation("this was not asked; load the page again")
+    work.keep(RULED_FASTENING, body.model_dump())
+    return {"step": body.step}
+
+
 def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> dict[str, Any]:
-    """Make the edges that all drew or that were ruled to hold the newest version of the recipe."""
+    """Make the answers that all gave or that were ruled to hold the newest version of the recipe."""
     found, work = _begin(tools, visitor, recipe)
     work.here.require_ruler(visitor.actor)
-    people = _people(work)
-    graph = graph_with(found.graph, holding(people, rulings(work.ops)))
+    ruled = rulings(work.ops)
+    graph = graph_with(found.graph, holding(_people(work), ruled), holding(_fastening(work), ruled))
     shelve(tools.records, tools.shelf, found.name, graph, actor=visitor.actor, edited="review")
-    said = {"became": graph.content_hash, "agreement": agreement_of_graphs(found.graph, people)}
+    said = {"became": graph.content_hash, **_agreement(found.graph, work)}
     work.keep(ACCEPTED, said)
     return said
 
@@ -133,6 +165,17 @@ def _people(work: ReviewWork) -> list[Edges]:
     return [drawn(work.ops, person) for person in work.here.people]
 
 
+def _fastening(work: ReviewWork) -> list[frozenset[int]]:
+    return [fastened(work.ops, person) for person in work.here.people]
+
+
+def _agreement(graph: Graph, work: ReviewWork) -> dict[str, Any]:
+    return {
+        "agreement": agreement_of_graphs(graph, _people(work)),
+        "fastening": agreement_of_fastening(graph, _fastening(work)),
+    }
+
+
 DRAWN = "/api/v1/desk/recipes/{recipe}/graphs"
 ROUTES = [
     Route("/desk/recipes/{recipe}/graphs", graphs_page, Access.STUDY, page=True),
@@ -141,5 +184,6 @@ ROUTES = [
     Route(f"{DRAWN}/submit", submit_graph, Access.STUDY, "POST"),
     Route(f"{DRAWN}/assign", assign_graphs, Access.STUDY, "POST"),
     Route(f"{DRAWN}/rule", rule_edge, Access.STUDY, "POST"),
+    Route(f"{DRAWN}/rule-fastening", rule_fastening, Access.STUDY, "POST"),
     Route(f"{DRAWN}/accept", accept_graph, Access.STUDY, "POST"),
 ]

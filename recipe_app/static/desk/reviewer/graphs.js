@@ -9,20 +9,28 @@ import { begun, failed, say, tickPeople } from "/static/desk/say.js";
 
 const root = document.getElementById("graphs"), address = `/api/v1/desk/recipes/${root.dataset.recipe}/graphs`;
 const status = h("p", { role: "status" }), place = h("div", {});
-let state = null;
+let state = null, open = false;
 const shown = h("div", {}), queue = h("div", {});
 const same = (a) => (b) => a[0] === b[0] && a[1] === b[1];
 
 const text = (node) => `${node} ${state.steps.find(([one]) => one === node)[1]}`;
 const words = ([before, after]) => t("graphs.edge", { before: text(before), after: text(after) });
 
+let sent = Promise.resolve();
+
+function post(path, body) { // one after the other: what was said last is what is kept
+  sent = sent.catch(() => {}).then(() => ask(`${address}${path}`, { body }));
+  return sent;
+}
+
 async function send(path, body, said) {
-  await ask(`${address}${path}`, { body });
+  await post(path, body);
   await load();
   say(said ? t(said) : "");
 }
 
-const keep = (edges) => send("", { edges, seen: state.hash });
+const answers = (edges) => ({ edges, fastened: state.fastened, seen: state.hash });
+const keep = (edges) => send("", answers(edges));
 const act = (id, key, path, said, disabled = false) => h("p", { class: "actions start" }, h("button", { type: "button", class: "primary", id, disabled, onclick: () => send(path, {}, said).catch(failed) }, t(key)));
 
 function chosen(id) {
@@ -50,6 +58,15 @@ function recorded() { // a film of one of the recordings, to see in what order p
   return h("section", { class: "recorded" }, h("p", { class: "inline" }, h("label", {}, t("graphs.film"), " ", which), " ", button(t("graphs.watch"), () => look().catch(failed), { class: "quiet" })), making, films);
 }
 
+function screws() { // which steps fasten with a screw: ProMQA-Assembly asks it of toys, so it is out of a kitchen's way
+  const change = (node, event) => { // the page is not drawn anew: the keyboard stays where it is
+    state.fastened = [...state.fastened.filter((one) => one !== node), ...(event.target.checked ? [node] : [])];
+    post("", answers(state.mine)).catch(failed);
+  };
+  const choice = ([node]) => h("label", { class: "option" }, h("input", { type: "checkbox", checked: state.fastened.includes(node), disabled: !state.asked, onchange: (event) => change(node, event) }), h("span", { class: "name", dir: "auto" }, text(node)));
+  return h("details", { id: "screws", open: open || state.fastened.length > 0, ontoggle: (event) => { open = event.target.open; } }, h("summary", {}, t("graphs.fastened")), state.steps.map(choice));
+}
+
 function drawing() {
   const after = chosen("after"), before = chosen("before");
   const add = () => keep([...state.mine, [Number(before.value), Number(after.value)]]).then(() => document.getElementById("add").focus()).catch(failed);
@@ -61,14 +78,20 @@ function drawing() {
     picture,
     h("ul", { class: "rows" }, state.mine.map((edge) => h("li", {}, h("span", { dir: "auto" }, words(edge)), " ", h("span", { class: "hint" }, evidence(state.evidence.find((one) => same(edge)(one.edge)))), " ", h("button", { type: "button", class: "quiet", "aria-label": t("graphs.remove", { edge: words(edge) }), onclick: () => remove(edge) }, "✕")))),
     h("p", { class: "inline" }, h("label", {}, t("graphs.after"), " ", after), " ", h("label", {}, t("graphs.before"), " ", before), " ", h("button", { type: "button", class: "quiet", id: "add", disabled: !state.asked, onclick: add }, t("order.add"))),
+    screws(),
     act("submit", "steps.submit", "/submit", "judge.submitted", !state.asked),
   ];
 }
 
-function ruling({ edge, holds }) {
-  const choice = (value, key) => h("label", { class: "choice" }, h("input", { type: "radio", name: edge.join("-"), checked: holds === value, onchange: () => send("/rule", { edge, holds: value }).catch(failed) }), t(key));
-  return h("fieldset", { class: "questions" }, h("legend", { dir: "auto" }, words(edge)), choice(true, "judge.yes"), choice(false, "judge.no"));
+function ruling(name, said, path, { holds, ...asked }) {
+  const choice = (value, key) => h("label", { class: "choice" }, h("input", { type: "radio", name, checked: holds === value, onchange: () => send(path, { ...asked, holds: value }).catch(failed) }), t(key));
+  return h("fieldset", { class: "questions" }, h("legend", { dir: "auto" }, said), choice(true, "judge.yes"), choice(false, "judge.no"));
 }
+
+const rulings = () => [
+  ...state.differing.map((one) => ruling(one.edge.join("-"), words(one.edge), "/rule", one)),
+  ...state.differing_fastening.map((one) => ruling(`screw-${one.step}`, t("graphs.is_fastened", { step: text(one.step) }), "/rule-fastening", one)),
+];
 
 function agreed() {
   const forms = Object.entries(state.agreement), names = ["precision", "recall", "f1"];
@@ -76,13 +99,21 @@ function agreed() {
     h("tbody", {}, forms.map(([form, found]) => h("tr", {}, h("td", {}, t(`graphs.${form}`)), names.map((name) => h("td", {}, found[name].toFixed(3)))))));
 }
 
+const fastening = () => (state.fastening === null ? "" : h("p", {}, t("graphs.fastening", { share: state.fastening.toFixed(3) })));
+
 async function load() {
-  state = await ask(address);
+  let told, before;
+  do { // until nothing was said meanwhile
+    before = sent;
+    await before.catch(() => {});
+    told = await ask(address);
+  } while (sent !== before);
+  state = told;
   tickPeople(state.people);
-  const left = state.complete ? state.differing.filter((one) => one.holds === null).length : 0;
+  const left = state.complete ? [...state.differing, ...state.differing_fastening].filter((one) => one.holds === null).length : 0;
   status.textContent = state.complete ? t("judge.to_rule", { count: left }) : "";
   queue.replaceChildren(contradicted());
-  place.replaceChildren(...(state.complete ? [...state.differing.map(ruling), agreed(), act("accept", "graphs.accept", "/accept", "graphs.accepted", left > 0)] : drawing()));
+  place.replaceChildren(...(state.complete ? [...rulings(), agreed(), fastening(), act("accept", "graphs.accept", "/accept", "graphs.accepted", left > 0)] : drawing()));
 }
 
 root.replaceChildren(status, queue, shown, place);
