@@ -241,18 +241,6 @@ class Recording:
             for name in adopted
         }
 
-    @property
-    def camera_streams(self) -> list[str]:
-        """Full names of the streams of cameras with files: `gopro/video`, `audio`, `gyroscope`, `accelerometer`."""
-        from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
-
-        return [
-            f"{device}/{kind}"
-            for device, files in self.gopro_files.items()
-            if files
-            for kind in CAMERA_STREAMS
-        ]
-
     def camera(self, name: str, clip: int = 0) -> CameraStream:
         """Return a stream of a camera, such as `gopro/gyroscope`, its chapters as one. Raises UnknownStream."""
         from kitchensync.storage.reading.alignments import film_clocks

@@ -297,12 +297,3 @@ def header_texts(data: memoryview | bytes) -> dict[str, str]:
                 if klv.kind == "c":
                     texts.setdefault(klv.key, text(klv))
     return texts
-
-
-def header_number(data: memoryview | bytes, key: str) -> float | None:
-    """Read the first number of a key in a camera's own header; None where it has none."""
-    for device in read_klvs(data):
-        for klv in children(device) if device.kind == "\0" else ():
-            if klv.key == key and klv.kind not in "c\0" and klv.repeat:
-                return float(numbers(klv).flat[0])
-    return None

@@ -336,16 +336,6 @@ class GoProMedia(Telemetry):
         except BadGpmf as error:
             raise UnreadableMedia(self.path, f"the camera's header is {error}") from error
 
-    @cached_property
-    def read_out_s(self) -> float | None:
-        """Time from the first to the last row of a picture, as the camera's header says (SROT, ms); None without."""
-        data = boxes.find(self._moov, "udta", "GPMF")
-        try:
-            told_ms = gpmf.header_number(data, "SROT") if data is not None else None
-        except BadGpmf as error:
-            raise UnreadableMedia(self.path, f"the camera's header is {error}") from error
-        return told_ms / 1e3 if told_ms is not None and 0.0 < told_ms < 100.0 else None
-
     @property
     def mode(self) -> CameraMode:
         """How the camera was set. Raises UnreadableMedia when the file has no pictures."""
