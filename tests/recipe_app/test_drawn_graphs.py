@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from browser import at_the_desk, chromium
 from filmed_cooking import cook_on_film
-from screens import serious
+from screens import findings
 
 from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.dataset.films.review_film import facts_of
@@ -158,7 +158,7 @@ def test_a_film_of_a_recording_is_watched_beside_the_drawing(kitchen: Any) -> No
         facts = facts_of(folder, 360)
         assert facts is not None
         assert desk.page.locator(".recorded video").evaluate(frames) == facts["frames"]
-        assert serious(desk.page) == []
+        assert findings(desk.page) == []
         assert desk.problems == []
     kitchen.tools.films.close()
 
@@ -191,7 +191,7 @@ def draw(desk: Any, edges: list[tuple[int, int]], fastened: tuple[int, ...], the
         page.get_by_role("checkbox", name=re.compile(f"^{node} ")).press("Space")
         page.locator("#screws input:checked").nth(number).wait_for()
     assert page.locator("#contradicted li").count() > 0
-    assert serious(page) == []
+    assert findings(page) == []
     page.get_by_role("button", name="Submit").focus()
     page.keyboard.press("Enter")
     page.get_by_text(then).wait_for()
@@ -207,7 +207,7 @@ def rule(desk: Any) -> None:
         page.get_by_label(answer, exact=True).nth(number).press("Space")
     page.get_by_text("0 answers to rule on").wait_for()
     page.get_by_text("Steps marked alike as fastened with a screw").wait_for()
-    assert serious(page) == []
+    assert findings(page) == []
     page.get_by_role("button", name="Make it the newest version").press("Enter")
     page.get_by_text("It is the recipe's newest version.").wait_for()
     assert desk.problems == []

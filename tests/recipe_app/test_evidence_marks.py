@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from filmed_cooking import cook_on_film
 from hypothesis import given
 from hypothesis import strategies as st
-from screens import serious
+from screens import findings
 
 from kitchensync.cli import main
 from kitchensync.dataset.films.review_film import facts_of
@@ -111,7 +111,7 @@ def test_from_film_to_marked_evidence_to_export_in_a_browser(kitchen: Any, tmp_p
         desk.go(f"/recordings/{recording}/evidence")
         page = desk.page
         page.get_by_label("Questions that export windows wrote").set_input_files(out)
-        assert serious(page) == []
+        assert findings(page) == []
         page.get_by_role("button", name="Ask what can be asked").focus()
         page.keyboard.press("Enter")
         page.locator("canvas.lanes").wait_for(timeout=60_000)
@@ -127,7 +127,7 @@ def test_from_film_to_marked_evidence_to_export_in_a_browser(kitchen: Any, tmp_p
         page.get_by_label("Question", exact=True).select_option("0")
         page.get_by_label("The answer").fill("It boiled.")
         page.get_by_label("The answer").press("Tab")
-        assert serious(page) == []
+        assert findings(page) == []
         page.locator("canvas.lanes").focus()
         page.get_by_role("button", name="Submit").focus()
         page.keyboard.press("Enter")
@@ -156,7 +156,7 @@ def test_from_film_to_marked_evidence_to_export_in_a_browser(kitchen: Any, tmp_p
         for left in reversed(range(found["to_rule"])):
             page.keyboard.press("Space")
             page.get_by_text(f"{left} answer{'' if left == 1 else 's'} to rule on").wait_for()
-        assert serious(page) == []
+        assert findings(page) == []
         page.get_by_role("button", name="Keep with the recording").focus()
         page.keyboard.press("Enter")
         page.get_by_text("Kept in annotations/").wait_for()

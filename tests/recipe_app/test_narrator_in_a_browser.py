@@ -17,7 +17,7 @@ from browser import Desk, at_the_desk, chromium
 from click.testing import CliRunner
 from filmed_cooking import DONE_S, cook_on_film
 from numbered_recording import write_numbered
-from screens import serious
+from screens import findings
 from speech import HZ, kitchen_noises, spoken, write_wav
 
 from kitchensync.cli import main
@@ -105,7 +105,7 @@ def test_a_film_is_told_and_what_was_said_is_released(
         told.wait_for()
         page.wait_for_function("() => document.querySelector('.narrations input')?.value", timeout=60_000)
         assert told.input_value() == text
-        assert serious(page) == []
+        assert findings(page) == []
         show(desk, 200)  # told a second time, and the page is closed in the middle
         page.keyboard.press("r")
         page.get_by_text("Speak now").wait_for()

@@ -13,7 +13,7 @@ from filmed_cooking import cook_on_film
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
-from screens import serious
+from screens import findings
 
 from kitchensync.cli import main
 from kitchensync.dataset.examples.opinion_rows import pooled
@@ -125,7 +125,7 @@ def test_three_decide_and_five_rate_each_alone(kitchen: Any) -> None:
         page = desk.page
         page.get_by_text("Right, majority").wait_for()
         page.locator("video").first.wait_for(timeout=60_000)
-        assert serious(page) == []
+        assert findings(page) == []
         desk.tap("Keep with the recording")
         page.get_by_text("Kept in annotations/").wait_for()
         assert desk.problems == []
@@ -156,7 +156,7 @@ def decide_by_keyboard(desk: Any, recording: str, asked: int, said: tuple[str, s
         page.get_by_text(f"{left} question{'' if left == 1 else 's'} left").wait_for()
         page.get_by_role("button", name="Next").focus()
         page.keyboard.press("Enter")
-    assert serious(page) == []
+    assert findings(page) == []
     page.get_by_role("button", name="Submit").focus()
     page.keyboard.press("Enter")
     page.get_by_text("Submitted.").wait_for()
@@ -248,7 +248,7 @@ def rate_by_keyboard(desk: Any, recording: str) -> None:
         page.get_by_text(f"{left} questions left").wait_for()
         page.get_by_role("button", name="Next").focus()
         page.keyboard.press("Enter")
-    assert serious(page) == []
+    assert findings(page) == []
     page.get_by_role("button", name="Submit").focus()
     page.keyboard.press("Enter")
     page.get_by_text("Submitted.").wait_for()

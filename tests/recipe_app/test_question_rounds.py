@@ -13,7 +13,7 @@ from browser import at_the_desk, chromium
 from click.testing import CliRunner
 from filmed_cooking import cook_on_film
 from model_server import ModelServer, message
-from screens import serious
+from screens import findings
 
 from kitchensync.cli import main
 from kitchensync.dataset.errors import BadOperation
@@ -254,7 +254,7 @@ def judge_by_keyboard(desk: Any, recording: str, items: list[dict[str, Any]]) ->
         page.get_by_role("button", name="Save, to the next one").focus()
         page.keyboard.press("Enter")
     page.get_by_text("0 questions left").wait_for()
-    assert serious(page) == []
+    assert findings(page) == []
     page.get_by_role("button", name="Submit").focus()
     page.keyboard.press("Enter")
     page.get_by_text("Submitted.").wait_for()
@@ -311,7 +311,7 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
         desk = at_the_desk(browser, kitchen.url, third.headers["x-kitchensync-login"])
         desk.go(f"/recordings/{recording}/questions")
         desk.page.get_by_label("Questions with answers").set_input_files(tmp_path / "given.json")
-        assert serious(desk.page) == []
+        assert findings(desk.page) == []
         desk.page.get_by_label("as valid, multimodal and procedural").check()
         desk.tap("Ask what can be asked")
         desk.page.get_by_text("Asked.").wait_for()
@@ -371,7 +371,7 @@ def test_from_film_to_a_model_s_question_to_verified_to_export(
         page.get_by_label(items[1]["answers"][0], exact=True).press("Space")
         page.get_by_label("Answers that are missing").fill("wash the cup")
         page.get_by_label("Answers that are missing").press("Tab")
-        assert serious(page) == []
+        assert findings(page) == []
         page.get_by_role("button", name="Save, to the next one").press("Enter")
         page.get_by_text("0 answers to rule on").wait_for()
         page.get_by_role("button", name="Keep with the recording").press("Enter")

@@ -46,7 +46,7 @@ def small_boxes(page: Any, least: int) -> list[str]:
     return list(page.evaluate(SMALL, [TOUCHABLE, least]))
 
 
-def serious(page: Any) -> list[str]:
+def serious(page: Any, impacts: tuple[str, ...] = ("serious", "critical")) -> list[str]:
     """What axe finds serious or critical on this screen. Its script runs beside our policy, not under it."""
     axe = pytest.importorskip("axe_playwright_python.base", reason="axe comes with the dev extra")
     script = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
@@ -61,9 +61,14 @@ def serious(page: Any) -> list[str]:
     return [
         f"{one['id']}: {node['target']} {node['failureSummary']}"
         for one in found
-        if one["impact"] in ("serious", "critical")
+        if one["impact"] in impacts
         for node in one["nodes"]
     ]
+
+
+def findings(page: Any) -> list[str]:
+    """Whatever axe finds on this screen."""
+    return serious(page, ("minor", "moderate", "serious", "critical"))
 
 
 def fit_to_be_shown(page: Any, least: int = 48) -> None:
