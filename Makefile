@@ -94,6 +94,7 @@ notebooks: $(VENV)/.dev  ## run the notebooks of examples on the recording of `m
 	@$(BIN)/jupyter nbconvert --execute --inplace --to notebook --ExecutePreprocessor.record_timing=False examples/notebooks/*.ipynb
 
 bench-path: $(VENV)/.dev  ## the whole path of a packet, held to its budgets, beside its parts and MCAP (ROUNDS=3)
+	@$(BIN)/python -P benchmarks/packet_path/two_lengths.py --rounds $(ROUNDS)
 	@$(BIN)/python -P benchmarks/packet_path --rounds $(ROUNDS)
 
 soak: $(VENV)/.core  ## record a rig at real rates for long: no process may grow, nothing may be lost (MINUTES=30)

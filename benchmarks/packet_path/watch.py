@@ -17,7 +17,7 @@ KINDS = {
     "valkey": "server",
 }
 SUPERVISOR = "supervisor"
-SPARE = "--spare"
+SPARE = "spare"
 
 
 @dataclass
@@ -26,6 +26,8 @@ class Seen:
 
     kind: str
     cpu: list[tuple[int, int]] = field(default_factory=list)
+    woken: int = 0
+    """How often one of its threads that live now has waited for something."""
 
     def used_ns(self, begin_ns: int, end_ns: int) -> int:
         """CPU between two moments; what is known last counts where it ended before."""
@@ -39,11 +41,12 @@ def _at(series: list[tuple[int, int]], moment_ns: int, *, after: bool) -> int:
 
 
 class Watch(threading.Thread):
-    """Looks every 20 ms at a process and all below it until `stop`."""
+    """Looks every 20 ms at a process and all below it until `stop`; at spare processes where that is asked."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, *, spares: bool = False) -> None:
         super().__init__(name="watch", daemon=True)
-        self._pid = pid
+        self._pid, self._spares = pid, spares
+        self.ended_ns = 0
         self._ending = threading.Event()
         self.seen: dict[int, Seen] = {pid: Seen(SUPERVISOR)}
         self.most_bytes: dict[str, int] = {}
@@ -69,6 +72,7 @@ class Watch(threading.Thread):
         for pid, seen in self.seen.items():
             try:
                 now[seen.kind] = now.get(seen.kind, 0) + share_bytes(pid)
+                seen.woken = times_woken(pid)
             except OSError:
                 continue
         for kind, size in now.items():
@@ -76,11 +80,12 @@ class Watch(threading.Thread):
 
     def _search(self) -> None:
         for pid in descendants(self._pid):
-            if pid not in self.seen and (kind := kind_of(pid)):
+            if pid not in self.seen and (kind := kind_of(pid)) and (self._spares or kind != SPARE):
                 self.seen[pid] = Seen(kind)
 
     def stop(self) -> None:
         """End looking."""
+        self.ended_ns = time.monotonic_ns()
         self._ending.set()
         self.join()
 
@@ -91,6 +96,23 @@ class Watch(threading.Thread):
             if seen.cpu:
                 totals[seen.kind] = totals.get(seen.kind, 0.0) + seen.used_ns(begin_ns, end_ns) / 1e9
         return totals
+
+    def woken(self) -> dict[str, int]:
+        """How often processes of each kind were woken."""
+        totals: dict[str, int] = {}
+        for seen in self.seen.values():
+            totals[seen.kind] = totals.get(seen.kind, 0) + seen.woken
+        return totals
+
+
+def times_woken(pid: int) -> int:
+    """Count how often the threads of a process waited and were woken. Raises OSError."""
+    lines = [
+        line
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for line in (task / "status").read_text().splitlines()
+    ]
+    return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
 
 
 def process_cpu_ns(pid: int) -> int:
@@ -128,11 +150,11 @@ def descendants(parent: int) -> list[int]:
 
 
 def kind_of(pid: int) -> str:
-    """Report what a process of a recorder is, "" for what is none of ours or only waits for another to die."""
+    """Report what a process of a recorder is, "" for what is none of ours."""
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:
         return ""
-    if SPARE in line:
-        return ""
+    if "--spare" in line:
+        return SPARE
     return next((kind for part, kind in KINDS.items() if part in line), "")

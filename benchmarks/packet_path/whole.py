@@ -124,7 +124,7 @@ def _record(case: Case, folder: Path) -> tuple[dict[str, Any], Watch]:
 def _figure(
     case: Case, recording: Path, answer: dict[str, Any], truth: dict[str, Any], watch: Watch
 ) -> Figure:
-    first_ns, last_ns, sealed_ns = _times(recording, case.streams)
+    first_ns, last_ns, sealed_ns = recorded_times(recording, case.streams)
     ended_ns = max(_ended_ns(recording), last_ns)
     names = [f"hololens/{short}" for short in case.streams]
     sent, stored = truth["streams"], answer["streams"]
@@ -152,7 +152,7 @@ def _lost(truth: dict[str, Any], stored: dict[str, Any]) -> int:
     return int(truth["scheduled"]) - int(stored["stored"])
 
 
-def _times(recording: Path, streams: tuple[str, ...]) -> tuple[int, int, int]:
+def recorded_times(recording: Path, streams: tuple[str, ...]) -> tuple[int, int, int]:
     """Return when the first and the last packet arrived and when the last file was on the disk, host_ns."""
     arrivals, sealed = [], []
     for short in streams:
