@@ -16,8 +16,8 @@ from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.manifest import edit_manifest, read_manifest
 from kitchensync.storage.privacy import OPERATOR, WRITERS, Pauses, overlaps, pauses_of
+from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.redact.redactions import withhold
-from kitchensync.storage.redact.to_destroy import is_seen
 
 BEFORE_NS, AFTER_NS = 250_000_000, 1_000_000_000
 """What arrives so soon after a pause may have been taken in it. So soon before it a batch may reach into it, and the

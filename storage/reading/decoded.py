@@ -9,7 +9,7 @@ import numpy as np
 
 from kitchensync.sensors.errors import BadPacket, SensorError
 from kitchensync.sensors.hololens.catalogue import known_stream
-from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND, HeadsetStream
 from kitchensync.sensors.plugin import installed_stream
 from kitchensync.sensors.stream import Format, SensorStream, record_of
 from kitchensync.storage.manifest import Manifest
@@ -22,6 +22,14 @@ def headset_sensor(manifest: Manifest, name: str) -> HeadsetStream | None:
     """Return the object of a headset's stream; None for a plug-in's, even where it has the name of one of those."""
     device = (manifest.get("devices") or {}).get(name.partition("/")[0], {})
     return None if device.get("kind") == "plugin" else known_stream(name)
+
+
+def is_seen(manifest: Manifest, stream: str) -> bool:
+    """Return whether a stream holds pictures or sound; what nobody knows may."""
+    sensor = headset_sensor(manifest, stream)
+    if sensor is not None:
+        return sensor.kind in (FRAMES, DEPTH, SOUND)
+    return record_of(manifest["streams"][stream].get("format") or {}) is None
 
 
 def sensor_stream(manifest: Manifest, name: str) -> SensorStream:

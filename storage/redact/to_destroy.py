@@ -11,16 +11,13 @@ import numpy.typing as npt
 
 from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.gopro.files.clip import open_clip
-from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
-from kitchensync.sensors.stream import record_of
 from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths, is_archive
 from kitchensync.storage.errors import HoldsPauses, NotRedactable
 from kitchensync.storage.exports.hidden_films import clips_in
-from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import MANIFEST, chunk_number, chunk_range, stream_folder
 from kitchensync.storage.privacy import Pauses, pauses_of
-from kitchensync.storage.reading.decoded import headset_sensor
+from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.redact.blanked_films import hidden_samples
 from kitchensync.storage.redact.redactions import done_samples
@@ -123,11 +120,3 @@ def check_no_pauses_in(file: Path) -> None:
             found = plan(opened, opened.pauses, whole_films=True)
         if f"{file.resolve().parent.name}/{file.name}" in found["films"]:
             raise HoldsPauses(recording)
-
-
-def is_seen(manifest: Manifest, stream: str) -> bool:
-    """Return whether a stream holds pictures or sound; what nobody knows may."""
-    sensor = headset_sensor(manifest, stream)
-    if sensor is not None:
-        return sensor.kind in (FRAMES, DEPTH, SOUND)
-    return record_of(manifest["streams"][stream].get("format") or {}) is None
