@@ -75,20 +75,35 @@ def source(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
     """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
-    from kitchensync.dataset.source.data_set_folder import is_published
     from kitchensync.dataset.source.given_data import given_folder, given_recordings
     from kitchensync.dataset.source.numbering import parse_numbering
     from kitchensync.storage.names import recordings_in
 
-    published = [path for path in paths if is_published(path)]
-    if published and len(paths) > 1:
-        raise click.UsageError(f"{published[0]} is in the published form and is given by itself")
-    if published:
-        return given_folder(published[0])
+    if published := published_among(paths):
+        return given_folder(published)
     found = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
     ids = parse_numbering(numbering.read_text(encoding="utf-8"), numbering.name) if numbering else None
     reason = click.get_current_context().meta.get(REASON, "")
     return given_recordings(found, ids, without_consent=reason)
+
+
+def published_among(paths: tuple[Path, ...]) -> Path | None:
+    """Return the folder in the published form; None where PATHS are recordings. Raises UsageError for both."""
+    from kitchensync.dataset.source.data_set_folder import is_published
+    from kitchensync.storage.names import is_recording
+
+    published = next(filter(is_published, paths), None)
+    if published and len(paths) > 1:
+        raise click.UsageError(f"{published} is in the published form and is given by itself")
+    if published and any(map(is_recording, published.glob("*"))):
+        raise click.UsageError(f"{published} is in the published form and holds recordings too; part the two")
+    return published
+
+
+def check_kept_in_recordings(found: GivenData, what: str) -> None:
+    """Raise UsageError for a published data set: people's answers stay with the recordings."""
+    if not found.own:
+        raise click.UsageError(f"{what} are kept in recordings, and a published data set has none")
 
 
 def read_split(path: Path, found: GivenData) -> Split:

@@ -72,7 +72,8 @@ def open_film(found: GivenData, recording: str) -> Iterator[OpenFilm | None]:
         with found.open_own(recording) as own:
             yield OpenFilm(own.clip, own.hidden)
     elif (film := _path(found.folder, FILM, recording)) is not None:
-        yield OpenFilm(Clip([open_media(film)]))
+        table = _path(found.folder, TIMES, recording)
+        yield OpenFilm(Clip([open_media(film)]), _told(table).hidden if table else None)
     else:
         yield None
 

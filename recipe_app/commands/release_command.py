@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kitchensync.dataset.commands.export_source import published_among
 from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.dataset.commands.release_push import push
 from kitchensync.dataset.commands.release_split import split
@@ -105,15 +106,12 @@ def captaincook4d(
       kitchensync release captaincook4d data --out our-kitchens
     """
     from kitchensync.dataset.release.media_of_all import MediaOrder
-    from kitchensync.dataset.source.data_set_folder import is_published
     from kitchensync.storage.batch.runner import Workforce
 
     kinds, words = _media(media), _about(about)
-    published = [path for path in paths if is_published(path)]
-    if published and len(paths) > 1:
-        raise click.UsageError(f"{published[0]} is in the published form and is released by itself")
-    if published:
-        said = _again(published[0], out, words, data, database, force=force)
+    _check_apart(out)
+    if published := published_among(paths):
+        said = _again(published, out, words, data, database, force=force)
     else:
         table = numbering or out.with_name(f"{out.name}.numbering.json")
         stated = _stated(paths, data, database)
@@ -124,6 +122,14 @@ def captaincook4d(
         said.setdefault("notes", []).append(note)
     failed = strict and said["status"] == "WARN"
     return Answer(said, partial(_show_release, out), failed=failed)
+
+
+def _check_apart(out: Path) -> None:
+    """Raise UsageError where a data set would lie among recordings: what a folder is would be anybody's guess."""
+    from kitchensync.storage.names import is_recording
+
+    if any(map(is_recording, out.glob("*"))):
+        raise click.UsageError(f"{out} holds recordings; a data set wants a folder of its own")
 
 
 def _about(path: Path | None) -> About:

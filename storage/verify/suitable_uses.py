@@ -29,11 +29,17 @@ def spans_in_words(spans: Sequence[Span], most: int | None = None) -> str:
 
 
 def good_for(
-    holes: Mapping[str, Sequence[Span]], session: SessionTimes, steps: Sequence[StepTime]
+    holes: Mapping[str, Sequence[Span]],
+    session: SessionTimes,
+    steps: Sequence[StepTime],
+    paused: Sequence[Span] = (),
 ) -> list[str]:
-    """Say for each stream or camera with holes where not to use it; in one sentence where all is there."""
+    """Say for each stream or camera with holes where not to use it; in one sentence where all is there.
+
+    Nothing of what was `paused` for privacy is to be used, whatever is there.
+    """
     shorts = Counter(name.rpartition("/")[2] for name in holes)
-    sentences = []
+    sentences = [_not_in_pauses(paused, steps)] if paused else []
     for name, spans in holes.items():
         short = name.rpartition("/")[2]
         if spans:
@@ -42,6 +48,12 @@ def good_for(
         return sentences
     whole = f"everything covers {clock(session.start_s)} to {clock(session.stop_s)}"
     return [f"{whole}: use it for {'every step' if steps else 'all of it'}"]
+
+
+def _not_in_pauses(paused: Sequence[Span], steps: Sequence[StepTime]) -> str:
+    found = touched(steps, paused)
+    of_what = f"for {in_words(found)}" if found else "what lies there"
+    return f"paused for privacy {spans_in_words(paused)}: do not use {of_what}"
 
 
 def sentence(

@@ -16,9 +16,10 @@ from kitchensync.storage.errors import BadEventLog, FilesFreed, NotARecording
 from kitchensync.storage.events import event_logs, read_lines
 from kitchensync.storage.ledger import Note, UnknownNote, of_kind
 from kitchensync.storage.ledger_reader import notes_in
-from kitchensync.storage.life import life_by
+from kitchensync.storage.life import Life, life_by
 from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
+from kitchensync.storage.privacy import pauses_of
 from kitchensync.storage.reading.decoded import sensor_stream
 from kitchensync.storage.reading.device_constants import CALIBRATION
 from kitchensync.storage.reading.swaps import swaps_of
@@ -26,6 +27,7 @@ from kitchensync.storage.redact.redactions import BEGUN, PICTURES, REDACTED, red
 from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from kitchensync.storage.verify.camera_account import WHOLE, account
 from kitchensync.storage.verify.camera_cover import CameraCover, camera_cover
+from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.deep import decode
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
 from kitchensync.storage.verify.quality import StreamQuality, judge
@@ -74,6 +76,8 @@ def verify(
     streams, use = _check_files(folder, manifest, findings, progress)
     if deep:
         _add_decoded(folder, manifest, streams, use["cameras"], findings, most_parts)
+    if life == Life.WITHDRAWN:
+        use["good_for"] = []
     said = answer(str(manifest["recording"]), findings, streams, life) | use
     return said if folder == recording else said | {"read_from": str(folder)}
 
@@ -144,9 +148,22 @@ def _use(
     return {
         "session_s": round(max(session.stop_s - session.start_s, 0.0), 3),
         "cameras": {device: cover.facts(steps) for device, cover in cameras.items()},
-        "good_for": good_for(holes, session, steps),
+        "good_for": good_for(holes, session, steps, _paused(recording, session)),
         "lost": {name: [[round(a, 3), round(b, 3)] for a, b in spans] for name, spans in lost.items()},
     }
+
+
+def _paused(recording: Path, session: SessionTimes) -> list[Span]:
+    """Return the privacy pauses within the session; a log that cannot be read is named where the logs are checked."""
+    try:
+        pauses = pauses_of(recording)
+    except BadEventLog:
+        return []
+    spans = [
+        (max(session.seconds(begin), session.start_s), min(session.seconds(end), session.stop_s))
+        for begin, end in pauses
+    ]
+    return [(begin, end) for begin, end in spans if begin < end]
 
 
 def _check_streams(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ from kitchensync.sync.report.timeline import (
 )
 
 NAME = Path("sync") / "report.html"
+AFTER_S = 30.0
+"""What is noted later than this after the last packet is work on the recording, not what happened in it."""
 DECODED_PARTS = 4
 """Parts of each picture stream that are decoded for a report; `kitchensync verify --deep` decodes all."""
 
@@ -78,13 +81,15 @@ class PageContents:
                 yield stream, self.clocks[stream.device]
 
     def span(self) -> ShownSpan:
-        """The time in which everything lies."""
+        """The time in which everything was recorded; what people do with it afterwards is no part of that."""
         moments_ns = [clock.host_ns(stream.ticks[row]) for stream, clock in self.placed() for row in (0, -1)]
         moments_ns += [
             ns for file in self.cameras for ns in (file.start_host_ns, file.end_host_ns) if ns is not None
         ]
-        moments_s = [self.time.seconds(ns) for ns in moments_ns] + [mark.at_s for mark in self.story.marks]
-        return span_of(moments_s, self.time)
+        recorded_s = [self.time.seconds(ns) for ns in moments_ns]
+        last_s = max(recorded_s) + AFTER_S if recorded_s else math.inf
+        noted_s = [mark.at_s for mark in self.story.marks if mark.at_s <= last_s]
+        return span_of([*recorded_s, *noted_s], self.time)
 
     def data_s(self) -> float:
         """Length of the longest stream or film."""
@@ -194,7 +199,7 @@ def _lanes(read: PageContents, holes: dict[str, list[Hole]], span: ShownSpan) ->
         if not any(file.device == device for file in read.cameras):
             yield empty_lane(device, "no file of this camera is here", span)
     for kind in SIGNS:
-        if marks := read.story.of_kind(kind):
+        if marks := [mark for mark in read.story.of_kind(kind) if mark.at_s <= span.last_s]:
             yield event_lane(f"event: {kind}", marks, span)
     for known in read.clocks.values():
         yield clock_lane(known, span)

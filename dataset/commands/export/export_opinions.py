@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer, given, source, write_list
+from kitchensync.dataset.commands.export_source import (
+    answer,
+    check_kept_in_recordings,
+    given,
+    source,
+    write_list,
+)
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.output_options import output_file
 
@@ -33,8 +39,7 @@ def opinions(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     from kitchensync.dataset.examples.opinion_rows import opinion_rows
 
     found = given(paths, numbering)
-    if not found.own:
-        raise click.UsageError("opinions are kept in recordings, and a published data set has none")
+    check_kept_in_recordings(found, "opinions")
     rows, agreement, without = opinion_rows(found)
     warnings = found.warnings
     if without:

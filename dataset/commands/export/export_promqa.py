@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.dataset.commands.export_source import CORRECTED, answer, given, source, write_list
+from kitchensync.dataset.commands.export_source import (
+    CORRECTED,
+    answer,
+    check_kept_in_recordings,
+    given,
+    source,
+    write_list,
+)
 from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
@@ -124,6 +131,8 @@ def promqa(
             "--verified questions are written already; leave --model and --show-requests out"
         )
     chosen, found = _kinds(kinds), given(paths, numbering)
+    if verified:
+        check_kept_in_recordings(found, "verified questions")
     films = _available(available) if available else None
     made, warnings, recordings = _examples(found, films, corrected=corrected)
     made = [one for one in made if one["type"] in chosen]

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer, given, in_parts, read_split, source, write_list
+from kitchensync.dataset.commands.export_source import (
+    answer,
+    check_kept_in_recordings,
+    given,
+    in_parts,
+    read_split,
+    source,
+    write_list,
+)
 from kitchensync.dataset.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
@@ -105,6 +113,8 @@ def windows(
     for file in (out, cases) if verified else (out,):
         check_output(file, force=force)  # before a model is asked: answers cost money
     found = given(paths, numbering)
+    if verified:
+        check_kept_in_recordings(found, "verified questions")
     recordings = found.data.annotations.recordings
     made = {size: [clip for one in recordings for clip in clips(one, size)] for size in sizes_wanted}
     limit = float("inf") if max_seconds is None else max_seconds

@@ -422,6 +422,20 @@ def test_a_sample_has_as_many_successes_as_mistakes_of_each_part_and_every_kind(
     assert run(folder, "--sample", "3", "--out", tmp_path / "c.json").exit_code == 2
 
 
+def test_what_is_hidden_in_a_published_film_is_no_picture_of_a_step(tmp_path: Path) -> None:
+    entries = (Entry(1, "Fill-Fill a pot", 0.0, 4.0), Entry(2, "Boil-Boil water", 5.0, 9.0))
+    made_data_sets.write(tmp_path / "set", [AnnotatedRecording("1_1", 1, "Tea", 1, 1, entries)])
+    film = tmp_path / "set" / made_data_sets.FILM.format("1_1")
+    film.parent.mkdir(parents=True)
+    made_data_sets.small_film(film, seconds=10)
+    hidden = np.arange(100) >= 45
+    np.savez(film.with_name("1_1_360p_frames.npz"), capture_ns=np.arange(100), hidden=hidden, fps=[10, 1])
+    done = run(tmp_path / "set", "--frames", "--out", tmp_path / "c.json", "--json")
+    assert done.exit_code == 0, done.output
+    shown, unseen = json.loads((tmp_path / "c.json").read_text())
+    assert (len(shown["frames"]), unseen["frames"]) == (1, [])
+
+
 def test_what_was_hidden_in_a_pause_is_no_picture_at_a_boundary(tmp_path: Path) -> None:
     write_halves(tmp_path / "film.mp4", 20, 4, 200)
     rows, *_ = boundary_examples(KITCHENS[:1], actions_of(KITCHENS), {}, 1)

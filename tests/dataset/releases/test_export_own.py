@@ -14,6 +14,7 @@ from cooked_recording import DONE_S, WRONG, copied, film_s, write_cooked
 from typed_commands import typed
 
 from kitchensync.cli import main
+from kitchensync.task_graphs.formats.annotations import COMPLETE
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 
@@ -51,6 +52,16 @@ def test_seconds_of_a_recording_are_those_of_the_tablet(
     ends = {node: film_s(kitchen_and_data[0], at_s) for node, at_s in DONE_S.items()}
     assert begun[2] == pytest.approx(ends[1], abs=0.05), "a step begins where the one before it ended"
     assert begun[3] == pytest.approx(ends[2], abs=0.05)
+
+
+def test_a_data_set_wants_a_folder_of_its_own(data: Path) -> None:
+    done = typed("release", "captaincook4d", data, "--out", data)
+    assert (done.exit_code, "holds recordings" in done.stderr) == (2, True)
+    assert sorted(path.name for path in data.iterdir()) == ["take1"]
+    (data / COMPLETE).parent.mkdir()
+    (data / COMPLETE).write_text("{}")
+    done = run("steps", data, "--out", data.parent / "s.csv")
+    assert (done.exit_code, "holds recordings too" in done.stderr) == (2, True)
 
 
 def test_who_did_not_agree_is_left_out_and_named(data: Path) -> None:

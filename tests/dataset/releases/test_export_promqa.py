@@ -219,6 +219,8 @@ def test_kinds_and_films_that_are_asked_for(tmp_path: Path) -> None:
     done = run(tmp_path / "set", "--available", tmp_path / "links.json", "--out", tmp_path / "q.json")
     assert json.loads((tmp_path / "q.json").read_text()) == []
     assert run(tmp_path / "set", "--kinds", "nxt", "--out", tmp_path / "r.json").exit_code == 2
+    done = run(tmp_path / "set", "--verified", "--out", tmp_path / "r.json")
+    assert (done.exit_code, "kept in recordings" in done.stderr) == (2, True)
     (tmp_path / "links.json").write_text('{"1_1": 3}')
     done = run(tmp_path / "set", "--available", tmp_path / "links.json", "--out", tmp_path / "r.json")
     assert (done.exit_code, (tmp_path / "r.json").exists()) == (1, False)

@@ -9,6 +9,7 @@ import pytest
 from timed_recordings import HZ, Stream, host_ns, make, steady
 
 from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.verify import verify
 
 STOP_S = 25.0
@@ -199,6 +200,23 @@ def test_the_steps_that_a_stream_lacks_are_named(tmp_path):
     path = make(tmp_path / "take", whole(pv=Stream(steady(30, 0.1, 8))), STOP_S)
     log_steps(path, [2.0 * number for number in range(1, 13)])
     assert verify(path)["good_for"] == ["pv ends at 0:08: do not use for steps 4 to 12"]
+
+
+def test_what_was_paused_for_privacy_is_recommended_for_no_step(tmp_path):
+    path = make(tmp_path / "take", whole(), STOP_S)
+    log_steps(path, [4.0, 8.0, 12.0, 16.0])
+    log = EventLog(path, "tablet")
+    for kind, at_s in (("pause", 6.0), ("resume", 9.0)):
+        log.append(kind, host_ns=host_ns(at_s), uncertainty_ns=0, body={}, op_id=kind)
+    assert verify(path)["good_for"] == ["paused for privacy from 0:06 to 0:09: do not use for steps 2 and 3"]
+
+
+def test_a_recording_of_somebody_who_withdrew_is_recommended_for_nothing(tmp_path):
+    path = make(tmp_path / "take", whole(), STOP_S)
+    with edit_manifest(path) as manifest:
+        manifest["withdrawn"] = {"host_ns": 1}
+    answer = verify(path)
+    assert (answer["life"], answer["good_for"]) == ("withdrawn", [])
 
 
 def test_a_step_that_was_taken_back_is_no_step(tmp_path):

@@ -94,12 +94,14 @@ def test_events_stand_at_their_time_with_their_words(desk, report_of, tmp_path):
     )
     desk.note(recording, "done", 7.0, op_id="c", step=4, text="Add sugar")
     desk.note(recording, "undo", 8.0, op_id="d", undoes="c", undone_kind="done")
+    desk.note(recording, "rate_question", 3600.0, op_id="e")
     page = report_of(recording)
     (done, undone) = [shape for shape in page.lanes()["event"] if "event" in shape.get("class", "")][:2]
     end_s = 1.01 * 9.95
     assert share(done["x"]) == pytest.approx(3.0 / end_s, abs=1e-3)
     assert share(undone["x"]) == pytest.approx(7.0 / end_s, abs=1e-3)
     assert undone["class"] == "event undone"
+    assert "rate_question" in page.text, "work at the desk is listed, and stretches no axis"
     for words in (
         "abc123",
         "seed 11",
