@@ -445,6 +445,8 @@ class ReleasedData:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        if not (folder / "metadata" / "download_links.json").is_file():
+            raise NotReleased(f"{folder} holds no data set: metadata/download_links.json is not there")
         self.links: dict[str, dict[str, str]] = self.read("metadata/download_links.json")
 
     def read(self, name: str) -> Any:

@@ -155,7 +155,8 @@ def promqa(
         rows = _as_assembly(found, rows)
     write_list(out, rows, force=force)
     said = {"recordings": recordings, **_counted(made), "written": len(rows), "file": str(out), **beside}
-    return answer(said, warnings + found.warnings, f"{len(rows):,} examples in {out}", strict=strict)
+    words = f"{len(rows):,} examples in {out}" + (_compared_in_words(beside["against"]) if against else "")
+    return answer(said, warnings + found.warnings, words, strict=strict)
 
 
 def _of_assembly(made: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -221,6 +222,14 @@ def _against(path: Path, kinds: frozenset[str], made: list[dict[str, Any]]) -> d
 
     published = parse_examples(read_text(path, most_bytes=_MOST_BYTES), path.name)
     return {"against": compared([one for one in published if one["type"] in kinds], made)}
+
+
+def _compared_in_words(found: dict[str, Any]) -> str:
+    others = found["differences"]
+    lines = [f"\n  {one['question_id']}: {', '.join(one['differs'])} ({one['cause']})" for one in others]
+    return f"; {found['equal']} of {found['equal'] + len(others)} published ones come out again" + "".join(
+        lines
+    )
 
 
 def _by_model(

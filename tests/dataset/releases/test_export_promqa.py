@@ -257,6 +257,9 @@ def test_published_examples_are_compared_by_the_command_and_each_difference_has_
     found = sorted([one["question_id"], one["differs"], one["cause"]] for one in said["differences"])
     assert found == sorted([one[0], one[1], "recording edited by hand"] for one in wanted["differences"])
     assert len(EDITED_BY_HAND) == 38
+    done = run(*given, "--against", folder / "targets.json", "--out", tmp_path / "p.json", "--force")
+    assert f"; {said['equal']} of {said['equal'] + len(found)} published ones come out again" in done.stdout
+    assert all(question in done.stdout for question, *_ in found)
     (tmp_path / "bad.json").write_text('[{"question_id": 7}]')
     done = run(*given, "--against", tmp_path / "bad.json", "--out", tmp_path / "q.json")
     assert (done.exit_code, "bad.json: [0]: question_id" in done.stderr) == (1, True)

@@ -373,6 +373,11 @@ def test_what_is_no_data_set_is_said_in_one_line(out: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_folder_without_a_data_set_is_told_by_the_loader(loaded: Any, tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="holds no data set"):
+        type(loaded)(tmp_path)
+
+
 def opened(place: Path) -> Any:
     """Open a data set with the program that is in it."""
     spec = importlib.util.spec_from_file_location("load_of_a_release", place / "load.py")
