@@ -225,11 +225,9 @@ def _against(path: Path, kinds: frozenset[str], made: list[dict[str, Any]]) -> d
 
 
 def _compared_in_words(found: dict[str, Any]) -> str:
-    others = found["differences"]
+    equal, others = found["equal"], found["differences"]
     lines = [f"\n  {one['question_id']}: {', '.join(one['differs'])} ({one['cause']})" for one in others]
-    return f"; {found['equal']} of {found['equal'] + len(others)} published ones come out again" + "".join(
-        lines
-    )
+    return "".join([f"; {equal} of {equal + len(others)} published ones come out again", *lines])
 
 
 def _by_model(
