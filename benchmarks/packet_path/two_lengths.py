@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,8 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import beside
 from cases import Case, cases
-from watch import Watch
-from whole import COMMAND, free_host, recorded_times, simulator, write_rig
+from whole import free_host, record_once, recorded_times, simulator, write_rig
 
 Facts = dict[str, Any]
 PHASES = ("start", "recording", "end")
@@ -42,14 +40,15 @@ def once(case: Case) -> Facts:
         write_rig(folder / "rig.toml", case, host)
         kitchen = simulator(case, host, folder / "sim")
         try:
-            begin_ns, cpu_s, watch = _record(folder)
+            begin_ns, before_s = time.monotonic_ns(), _children_cpu_s()
+            answer, watch = record_once(case, folder, spares=True)
+            cpu_s = _children_cpu_s() - before_s
         finally:
             kitchen.kill()
             kitchen.wait()
         first_ns, last_ns, _ = recorded_times(folder / "data" / "take", case.streams)
         moments = (begin_ns, first_ns, last_ns, time.monotonic_ns())
         spans = dict(zip(PHASES, pairwise(moments), strict=True))
-        answer = json.loads((folder / "answer.json").read_text())
         stored = [answer["streams"][f"hololens/{short}"]["stored"] for short in case.streams]
         return {
             "cpu_s": cpu_s,
@@ -62,20 +61,10 @@ def once(case: Case) -> Facts:
         }
 
 
-def _record(folder: Path) -> tuple[int, float, Watch]:
-    command = [COMMAND, "record", "take", "--data", str(folder / "data"), "--json"]
-    command += ["--rig", str(folder / "rig.toml"), "--start-timeout", "120"]
-    begin_ns = time.monotonic_ns()
-    with (folder / "answer.json").open("wb") as answer:
-        recorder = subprocess.Popen(command, stdout=answer, stderr=subprocess.DEVNULL, start_new_session=True)
-    watch = Watch(recorder.pid, spares=True)
-    watch.start()
-    _, status, used = os.wait4(recorder.pid, 0)
-    recorder.returncode = os.waitstatus_to_exitcode(status)
-    watch.stop()
-    if not (folder / "answer.json").read_text().startswith("{"):
-        raise SystemExit(f"the recorder ended with {recorder.returncode} and says nothing")
-    return begin_ns, used.ru_utime + used.ru_stime, watch
+def _children_cpu_s() -> float:
+    """CPU of all processes that this one has waited for, with all below them."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def compared(short: list[Facts], long: list[Facts], seconds: tuple[float, float]) -> Facts:

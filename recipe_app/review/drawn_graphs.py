@@ -32,14 +32,17 @@ Answer = TypeVar("Answer", Edge, int)
 
 def drawn(ops: Iterable[dict[str, Any]], person: str) -> Edges:
     """Return the edges that a person drew last."""
-    said = [op["body"]["edges"] for op in ops if op["kind"] == GRAPHS.edited and op["actor"] == person]
-    return frozenset((u, v) for u, v in said[-1]) if said else frozenset()
+    return frozenset((u, v) for u, v in _said_last(ops, person).get("edges", ()))
 
 
 def fastened(ops: Iterable[dict[str, Any]], person: str) -> frozenset[int]:
     """Return the steps that a person said last to fasten with a screw."""
+    return frozenset(_said_last(ops, person).get("fastened", ()))
+
+
+def _said_last(ops: Iterable[dict[str, Any]], person: str) -> dict[str, Any]:
     said = [op["body"] for op in ops if op["kind"] == GRAPHS.edited and op["actor"] == person]
-    return frozenset(said[-1].get("fastened", ())) if said else frozenset()
+    return said[-1] if said else {}
 
 
 def graph_with(recipe: Graph, edges: Iterable[Edge], fastening: Collection[int] = ()) -> Graph:

@@ -156,10 +156,16 @@ def decide_by_keyboard(desk: Any, recording: str, asked: int, said: tuple[str, s
         page.get_by_text(f"{left} question{'' if left == 1 else 's'} left").wait_for()
         page.get_by_role("button", name="Next").focus()
         page.keyboard.press("Enter")
+    submit(desk)
+
+
+def submit(desk: Any) -> None:
+    page = desk.page
     assert findings(page) == []
     page.get_by_role("button", name="Submit").focus()
     page.keyboard.press("Enter")
     page.get_by_text("Submitted.").wait_for()
+    assert desk.problems == []
 
 
 def exported(folder: Path, items: list[str]) -> None:
@@ -248,8 +254,4 @@ def rate_by_keyboard(desk: Any, recording: str) -> None:
         page.get_by_text(f"{left} questions left").wait_for()
         page.get_by_role("button", name="Next").focus()
         page.keyboard.press("Enter")
-    assert findings(page) == []
-    page.get_by_role("button", name="Submit").focus()
-    page.keyboard.press("Enter")
-    page.get_by_text("Submitted.").wait_for()
-    assert desk.problems == []
+    submit(desk)

@@ -227,10 +227,8 @@ def test_an_interrupt_writes_the_truth_and_exits_zero(kitchen: Any) -> None:
     raw = struct.pack("<BBBBBIB", 1, 1, 0, 255, 255, 1000, 0)
     with kitchen.open("depth_ahat", raw) as stream:
         assert stream.packet() is not None
-        for unread_s in (
-            1.5 * 2**k for k in count()
-        ):  # the busier the computer, the longer its queue has room
-            time.sleep(unread_s)  # nobody reads: it has a queue, and then it loses
+        for turn in count():  # the queue of a busy computer has room for longer
+            time.sleep(1.5 * 2**turn)  # nobody reads: it has a queue, and then it loses
             ticks = [packet.ticks for packet in (stream.packet() for _ in range(60)) if packet is not None]
             if np.diff(ticks).max() > 10_000_000:
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Request
@@ -86,14 +87,12 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
     }
     if not work.here.is_complete:
         return said
-    people, ruled = _people(work), rulings(work.ops)
+    people, screws, ruled = _people(work), _fastening(work), rulings(work.ops)
     return said | {
         "drawn": [sorted(one) for one in people],
         "differing": [{"edge": edge, "holds": ruled.get(edge)} for edge in differing(people)],
-        "differing_fastening": [
-            {"step": step, "holds": ruled.get(step)} for step in differing(_fastening(work))
-        ],
-        **_agreement(graph, work),
+        "differing_fastening": [{"step": step, "holds": ruled.get(step)} for step in differing(screws)],
+        **_agreement(graph, people, screws),
     }
 
 
@@ -125,21 +124,15 @@ def assign_graphs(tools: Tools, visitor: Asking, recipe: str, body: Asked) -> di
 
 def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> dict[str, Any]:
     """Keep whether an edge holds that some drew and others did not; not by one of those who drew."""
-    _, work = _begin(tools, visitor, recipe)
-    work.here.require_ruler(visitor.actor)
-    if body.edge not in differing(_people(work)):
-        raise BadOperation("this was not asked; load the page again")
-    work.keep(RULED, body.model_dump())
+    _rule(tools, visitor, recipe, RULED, body, lambda work: body.edge in differing(_people(work)))
     return {"edge": body.edge}
 
 
 def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFastening) -> dict[str, Any]:
     """Keep whether a step fastens that some marked and others did not; not by one of those who drew."""
-    _, work = _begin(tools, visitor, recipe)
-    work.here.require_ruler(visitor.actor)
-    if body.step not in differing(_fastening(work)):
-        raise BadOperation("this was not asked; load the page again")
-    work.keep(RULED_FASTENING, body.model_dump())
+    _rule(
+        tools, visitor, recipe, RULED_FASTENING, body, lambda work: body.step in differing(_fastening(work))
+    )
     return {"step": body.step}
 
 
@@ -147,10 +140,10 @@ def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> di
     """Make the answers that all gave or that were ruled to hold the newest version of the recipe."""
     found, work = _begin(tools, visitor, recipe)
     work.here.require_ruler(visitor.actor)
-    ruled = rulings(work.ops)
-    graph = graph_with(found.graph, holding(_people(work), ruled), holding(_fastening(work), ruled))
+    people, screws, ruled = _people(work), _fastening(work), rulings(work.ops)
+    graph = graph_with(found.graph, holding(people, ruled), holding(screws, ruled))
     shelve(tools.records, tools.shelf, found.name, graph, actor=visitor.actor, edited="review")
-    said = {"became": graph.content_hash, **_agreement(found.graph, work)}
+    said = {"became": graph.content_hash, **_agreement(found.graph, people, screws)}
     work.keep(ACCEPTED, said)
     return said
 
@@ -161,6 +154,21 @@ def _begin(tools: Collaborators, visitor: Visitor, recipe: str) -> tuple[Recipe,
     return found, ReviewWork(tools, visitor, found.graph.content_hash, GRAPHS, ops, round_of(ops, GRAPHS))
 
 
+def _rule(
+    tools: Collaborators,
+    visitor: Visitor,
+    recipe: str,
+    kind: str,
+    body: Strict,
+    is_asked: Callable[[ReviewWork], bool],
+) -> None:
+    _, work = _begin(tools, visitor, recipe)
+    work.here.require_ruler(visitor.actor)
+    if not is_asked(work):
+        raise BadOperation("this was not asked; load the page again")
+    work.keep(kind, body.model_dump())
+
+
 def _people(work: ReviewWork) -> list[Edges]:
     return [drawn(work.ops, person) for person in work.here.people]
 
@@ -169,10 +177,10 @@ def _fastening(work: ReviewWork) -> list[frozenset[int]]:
     return [fastened(work.ops, person) for person in work.here.people]
 
 
-def _agreement(graph: Graph, work: ReviewWork) -> dict[str, Any]:
+def _agreement(graph: Graph, people: list[Edges], screws: list[frozenset[int]]) -> dict[str, Any]:
     return {
-        "agreement": agreement_of_graphs(graph, _people(work)),
-        "fastening": agreement_of_fastening(graph, _fastening(work)),
+        "agreement": agreement_of_graphs(graph, people),
+        "fastening": agreement_of_fastening(graph, screws),
     }
 
 
