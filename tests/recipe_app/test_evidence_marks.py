@@ -78,16 +78,6 @@ def marked(kitchen: Any, recording: str, client: Any, edits: list[dict[str, Any]
     return client.post(f"/api/v1/desk/recordings/{recording}/evidence", json=body)
 
 
-def whole_clips(said: dict[str, Any], fps: float) -> list[dict[str, Any]]:
-    """Mark each question's whole clip, but leave the last one as not told."""
-    edits = []
-    for mark, item in zip(sorted(said["marks"], key=lambda one: one["node"]), said["questions"], strict=True):
-        start, end = round(item["clip_start"] * fps + 1), round(item["clip_end"] * fps - 1)
-        edits.append(mark | {"start": start, "end": end, "checked": ["start", "end"]})
-    edits[-1]["missing"] = True
-    return edits
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_from_film_to_marked_evidence_to_export_in_a_browser(kitchen: Any, tmp_path: Path) -> None:
@@ -128,10 +118,8 @@ def test_from_film_to_marked_evidence_to_export_in_a_browser(kitchen: Any, tmp_p
         page.get_by_label("The answer").fill("It boiled.")
         page.get_by_label("The answer").press("Tab")
         assert findings(page) == []
-        page.locator("canvas.lanes").focus()
-        page.get_by_role("button", name="Submit").focus()
-        page.keyboard.press("Enter")
-        page.get_by_text("Submitted.").wait_for()
+        submit(page)
+        page.get_by_text("Submitted. You can go on").wait_for()
         mine = ann.get(address).json()
         for other in (ben, third):  # blind: nothing of another's pass before both have submitted
             seen = other.get(address)
@@ -139,13 +127,19 @@ def test_from_film_to_marked_evidence_to_export_in_a_browser(kitchen: Any, tmp_p
             assert "It boiled." not in seen.text
             assert all(mark["start"] is None for mark in seen.json()["marks"])
         assert third.post(f"{address}/accept", json={}).status_code == 409
-        theirs = whole_clips(ben.get(address).json(), fps)
-        outside = [theirs[0] | {"start": 0, "end": facts["frames"] - 1}]
-        assert marked(kitchen, recording, ben, [*outside, *theirs[1:]]).status_code == 200
-        assert "outside the clip" in ben.post(f"{address}/submit", json={}).text
-        assert marked(kitchen, recording, ben, theirs).status_code == 200
-        assert ben.post(f"{address}/submit", json={}).status_code == 200
+        assert "outside the clip" in submitted_outside(kitchen, recording, ben, facts["frames"])
+        desk = at_the_desk(browser, kitchen.url, ben.headers["x-kitchensync-login"])
+        desk.go(f"/recordings/{recording}/evidence")
+        page = desk.page
+        page.locator("canvas.lanes").wait_for(timeout=60_000)
+        mark_by_keyboard(page, later=3)
+        submit(page)
+        page.locator("#standing").wait_for()  # the last one sees at once what both said
+        other = ben.get(address).json()
         found = third.get(address).json()
+        overlaps = overlaps_of(mine["marks"], other["marks"])
+        assert [one["iou"] for one in found["standing"]] == pytest.approx(overlaps, abs=1e-12)
+        assert found["mean_iou"] == pytest.approx(sum(overlaps) / 3, abs=1e-12)
         assert found["to_rule"] == sum(one["state"] == "to_rule" for one in found["standing"]) > 0
         desk = at_the_desk(browser, kitchen.url, third.headers["x-kitchensync-login"])
         desk.go(f"/recordings/{recording}/evidence")
@@ -165,9 +159,37 @@ def test_from_film_to_marked_evidence_to_export_in_a_browser(kitchen: Any, tmp_p
     exported(folder, tmp_path, mine, fps)
 
 
-def mark_by_keyboard(page: Any) -> None:
-    """Mark a moment of each question, in the first one two, the last one as not told by the film."""
+def submitted_outside(kitchen: Any, recording: str, client: Any, frames: int) -> str:
+    """Try to submit marks as long as the film, which is refused; take them back. Return what was answered."""
+    given = client.get(f"/api/v1/desk/recordings/{recording}/evidence").json()["marks"]
+    whole = [mark | {"start": 0, "end": frames - 1, "checked": ["start", "end"]} for mark in given]
+    assert marked(kitchen, recording, client, whole).status_code == 200
+    refused = client.post(f"/api/v1/desk/recordings/{recording}/evidence/submit", json={})
+    assert refused.status_code == 409
+    assert marked(kitchen, recording, client, given).status_code == 200
+    return str(refused.text)
+
+
+def overlaps_of(*people: list[dict[str, Any]]) -> list[float]:
+    """Return for each question the pictures that both marked in those that either marked, one by one."""
+    found = []
+    for node in range(3):
+        one, other = (
+            {at for m in marks if m["node"] == node and m["end"] for at in range(m["start"], m["end"] + 1)}
+            for marks in people
+        )
+        found.append(len(one & other) / len(one | other) if one | other else 0.0)
+    return found
+
+
+def mark_by_keyboard(page: Any, later: int = 0) -> None:
+    """Mark a moment of each question, in the first one two, the last one as not told by the film.
+
+    The first of all begins so many seconds after the place that the page shows.
+    """
     page.locator("canvas.lanes").focus()
+    for _ in range(later):
+        press(page, "Shift+ArrowRight")
     while page.locator("#left").get_attribute("data-open") != "0":
         node = page.locator("#step").input_value()
         if node == "2":
@@ -178,10 +200,20 @@ def mark_by_keyboard(page: Any) -> None:
             if node == "0"
             else (["s", "Enter"], ["s", "Enter"])
         ):
-            page.keyboard.press("Shift+ArrowRight")
-            page.wait_for_function(STANDS)
+            press(page, "Shift+ArrowRight")
             for key in keys:
                 page.keyboard.press(key)
+
+
+def press(page: Any, key: str) -> None:
+    """Press a key that goes to another picture; wait until that is shown."""
+    page.keyboard.press(key)
+    page.wait_for_function(STANDS)
+
+
+def submit(page: Any) -> None:
+    page.get_by_role("button", name="Submit").focus()
+    page.keyboard.press("Enter")
 
 
 def exported(folder: Path, root: Path, mine: dict[str, Any], fps: float) -> None:
