@@ -27,8 +27,9 @@ STREAMS = (
 )
 LINKS = {"encoded": "wifi", "raw-depth": "wired"}
 KINDS = {
-    "kitchensync.capture.produce.producer": "producer",
-    "kitchensync.capture.drain.drainer": "drainer",
+    "kitchensync producer": "producer",
+    "kitchensync drainer": "drainer",
+    "kitchensync.capture.session.worker": "fork server",
     "valkey": "queue server",
     "kitchensync.storage.move.mover": "mover",
 }
@@ -58,13 +59,11 @@ def processes(parent: int) -> dict[int, str]:
         try:
             if int((folder / "stat").read_text().rpartition(")")[2].split()[1]) != parent:
                 continue
-            words = (folder / "cmdline").read_bytes().decode().split("\0")
+            line = (folder / "cmdline").read_bytes().decode()
         except (OSError, IndexError):
             continue
-        if "--spare" in words:
-            continue
-        kind = next((kind for part, kind in KINDS.items() if any(part in word for word in words)), "other")
-        found[int(folder.name)] = f"drainer {words[-2]}" if kind == "drainer" else kind
+        kind = next((kind for part, kind in KINDS.items() if part in line), "other")
+        found[int(folder.name)] = f"drainer {line.split()[2]}" if kind == "drainer" else kind
     return found
 
 

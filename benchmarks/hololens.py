@@ -217,8 +217,9 @@ def _by_kind(cpu: dict[int, tuple[str, float]]) -> Sums:
 
 def _processes(parent: int) -> dict[int, str]:
     kinds = {
-        "kitchensync.capture.produce.producer": "producer",
-        "kitchensync.capture.drain.drainer": "drainer",
+        "kitchensync producer": "producer",
+        "kitchensync drainer": "drainer",
+        "kitchensync.capture.session.worker": "fork server",
         "valkey": "server",
     }
     found = {}

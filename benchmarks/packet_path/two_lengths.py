@@ -41,7 +41,7 @@ def once(case: Case) -> Facts:
         kitchen = simulator(case, host, folder / "sim")
         try:
             begin_ns, before_s = time.monotonic_ns(), _children_cpu_s()
-            answer, watch = record_once(case, folder, spares=True)
+            answer, watch = record_once(case, folder)
             cpu_s = _children_cpu_s() - before_s
         finally:
             kitchen.kill()

@@ -12,12 +12,12 @@ SEARCH_EVERY = 10
 """Looks between two searches for new processes, and between two readings of memory."""
 
 KINDS = {
-    "kitchensync.capture.produce.producer": "producer",
-    "kitchensync.capture.drain.drainer": "drainer",
+    "kitchensync producer": "producer",
+    "kitchensync drainer": "drainer",
+    "kitchensync.capture.session.worker": "fork server",
     "valkey": "server",
 }
 SUPERVISOR = "supervisor"
-SPARE = "spare"
 
 
 @dataclass
@@ -41,11 +41,11 @@ def _at(series: list[tuple[int, int]], moment_ns: int, *, after: bool) -> int:
 
 
 class Watch(threading.Thread):
-    """Looks every 20 ms at a process and all below it until `stop`; at spare processes where that is asked."""
+    """Looks every 20 ms at a process and all below it until `stop`."""
 
-    def __init__(self, pid: int, *, spares: bool = False) -> None:
+    def __init__(self, pid: int) -> None:
         super().__init__(name="watch", daemon=True)
-        self._pid, self._spares = pid, spares
+        self._pid = pid
         self.ended_ns = 0
         self._ending = threading.Event()
         self.seen: dict[int, Seen] = {pid: Seen(SUPERVISOR)}
@@ -80,7 +80,7 @@ class Watch(threading.Thread):
 
     def _search(self) -> None:
         for pid in descendants(self._pid):
-            if pid not in self.seen and (kind := kind_of(pid)) and (self._spares or kind != SPARE):
+            if pid not in self.seen and (kind := kind_of(pid)):
                 self.seen[pid] = Seen(kind)
 
     def stop(self) -> None:
@@ -155,6 +155,4 @@ def kind_of(pid: int) -> str:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
     except OSError:
         return ""
-    if "--spare" in line:
-        return SPARE
     return next((kind for part, kind in KINDS.items() if part in line), "")

@@ -101,14 +101,14 @@ def run(case: Case, keep: Path | None = None) -> Figure:
         return _figure(case, folder / "data" / "take", answer, truth, watch)
 
 
-def record_once(case: Case, folder: Path, *, spares: bool = False) -> tuple[dict[str, Any], Watch]:
+def record_once(case: Case, folder: Path) -> tuple[dict[str, Any], Watch]:
     """Record a case into `folder`; return the recorder's answer, and what was seen of its processes."""
     command = [COMMAND, "record", "take", "--data", str(folder / "data"), "--json"]
     command += ["--rig", str(folder / "rig.toml"), "--start-timeout", "120"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as recorder:
-        watch = Watch(recorder.pid, spares=spares)
+        watch = Watch(recorder.pid)
         watch.start()
         try:
             text, told = recorder.communicate(timeout=LONGEST_S)

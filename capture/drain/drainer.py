@@ -1,7 +1,5 @@
 """The drainer: takes packets out of the queue and seals them into chunk files; one process, some streams.
 
-    python -P -m kitchensync.capture.drain.drainer PLAN NUMBER [--end]
-
 A packet is acknowledged only when its chunk is synced under its final name. A drainer that dies is started
 again under the same name and gets back whatever it had taken and not sealed. A stream that cannot be sealed is set
 aside: its packets stay in the queue, the others go on.
@@ -28,7 +26,6 @@ from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.health import HealthSender
 from kitchensync.capture.process.log import tell, warn
 from kitchensync.capture.process.outcome import NO_SPACE
-from kitchensync.capture.process.worker_process import run_process
 from kitchensync.capture.queue.pipe import OUTCOME_UNKNOWN
 from kitchensync.capture.queue.queue_connection import connect, lacks_room
 from kitchensync.capture.queue.queue_reader import QueueReader
@@ -302,7 +299,3 @@ def _lacks_room(error: Exception) -> bool:
 def drainer_of(plan: Plan, number: str) -> Drainer:
     """Make the n-th drainer of a plan."""
     return Drainer(plan, int(number))
-
-
-if __name__ == "__main__":
-    run_process(drainer_of)

@@ -1,7 +1,4 @@
-"""The life that every process of a recording has in common: begin, hear the end, go with the supervisor.
-
-python -P -m MODULE PLAN NAME [--spare] [--end]
-"""
+"""The life that every process of a recording has in common: begin, hear the end, go with the supervisor."""
 
 from __future__ import annotations
 
@@ -11,9 +8,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
+
+from setproctitle import setproctitle
 
 from kitchensync.capture.plan import Plan, load_plan
 from kitchensync.capture.process.log import RecordingLog, tell
@@ -22,9 +21,6 @@ from kitchensync.storage.shell.end_signals import ask_at_signals
 
 END_NOW = "--end"
 """A process started with this empties what there is and ends."""
-SPARE = "--spare"
-"""A process started with this has imported everything, touches nothing, and waits for GO on its stdin."""
-GO = b"go\n"
 
 RARELY = (50_000, 20, 50)
 """Thresholds of Python's collector: packets are many and form no cycles, so it need not look at each of them."""
@@ -40,18 +36,18 @@ class Process(Protocol):
         """Work until the end."""
 
 
-def run_process(make: Callable[[Plan, str], Process]) -> None:
+def run_process(
+    make: Callable[[Plan, str], Process], role: str, plan_file: str, name: str, options: Sequence[str]
+) -> None:
     """Run one process of a recording to its end."""
+    setproctitle(f"kitchensync {role} {name} {plan_file}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor alone
-    options = sys.argv[3:]
-    if SPARE in options and sys.stdin.buffer.readline() != GO:
-        return  # never needed, or the supervisor is gone
-    plan = load_plan(Path(sys.argv[1]))
-    log = RecordingLog(Path(plan.path) / LOGS, f"{Path(sys.argv[0]).stem} {sys.argv[2]}")
+    plan = load_plan(Path(plan_file))
+    log = RecordingLog(Path(plan.path) / LOGS, f"{role} {name}")
     tell("begins", pid=os.getpid(), options=options)
     gc.freeze()  # what was imported stays
     gc.set_threshold(*RARELY)
-    process = make(plan, sys.argv[2])
+    process = make(plan, name)
     ask_at_signals((signal.SIGTERM,), process.end)
     end_with_parent()
     watch_supervisor(plan.supervisor_pid, process.end)
@@ -67,14 +63,14 @@ GRACE_S = 5.0
 EXIT_CODE = 3
 
 _PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 """Loaded here: between fork and exec of a process with threads a system call is all that may be done."""
 
 
 def end_with_parent() -> None:
     """Ask the kernel for SIGTERM at the moment our parent dies; elsewhere than on Linux nothing happens."""
-    if _LIBC is not None:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if LIBC is not None:
+        LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def watch_supervisor(pid: int, end: Callable[[], None]) -> None:

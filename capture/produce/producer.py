@@ -1,7 +1,4 @@
-"""The producer of one device, of whatever kind: its recorders, its clock probe, its notes and its health.
-
-python -P -m kitchensync.capture.produce.producer PLAN DEVICE [--spare]
-"""
+"""The producer of one device, of whatever kind: its recorders, its clock probe, its notes and its health."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ from kitchensync.capture.process.health import HealthSender
 from kitchensync.capture.process.heartbeat import was_held
 from kitchensync.capture.process.log import warn
 from kitchensync.capture.process.pause import Pause, PauseThread
-from kitchensync.capture.process.worker_process import run_process
 from kitchensync.capture.produce.device import Device
 from kitchensync.capture.produce.headset_device import HeadsetDevice
 from kitchensync.capture.produce.ledger_writer import Ledger
@@ -211,7 +207,3 @@ def producer_of(plan: Plan, name: str) -> Producer:
         return Producer(plan, name, lambda ledger: HeadsetDevice(plan, headsets[name], ledger))
     sensor = next(sensor for sensor in plan.sensors if sensor.name == name)
     return Producer(plan, name, lambda ledger: PluginDevice(sensor))
-
-
-if __name__ == "__main__":
-    run_process(producer_of)

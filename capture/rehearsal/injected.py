@@ -17,7 +17,7 @@ from typing import Any
 VARIABLE = "KITCHENSYNC_REHEARSAL"
 CLOCK, DISK, BUG = "clock_ns", "disk_s", "bug"
 """Files: the clock's step (nanoseconds), the disk's delay (seconds a call), the stream that no drainer can seal."""
-DRAINER = "kitchensync.capture.drain.drainer"
+WORKER = "kitchensync.capture.session.worker"
 LINE = "import kitchensync.capture.rehearsal.injected as it\nit.install()\n"
 """The whole `sitecustomize.py`."""
 
@@ -61,7 +61,7 @@ def install() -> None:
     time.time_ns = time_ns
     vars(time)["time"] = lambda: time_ns() / 1e9
     os.fsync, os.writev = fsync, writev
-    if DRAINER in sys.orig_argv:
+    if WORKER in sys.orig_argv:
         _install_bug(folder / BUG)
 
 

@@ -11,35 +11,31 @@ from typing import Any
 
 from kitchensync.capture.errors import ProcessKeepsDying
 from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.fork_server import ForkServer
 from kitchensync.capture.process.outcome import Outcome
 from kitchensync.capture.process.supervised_process import SupervisedProcess
 from kitchensync.storage.names import LOGS
 
 LAST_WORD_S = 4.0
+WORKER = [sys.executable, "-P", "-m", "kitchensync.capture.session.worker"]
 
 
 class ChildProcesses:
     """Producers read the devices, drainers store what the queue holds; `outcome` is told of every restart."""
 
-    def __init__(self, plan: Plan, outcome: Outcome, hold: int | None) -> None:
-        """Start nothing yet; `hold` see `SupervisedProcess`."""
+    def __init__(self, plan: Plan, outcome: Outcome, hold: int | None, forks: ForkServer) -> None:
+        """Start nothing yet; `hold` and `forks` see `SupervisedProcess`."""
         self._outcome = outcome
         self._given_up: set[str] = set()
         plan_file = str(Path(plan.work) / "plan.json")
-        python = [sys.executable, "-P", "-m"]
 
-        def worker(name: str, *command: str) -> SupervisedProcess:
-            log = Path(plan.path) / LOGS / f"{name.replace(' ', '-')}.log"
-            return SupervisedProcess(name, [*python, *command], log, hold)
+        def worker(role: str, name: str) -> SupervisedProcess:
+            log = Path(plan.path) / LOGS / f"{role}-{name.replace(' ', '-')}.log"
+            return SupervisedProcess(f"{role} {name}", [role, plan_file, name], log, hold, forks)
 
-        self.producers = [
-            worker(f"producer {device}", "kitchensync.capture.produce.producer", plan_file, device)
-            for device in plan.producers
-        ]
-        self.drainers = [
-            worker(f"drainer {number}", "kitchensync.capture.drain.drainer", plan_file, str(number))
-            for number in range(plan.drainers if plan.producers else 0)
-        ]
+        self.producers = [worker("producer", device) for device in plan.producers]
+        count = plan.drainers if plan.producers else 0
+        self.drainers = [worker("drainer", str(number)) for number in range(count)]
 
     @property
     def all(self) -> list[SupervisedProcess]:
@@ -58,12 +54,6 @@ class ChildProcesses:
             if code is not None and not (code == 0 and worker in self.producers):
                 self._outcome.restarted(worker.name, code)
                 worker.restart()
-
-    def keep_spares(self) -> None:
-        """Keep a second process of each producer ready to take over."""
-        for worker in self.producers:
-            if worker.returncode() is None:
-                worker.keep_spare()
 
     def all_producers_ended(self) -> bool:
         """Return whether every device has ended its streams itself."""

@@ -22,10 +22,12 @@ from kitchensync.capture.errors import (
 )
 from kitchensync.capture.lock import held
 from kitchensync.capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
+from kitchensync.capture.process.fork_server import ForkServer
 from kitchensync.capture.process.outcome import Outcome
 from kitchensync.capture.queue.dry_run import check_server
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.session.children import WORKER
 from kitchensync.capture.session.closing import (
     CLOSING,
     CLOSING_BYTES,
@@ -84,6 +86,7 @@ def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Resul
     plan = replace(plan, cameras={one.device: order.cameras[one.device] for one in cameras})
     waiting: list[Waiting] = []
     with (
+        ForkServer(WORKER) as forks,
         _private_folders(order, plan) as work,
         kept_awake(order.recording) as asleep,
         _queue(order, plan, work.hold) as server,
@@ -108,6 +111,7 @@ def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Resul
                     server,
                     cameras,
                     hold=work.hold,
+                    forks=forks,
                     mover=mover,
                     close=lambda outcome: _close(plan, outcome, server),
                     override=bool(order.override),

@@ -17,6 +17,7 @@ from kitchensync.capture.errors import (
     StreamsMissing,
 )
 from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.fork_server import ForkServer
 from kitchensync.capture.process.health import HealthBoard
 from kitchensync.capture.process.heartbeat import Heartbeat
 from kitchensync.capture.process.log import RecordingLog, tell, warn
@@ -30,7 +31,7 @@ from kitchensync.capture.session.alarms import (
     queue_faults,
     quiet_streams,
 )
-from kitchensync.capture.session.children import LAST_WORD_S, ChildProcesses, DrainProgress
+from kitchensync.capture.session.children import LAST_WORD_S, WORKER, ChildProcesses, DrainProgress
 from kitchensync.capture.session.closing import Waiting
 from kitchensync.capture.session.control import ControlServer, Request
 from kitchensync.capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
@@ -64,14 +65,15 @@ class Supervisor:
         cameras: list[CameraRecorder],
         *,
         hold: int | None = None,
+        forks: ForkServer | None = None,
         mover: MoverProcess | None = None,
         close: Callable[[Outcome], list[Waiting]] = lambda _: [],
         override: bool = False,
     ) -> None:
         """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `SupervisedProcess`.
 
-        `close` closes the ledger once everything is stored, and says what still waits. With `override` it begins
-        though streams are missing.
+        Without `forks` every process is started anew. `close` closes the ledger once everything is stored, and says
+        what still waits. With `override` it begins though streams are missing.
         """
         self.plan = plan
         self._mover = mover
@@ -94,7 +96,7 @@ class Supervisor:
         self._forced = False
         self._reserve = Path(plan.work) / RESERVE
         self._trouble = StorageTrouble(plan, self.board)
-        self.children = ChildProcesses(plan, self.outcome, hold)
+        self.children = ChildProcesses(plan, self.outcome, hold, forks or ForkServer(WORKER))
 
     def ask_stop(self, why: str) -> None:
         """Ask the end of the recording; a second time it ends without waiting for a slow camera."""
@@ -200,7 +202,6 @@ class Supervisor:
         end_s = None if seconds is None else time.monotonic() + seconds
         while not self._stop_asked:
             self._turn(show)
-            self.children.keep_spares()  # not before the streams have come up: there everybody is busy
             if end_s is not None and time.monotonic() >= end_s:
                 self.ask_stop("time")
             elif self.children.all_producers_ended():

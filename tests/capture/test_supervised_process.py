@@ -1,30 +1,49 @@
-"""A child process that is kept alive, and its spare."""
+"""Child processes that are kept alive, forked from a server that has imported everything, or started anew."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 
+import psutil
 import pytest
 from waiting import until
 
 from kitchensync.capture.errors import ProcessKeepsDying
-from kitchensync.capture.process import supervised_process
+from kitchensync.capture.process import fork_server, supervised_process
+from kitchensync.capture.process.fork_server import ForkedProcess, ForkServer
 from kitchensync.capture.process.supervised_process import MAX_DEATHS, SupervisedProcess
 
-SCRIPT = """
-import sys, time
-if "--spare" in sys.argv and sys.stdin.buffer.readline() != b"go\\n":
-    sys.exit(0)
-print("working", "--spare" in sys.argv, flush=True)
-time.sleep(60)
+WORKER = """
+import os, sys, time
+from kitchensync.capture.process.fork_server import serve
+is_forked = len(sys.argv) == 1
+words = sys.argv[1:] or serve()
+if words == ["die"]:
+    sys.exit("why")
+if words:
+    print(*words, is_forked, os.getsid(0) == os.getpid(), os.getppid(), os.read(0, 1), flush=True)
+    time.sleep(60)
 """
+COMMAND = [sys.executable, "-c", WORKER]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a fork becomes our child on Linux only")
 
 
 @pytest.fixture
-def worker(tmp_path):
-    worker = SupervisedProcess("test", [sys.executable, "-c", SCRIPT], tmp_path / "log", None)
-    yield worker
-    worker.kill()
+def start(tmp_path):
+    """Start a worker of a server; those are killed at the end."""
+    workers = []
+
+    def start(forks: ForkServer, *words: str, hold: int | None = None) -> SupervisedProcess:
+        workers.append(SupervisedProcess("test", [*words], tmp_path / "log", hold, forks))
+        workers[-1].start()
+        return workers[-1]
+
+    yield start
+    for worker in workers:
+        worker.kill()
 
 
 def said(worker: SupervisedProcess, count: int) -> list[str]:
@@ -37,54 +56,81 @@ def said(worker: SupervisedProcess, count: int) -> list[str]:
     return lines()
 
 
-def test_a_spare_does_nothing_until_it_takes_the_place_of_the_dead(worker):
-    worker.start()
-    worker.keep_spare()
-    assert said(worker, 1) == ["working False"]
-    first = worker.process.pid
-    worker.process.kill()
-    worker.process.wait()
-    worker.restart()
-    assert said(worker, 2) == ["working False", "working True"]
-    assert worker.process.pid != first
-    assert worker.returncode() is None
+def children() -> set[int]:
+    return {process.pid for process in psutil.Process().children()}
 
 
-def test_a_spare_that_was_killed_is_no_hindrance(worker):
-    worker.start()
-    worker.keep_spare()
-    assert said(worker, 1) == ["working False"]
-    first, spare = worker.process.pid, worker._spare
-    spare.kill()
-    spare.wait()
-    worker.process.kill()
-    worker.process.wait()
-    worker.restart()
-    assert said(worker, 2) == ["working False", "working False"]
-    assert worker.process.pid not in (first, spare.pid)
+@pytest.mark.parametrize("is_forked", [True, False])
+def test_a_process_is_our_child_in_a_session_of_its_own_and_shares_the_lock(start, is_forked):
+    with ForkServer(COMMAND) as server:
+        reader, hold = os.pipe()
+        worker = start(server if is_forked else ForkServer(COMMAND), "some words", hold=hold)
+        os.close(hold)
+        os.set_blocking(reader, False)
+        assert said(worker, 1) == [f"some words {is_forked} True {os.getpid()} b''"]
+        assert isinstance(worker.process, ForkedProcess) == is_forked
+        with pytest.raises(subprocess.TimeoutExpired):
+            worker.process.wait(timeout=0.01)
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 1)  # somebody holds the other end
+        assert worker.returncode() is None
+        worker.process.kill()
+        assert worker.process.wait(timeout=60) == worker.returncode() == -signal.SIGKILL
+        assert os.read(reader, 1) == b"", "the server does not hold it"
+        os.close(reader)
+        worker.hold = None
+        worker.restart()
+        assert said(worker, 2)[1] == f"some words {is_forked} True {os.getpid()} b''"
+        worker.end()
+        assert worker.process.wait() == -signal.SIGTERM
 
 
-def test_the_end_sends_the_spare_home(worker):
-    worker.start()
-    worker.keep_spare()
-    spare = worker._spare
-    said(worker, 1)
-    worker.end()
-    worker.process.wait(timeout=60)
-    assert spare.returncode is not None
-    worker.keep_spare()
-    assert worker._spare is None, "no spare after the end was asked"
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_what_a_server_forked_outlives_it_and_the_next_is_started_anew(start, monkeypatch, number):
+    before = children()
+    with ForkServer(COMMAND) as server:
+        worker = start(server, "one")
+        assert said(worker, 1)
+        monkeypatch.setattr(fork_server, "LIMIT_S", 0.2)
+        server._limit_s = 0.2
+        os.kill(server._server.pid, number)
+        start(server, "two")
+        assert said(worker, 2)[1].split()[:2] == ["two", "False"]
+        assert worker.returncode() is None
+        assert len(children() - before) == 2, "nothing was forked as well"
 
 
-def test_one_that_keeps_dying_is_given_up(tmp_path, monkeypatch):
+def test_a_server_that_cannot_import_is_told_by_the_process_that_starts_anew(start):
+    with ForkServer([sys.executable, "-c", "import no_such_module"]) as server:
+        worker = start(server, "one")
+        assert worker.process.wait() == 1
+        assert "no_such_module" in said(worker, 1)[-1]
+
+
+def test_the_server_ends_with_its_parent_and_leaves_nothing(start):
+    script = (
+        "import os, signal, sys; from kitchensync.capture.process.fork_server import ForkServer\n"
+        f"server = ForkServer({COMMAND!r}).__enter__()\n"
+        "print(server._server.pid, server.start(['one'], os.open(os.devnull, os.O_WRONLY), None).pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], stdout=-1, stderr=-1, text=True, check=False)
+    server, forked = map(int, done.stdout.split())
+    os.kill(forked, signal.SIGKILL)
+    for pid in (server, forked):
+        until(lambda: not os.path.exists(f"/proc/{pid}"), f"the end of process {pid}")  # noqa: B023 (called at once)
+
+
+@pytest.mark.parametrize("is_forked", [True, False])
+def test_one_that_keeps_dying_is_given_up(start, monkeypatch, is_forked):
     monkeypatch.setattr(
         supervised_process, "DEATHS_WINDOW_S", 3600.0
     )  # a busy computer takes long to start six
-    worker = SupervisedProcess("test", [sys.executable, "-c", "print('why')"], tmp_path / "log", None)
-    worker.start()
-    for _ in range(MAX_DEATHS):
+    with ForkServer(COMMAND) as server:
+        worker = start(server if is_forked else ForkServer(COMMAND), "die")
+        for _ in range(MAX_DEATHS):
+            assert worker.process.wait() == 1
+            worker.restart()
         worker.process.wait()
-        worker.restart()
-    worker.process.wait()
-    with pytest.raises(ProcessKeepsDying, match="why"):
-        worker.restart()
+        with pytest.raises(ProcessKeepsDying, match="why"):
+            worker.restart()

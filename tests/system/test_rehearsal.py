@@ -83,7 +83,7 @@ DRAINERS_THAT_LIE = {
     ],
 )
 def test_a_drainer_that_lies_is_caught_by_both_checkers(tmp_path, monkeypatch, lie):
-    body = "import sys\nif 'kitchensync.capture.drain.drainer' in sys.orig_argv:" + DRAINERS_THAT_LIE[lie]
+    body = "import sys\nif 'kitchensync.capture.session.worker' in sys.orig_argv:" + DRAINERS_THAT_LIE[lie]
     (tmp_path / "sitecustomize.py").write_text(body)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     scenario = next(one for one in draw(12, 3, can_mount=False) if one.kind.name == "kill_drainer")
@@ -107,12 +107,9 @@ def test_an_interrupted_rehearsal_leaves_no_process_and_no_file(short_folder, mo
     )
     try:
         end_s = time.monotonic() + 60
-        while (
-            not _with_folder(short_folder, "kitchensync.capture.produce.producer")
-            and time.monotonic() < end_s
-        ):
+        while not _with_folder(short_folder, "kitchensync producer") and time.monotonic() < end_s:
             time.sleep(0.1)
-        assert _with_folder(short_folder, "kitchensync.capture.produce.producer")
+        assert _with_folder(short_folder, "kitchensync producer")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 1
     finally:

@@ -1,0 +1,184 @@
+"""Processes forked from one that has imported everything: most of what starting a process takes is done once.
+
+A process is forked twice, and the one between ends at once: what remains becomes a child of the parent
+(PR_SET_CHILD_SUBREAPER), which waits for it and signals it like any other. It goes on when the server is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from kitchensync.capture.process.worker_process import LIBC, MEMORY_KEPT
+
+_PR_SET_CHILD_SUBREAPER = 36
+MOST_BYTES = 1 << 16
+FIRST_LIMIT_S = 60.0
+"""A busy computer takes long to import everything."""
+LIMIT_S = 5.0
+LOOK_S = 0.005
+
+
+class ForkedProcess:
+    """A child of this process that a server forked: what is needed of `subprocess.Popen`."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal; None while it runs."""
+        return self._wait(os.WNOHANG)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Raises subprocess.TimeoutExpired."""
+        if timeout is None:
+            self._wait(0)
+        else:
+            end_s = time.monotonic() + timeout
+            while self.poll() is None:
+                if time.monotonic() > end_s:
+                    raise subprocess.TimeoutExpired(str(self.pid), timeout)
+                time.sleep(LOOK_S)
+        assert self.returncode is not None
+        return self.returncode
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        if self.poll() is None:  # until it has been waited for nobody else gets its number
+            os.kill(self.pid, number)
+
+    def _wait(self, how: int) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, how)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+class ForkServer:
+    """Starts a server and asks it for processes; elsewhere than on Linux it has none, and starts them anew."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """`command` starts the server; more words after it start a process by itself."""
+        self._command = list(command)
+        self._limit_s = FIRST_LIMIT_S
+        self._server: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    def __enter__(self) -> ForkServer:
+        """Start the server; it is ready when it has imported everything, and nobody waits for that here."""
+        if LIBC is None or LIBC.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1)):
+            return self
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._socket = ours
+            self._server = subprocess.Popen(
+                self._command,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,  # what cannot be imported is told by the processes that start anew
+                start_new_session=True,
+                env=MEMORY_KEPT | os.environ,
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the server; who was forked is ended by whoever asked for it."""
+        self._leave()
+        if LIBC is not None:
+            LIBC.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(0))
+
+    def start(
+        self, words: Sequence[str], log: int, hold: int | None
+    ) -> ForkedProcess | subprocess.Popen[bytes]:
+        """Start a process in a session of its own, so that Ctrl-C reaches only us; `hold` stays open in it."""
+        kept = () if hold is None else (hold,)
+        pid = self._fork(words, (log, *kept))
+        if pid is not None:
+            return ForkedProcess(pid)
+        return subprocess.Popen(
+            [*self._command, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=MEMORY_KEPT | os.environ,
+            pass_fds=kept,
+        )
+
+    def _fork(self, words: Sequence[str], handles: Sequence[int]) -> int | None:
+        if self._socket is None:
+            return None
+        self._socket.settimeout(self._limit_s)
+        self._limit_s = LIMIT_S
+        try:
+            socket.send_fds(self._socket, [json.dumps(words).encode()], handles)
+            told = self._socket.recv(MOST_BYTES)
+        except OSError:
+            told = b""
+        if not told:  # it was killed, or hangs: what it may still fork ends, as it cannot say so
+            self._leave()
+            return None
+        return int(told)
+
+    def _leave(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
+        self._socket = self._server = None
+
+
+def serve() -> list[str]:
+    """Fork a process whenever one is asked for on stdin: return its words there, [] in the server at the end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent alone
+    gc.freeze()  # what was imported stays, and is shared
+    asked = socket.socket(fileno=sys.stdin.fileno())
+    while True:
+        message, handles, _, _ = socket.recv_fds(asked, MOST_BYTES, 2)
+        if not message:
+            return []
+        if between := os.fork():
+            os.waitpid(between, 0)
+            for handle in handles:
+                os.close(handle)
+            continue
+        between = os.getpid()
+        if os.fork():
+            os._exit(0)
+        while os.getppid() == between:
+            time.sleep(LOOK_S / 10)
+        _begin(asked, handles[0])
+        return [str(word) for word in json.loads(message)]
+
+
+def _begin(asked: socket.socket, log: int) -> None:
+    """Say who we are; leave everything of the server."""
+    try:
+        asked.send(str(os.getpid()).encode())
+    except OSError:
+        os._exit(1)  # nobody waits for us any more
+    os.setsid()
+    asked.detach()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for handle, standard in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(handle, standard)
+    os.close(nothing)
+    os.close(log)
