@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -35,6 +36,10 @@ class Shell(LazyGroup):
         if not extra.pop("standalone_mode", True):
             return run(args, *more, standalone_mode=False, **extra)
         words = list(sys.argv[1:] if args is None else args)
+        if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+            signal.signal(
+                signal.SIGCHLD, signal.SIG_DFL
+            )  # as left by who started us: no child's end would be known
         try:
             with _private_files(), noting(f"kitchensync {' '.join(words[:2])}", say):
                 code = run(args, *more, standalone_mode=False, **extra)

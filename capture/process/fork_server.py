@@ -6,6 +6,7 @@ A process is forked twice, and the one between ends at once: what remains become
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import json
@@ -14,16 +15,19 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-from kitchensync.capture.process.worker_process import LIBC, MEMORY_KEPT
+from kitchensync.capture.process.worker_process import LIBC, MEMORY_KEPT, end_with_parent
 
 _PR_SET_CHILD_SUBREAPER = 36
 MOST_BYTES = 1 << 16
 FIRST_LIMIT_S = 60.0
 """A busy computer takes long to import everything."""
-LIMIT_S = 5.0
+LIMIT_S = 3.0
+READY = b"ready"
 LOOK_S = 0.005
 
 
@@ -65,29 +69,36 @@ class ForkedProcess:
 
     def _wait(self, how: int) -> int | None:
         if self.returncode is None:
-            pid, status = os.waitpid(self.pid, how)
+            try:
+                pid, status = os.waitpid(self.pid, how)
+            except ChildProcessError:
+                pid, status = self.pid, signal.SIGKILL  # somebody else waited for it: how it ended is lost
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
 
 
 class ForkServer:
-    """Starts a server and asks it for processes; elsewhere than on Linux it has none, and starts them anew."""
+    """Starts a server and asks it for processes; without one (elsewhere than on Linux) they are started anew."""
 
     def __init__(self, command: Sequence[str]) -> None:
         """`command` starts the server; more words after it start a process by itself."""
         self._command = list(command)
-        self._limit_s = FIRST_LIMIT_S
+        self._is_ready = False
+        self._end_s = 0.0
         self._server: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
 
     def __enter__(self) -> ForkServer:
-        """Start the server; it is ready when it has imported everything, and nobody waits for that here."""
-        if LIBC is None or LIBC.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1)):
-            return self
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._socket = ours
+        """Start the server, which then imports everything; nobody waits for that here."""
+        if LIBC is None or signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+            return self  # where it is ignored nobody learns how a child has ended
+        self._end_s = time.monotonic() + FIRST_LIMIT_S
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with (
+            theirs,
+            contextlib.suppress(OSError),
+        ):  # no room for another process: that is told when one is needed
             self._server = subprocess.Popen(
                 self._command,
                 stdin=theirs.fileno(),
@@ -95,21 +106,33 @@ class ForkServer:
                 stderr=subprocess.DEVNULL,  # what cannot be imported is told by the processes that start anew
                 start_new_session=True,
                 env=MEMORY_KEPT | os.environ,
+                preexec_fn=partial(end_with_parent, signal.SIGKILL),  # noqa: PLW1509 (one system call)
             )
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the server; who was forked is ended by whoever asked for it."""
         self._leave()
-        if LIBC is not None:
-            LIBC.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(0))
+
+    def is_ready(self) -> bool:
+        """Return whether a process can be started now: the server has imported everything, or there is none."""
+        if self._socket is not None and not self._is_ready:
+            self._socket.setblocking(False)
+            try:
+                self._is_ready = bool(self._socket.recv(MOST_BYTES))
+            except BlockingIOError:
+                if time.monotonic() < self._end_s:
+                    return False
+            if not self._is_ready:
+                self._leave()
+        return True
 
     def start(
         self, words: Sequence[str], log: int, hold: int | None
     ) -> ForkedProcess | subprocess.Popen[bytes]:
         """Start a process in a session of its own, so that Ctrl-C reaches only us; `hold` stays open in it."""
         kept = () if hold is None else (hold,)
-        pid = self._fork(words, (log, *kept))
+        pid = self._fork(words, (log, *kept)) if self._is_ready else None
         if pid is not None:
             return ForkedProcess(pid)
         return subprocess.Popen(
@@ -125,25 +148,44 @@ class ForkServer:
     def _fork(self, words: Sequence[str], handles: Sequence[int]) -> int | None:
         if self._socket is None:
             return None
-        self._socket.settimeout(self._limit_s)
-        self._limit_s = LIMIT_S
+        self._socket.settimeout(LIMIT_S)
         try:
-            socket.send_fds(self._socket, [json.dumps(words).encode()], handles)
-            told = self._socket.recv(MOST_BYTES)
+            with _adopting():
+                socket.send_fds(self._socket, [json.dumps(words).encode()], handles)
+                told = self._socket.recv(MOST_BYTES)
         except OSError:
             told = b""
-        if not told:  # it was killed, or hangs: what it may still fork ends, as it cannot say so
+        if not told:  # it was killed, or hangs
             self._leave()
             return None
         return int(told)
 
     def _leave(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
         if self._server is not None:
             self._server.kill()
             self._server.wait()
+        if self._socket is not None:
+            with self._socket, contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # who was forked and has not said so ends
+                self._socket.setblocking(False)
+                if (late := self._socket.recv(MOST_BYTES)) not in (b"", READY):
+                    os.kill(int(late), signal.SIGKILL)
         self._socket = self._server = None
+
+
+_ONE_ADOPTS = threading.Lock()
+
+
+@contextlib.contextmanager
+def _adopting() -> Iterator[None]:
+    """Become the parent of orphans below us; not for longer than a fork takes, or we would have to wait for all."""
+    assert LIBC is not None
+    with _ONE_ADOPTS:
+        LIBC.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1))
+        try:
+            yield
+        finally:
+            LIBC.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(0))
 
 
 def serve() -> list[str]:
@@ -151,12 +193,14 @@ def serve() -> list[str]:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent alone
     gc.freeze()  # what was imported stays, and is shared
     asked = socket.socket(fileno=sys.stdin.fileno())
+    asked.send(READY)
     while True:
         message, handles, _, _ = socket.recv_fds(asked, MOST_BYTES, 2)
         if not message:
             return []
         if between := os.fork():
-            os.waitpid(between, 0)
+            if os.waitpid(between, 0)[1]:
+                return []  # it could not fork: what is asked for is started anew
             for handle in handles:
                 os.close(handle)
             continue

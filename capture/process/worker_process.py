@@ -67,10 +67,10 @@ LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 """Loaded here: between fork and exec of a process with threads a system call is all that may be done."""
 
 
-def end_with_parent() -> None:
-    """Ask the kernel for SIGTERM at the moment our parent dies; elsewhere than on Linux nothing happens."""
+def end_with_parent(number: int = signal.SIGTERM) -> None:
+    """Ask the kernel for a signal at the moment our parent dies; elsewhere than on Linux nothing happens."""
     if LIBC is not None:
-        LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        LIBC.prctl(_PR_SET_PDEATHSIG, number)
 
 
 def watch_supervisor(pid: int, end: Callable[[], None]) -> None:

@@ -37,6 +37,7 @@ def start(tmp_path):
     workers = []
 
     def start(forks: ForkServer, *words: str, hold: int | None = None) -> SupervisedProcess:
+        until(forks.is_ready, "a server that has imported everything, or none")
         workers.append(SupervisedProcess("test", [*words], tmp_path / "log", hold, forks))
         workers[-1].start()
         return workers[-1]
@@ -92,7 +93,6 @@ def test_what_a_server_forked_outlives_it_and_the_next_is_started_anew(start, mo
         worker = start(server, "one")
         assert said(worker, 1)
         monkeypatch.setattr(fork_server, "LIMIT_S", 0.2)
-        server._limit_s = 0.2
         os.kill(server._server.pid, number)
         start(server, "two")
         assert said(worker, 2)[1].split()[:2] == ["two", "False"]
@@ -107,10 +107,69 @@ def test_a_server_that_cannot_import_is_told_by_the_process_that_starts_anew(sta
         assert "no_such_module" in said(worker, 1)[-1]
 
 
+def test_a_server_that_hangs_while_it_imports_holds_nobody_up(start, monkeypatch):
+    hangs = "import sys, time; print(*sys.argv[1:], flush=True); time.sleep(60)"
+    with ForkServer([sys.executable, "-c", hangs]) as server:
+        assert not server.is_ready()
+        monkeypatch.setattr(server, "_end_s", 0.0)
+        assert said(start(server, "one"), 1) == ["one"]
+        assert server._server is None, "it was given up"
+
+
+def test_a_server_that_cannot_fork_again_says_so_at_once(start, monkeypatch):
+    monkeypatch.setattr(fork_server, "LIMIT_S", 3600.0)
+    fails = (
+        "import os\nfork, server = os.fork, os.getpid()\n"
+        "os.fork = lambda: fork() if os.getpid() == server else 1 / 0\n"
+    )
+    with ForkServer([sys.executable, "-c", fails + WORKER]) as server:
+        assert said(start(server, "one"), 1)[0].split()[:2] == ["one", "False"]
+
+
+def test_one_server_ends_and_another_goes_on(start):
+    with ForkServer(COMMAND) as server:
+        with ForkServer(COMMAND) as other:
+            assert said(start(other, "one"), 1)
+        worker = start(server, "two")
+        assert said(worker, 2)[1].split()[:2] == ["two", "True"]
+        worker.process.kill()
+        assert worker.process.wait(timeout=60) == -signal.SIGKILL
+
+
+def with_ends_ignored(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        stdout=-1,
+        stderr=-1,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+
+
+def test_where_ends_of_children_are_ignored_nothing_is_forked():
+    script = (
+        "from kitchensync.capture.process.fork_server import ForkServer\n"
+        f"with ForkServer({COMMAND!r}) as server:\n"
+        "    print(type(server.start(['die'], 2, None)).__name__, server.is_ready())"
+    )
+    done = with_ends_ignored(script)
+    assert done.stdout.split() == ["Popen", "True"], done.stderr
+    script = (
+        "import signal, sys; from kitchensync.cli import main\n"
+        "sys.argv = ['kitchensync', '--help']\n"
+        "try: main()\n"
+        "finally: print(signal.getsignal(signal.SIGCHLD).name)"
+    )
+    done = with_ends_ignored(script)
+    assert done.stdout.split()[-1] == "SIG_DFL", "our commands learn of their children's ends all the same"
+
+
 def test_the_server_ends_with_its_parent_and_leaves_nothing(start):
     script = (
         "import os, signal, sys; from kitchensync.capture.process.fork_server import ForkServer\n"
         f"server = ForkServer({COMMAND!r}).__enter__()\n"
+        "while not server.is_ready(): pass\n"
         "print(server._server.pid, server.start(['one'], os.open(os.devnull, os.O_WRONLY), None).pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
