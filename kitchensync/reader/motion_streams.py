@@ -103,7 +103,10 @@ class HeadsetMotion(MotionStream):
         if scale is None and not self._sensor.is_gyroscope:
             scale = 1.0
         if scale is None:
-            words = "its unit is not known; run `kitchensync sync`, or state gyroscope_unit in rig.toml"
+            words = "its unit is not known; "
+            if not self.recording.film_cameras:
+                words += "only a camera's film can tell it: add one with `kitchensync gopro import`, then "
+            words += "run `kitchensync sync`; for later recordings state gyroscope_unit in rig.toml"
             raise NotKnown(f"{self.recording.id}: {self.name}: {words}")
         return np.float32(scale)
 

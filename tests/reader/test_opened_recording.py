@@ -269,6 +269,18 @@ def test_a_film_that_was_not_aligned_has_pictures_and_no_time(tmp_path: Path) ->
         assert "gopro/video" in repr(rec)
 
 
+def test_a_gyroscope_without_a_film_says_what_can_tell_its_unit(tmp_path: Path) -> None:
+    write_numbered(tmp_path)
+    with (
+        ks.open(tmp_path / "take1") as rec,
+        pytest.raises(NotKnown, match="not known; run `kitchensync sync`"),
+    ):
+        rec.gyroscope.read(0)
+    shutil.rmtree(tmp_path / "take1" / "gopro")
+    with ks.open(tmp_path / "take1") as rec, pytest.raises(NotKnown, match="kitchensync gopro import"):
+        rec.gyroscope.read(0)
+
+
 def test_the_bound_of_a_step_holds_that_of_its_touches(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
     shutil.copytree(cooked[0], tmp_path / "take1")
     shutil.rmtree(tmp_path / "take1" / "events")
