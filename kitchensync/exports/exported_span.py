@@ -51,6 +51,12 @@ class ExportedSpan:
         """The ends as JSON has them, None where nothing is cut off."""
         return [None if abs(one) == float("inf") else one for one in (self.start, self.end)]
 
+    def check_inside(self, recording: OpenedRecording) -> None:
+        """Check a span of which nothing was found. Raises NoSuchSpan where it lies outside of the recording."""
+        last = recording.duration
+        if self.start > last or self.end <= 0:
+            raise NoSuchSpan(f"{recording.id}: nothing lies there; session seconds go from 0 to {last:.1f}")
+
 
 @dataclass(frozen=True)
 class ExportChoice:

@@ -89,6 +89,8 @@ def write_mcap(
             counts[name] = counts.get(name, 0) + count
             if number % PIECES == 0:  # the writer itself goes on, and says it of each message
                 require_room(out.parent, 8 * CHUNK_BYTES, kept=0)
+        if not counts:
+            span.check_inside(recording)
         silent = [one for one in names if one not in counts | without and not _is_body(recording, one)]
         without |= dict.fromkeys(silent, "it holds nothing, or nothing in this span")
         if without:

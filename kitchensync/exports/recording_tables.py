@@ -162,6 +162,8 @@ def write_tables(
         return before
     tables, without = tables_of(recording, span, choice.names(recording))
     told = dict(told_in(recording, span, without))
+    if not any(map(len, (*(table.numbers for table in tables), *told.values()))):
+        span.check_inside(recording)
     said: dict[str, Any] = {}
     with written_folder(out, proof=ABOUT, force=force) as folder:
         for number, table in enumerate(tables):

@@ -145,6 +145,18 @@ def test_what_is_no_second_is_refused_in_one_line(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("kind", ["tables", "mcap"])
+@pytest.mark.parametrize("span", [("--from", "100"), ("--to", "-5")])
+def test_a_span_outside_of_the_recording_is_refused_in_one_line(
+    cooked: Path, tmp_path: Path, kind: str, span: tuple[str, str]
+) -> None:
+    words = ["export", kind, cooked, "--out", tmp_path / "out", *span]
+    done = CliRunner().invoke(main, [*map(str, words)])
+    assert (done.exit_code, done.output.count("\n")) == (1, 1), done.output
+    assert "session seconds go from 0 to" in done.output
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
+
+
 def test_forced_tables_leave_none_of_another_choice(cooked: Path, tmp_path: Path) -> None:
     assert run(cooked, tmp_path / "out", "--streams", "head,pv").exit_code == 0
     assert (tmp_path / "out/take1/hololens/pv.parquet").exists()
