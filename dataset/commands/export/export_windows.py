@@ -129,6 +129,11 @@ def windows(
     what = "clips"
     if asks:
         what, rows = "questions", _questions(found, rows, wanted, seed)
+        if wanted and len(rows) < wanted:
+            warnings.append(
+                f"only {len(rows)} of {wanted} questions can be drawn: of those with the same words in one "
+                "recording one is taken; more recordings or other --sizes give more"
+            )
         said |= {"candidates": _by_type(rows)}
     if verified:
         what, rows = "questions", _verified(found, cases, said, warnings, force=force)

@@ -262,3 +262,8 @@ def test_each_recording_s_questions_are_in_one_part(
     assert Counter(row["qa_type"] for row in drawn_ones) == dict.fromkeys(
         {row["qa_type"] for row in made}, 10
     )
+    rest, said = written(
+        "windows", folder, tmp_path / "r.json", "--questions", "--sizes", "2", "--sample", 10**6
+    )
+    assert len(rest) == len({(row["recording"], row["question"]) for row in made}) < len(made)
+    assert f"only {len(rest)} of 1000000 questions can be drawn" in said["warnings"][-1]
