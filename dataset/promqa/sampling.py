@@ -17,9 +17,9 @@ CELLS = 4
 def sample(found: list[Example], wanted: int, seed: int) -> list[Example]:
     """Draw `wanted` examples each of `next` and `missing`, an eighth of each other kind; fewer where there are not.
 
-    Of these two kinds a quarter is drawn of each cell, noisy or not and with a target or none, at most one of a
-    recording in a cell. Examples with more than five earlier steps that were wrong, or more than five targets, are
-    never drawn. The order stays.
+    Of these two kinds a quarter is drawn of each cell, noisy or not and with a target or none, and what is over of
+    the first ones; at most one of a recording in a cell. Examples with more than five earlier steps that were
+    wrong, or more than five targets, are never drawn. The order stays.
     """
     chance = random.Random(seed)
     kept: set[str] = set()
@@ -39,7 +39,11 @@ def _of_cells(shuffled: list[Example], wanted: int) -> list[Example]:
     cells: dict[tuple[bool, bool], dict[str, Example]] = defaultdict(dict)
     for one in shuffled:
         cells[one["is_noisy"], bool(_targets(one))].setdefault(one["recording_id"], one)
-    return [one for cell in cells.values() for one in list(cell.values())[: wanted // CELLS]]
+    return [
+        one
+        for place, cell in enumerate(cells.values())
+        for one in list(cell.values())[: -(-(wanted - place) // CELLS)]
+    ]
 
 
 def _is_small(one: Example) -> bool:

@@ -17,6 +17,7 @@ from typed_commands import typed
 
 from kitchensync.dataset.promqa.published_examples import EDITED_BY_HAND
 from kitchensync.dataset.promqa.questions import Targets, clock, examples
+from kitchensync.dataset.promqa.sampling import sample
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 from kitchensync.task_graphs.model import END, START, Graph, Step
 
@@ -202,6 +203,17 @@ def test_a_sample_is_the_same_again_and_keeps_to_its_limits(
     assert all(number == 1 for (kind, *_), number in cells.items() if kind in ("next", "missing"))
     quarters = Counter(cell[:3] for cell in cells if cell[0] in ("next", "missing"))
     assert set(quarters.values()) == {10}
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 3, 6])
+def test_a_small_sample_has_as_many_of_each_kind_as_are_asked_for(wanted: int) -> None:
+    made = [
+        {"question_id": f"{number}{kind}{noisy}{full}", "recording_id": str(number), "type": kind,
+         "is_noisy": noisy, "previous_steps": [], f"{kind}_steps": [1] * full}
+        for number in range(9) for kind in ("next", "missing") for noisy in (False, True) for full in (0, 1)
+    ]  # fmt: skip
+    drawn = sample(made, wanted, 1)  # type: ignore[arg-type]
+    assert Counter(one["type"] for one in drawn) == {"next": wanted, "missing": wanted}
 
 
 def test_kinds_and_films_that_are_asked_for(tmp_path: Path) -> None:
