@@ -92,7 +92,7 @@ def write_mcap(
         if not counts:
             span.check_inside(recording)
         silent = [one for one in names if one not in counts | without and not _is_body(recording, one)]
-        without |= dict.fromkeys(silent, "it holds nothing, or nothing in this span")
+        without |= dict.fromkeys(silent, _why_silent(recording, span))
         if without:
             file.write_metadata("left_out", without)
         told = {
@@ -104,6 +104,17 @@ def write_mcap(
         }
         file.write_metadata(EXPORT, {"made_of": source, "told": json.dumps(told)})
     return told | {"file": str(out), "bytes": out.stat().st_size}
+
+
+def _why_silent(recording: OpenedRecording, span: ExportedSpan) -> str:
+    """Return why nothing of a stream is in a span."""
+    if not recording.stored.pauses or span == ExportedSpan():
+        return "it holds nothing, or nothing in this span"
+    ends_s = max(span.start, 0.0), min(span.end, recording.duration)
+    start_ns, end_ns = host_ns_of(recording, (np.array(ends_s) * 1e9).astype(np.int64)).tolist()
+    if any(first < end_ns and start_ns < last for first, last in recording.stored.pauses):
+        return "it holds nothing, or nothing in this span but what a privacy pause hides"
+    return "it holds nothing, or nothing in this span"
 
 
 def _told_in(path: Path, source: str) -> dict[str, Any] | None:
