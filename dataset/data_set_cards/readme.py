@@ -103,6 +103,7 @@ def _body(facts: Facts) -> Iterator[str]:
         yield f"\n{timing} `verify.py` proves the first."
     yield from _absent(facts)
     yield from _lacking(facts)
+    yield from _hidden(facts)
     yield "\n## How it came about, and what to mind\n"
     for name, text in facts.rai().items():
         yield f"- **{_words(name)}**: {text}"
@@ -159,6 +160,18 @@ def _lacking(facts: Facts) -> Iterator[str]:
         yield "\nLacking, in time of the film; steps are counted from 1 as in `step_annotations`:\n"
         for name, lines in found.items():
             yield f"- `{name}`: {'; '.join(lines)}"
+
+
+def _hidden(facts: Facts) -> Iterator[str]:
+    spans = {
+        name: [f"{start:.1f} to {end:.1f}" for start, end in of.get("hidden_s", []) if start < end]
+        for name, of in facts.data.facts.items()
+    }
+    if facts.holds_recordings and any(spans.values()):
+        yield "\nPrivacy pauses, in seconds of the film; its pictures are black there, other data is left out:\n"
+        for name, found in spans.items():
+            if found:
+                yield f"- `{name}`: {', '.join(found)}"
 
 
 def _words(name: str) -> str:

@@ -129,3 +129,20 @@ def test_what_not_to_use_stands_in_the_cards_and_the_check_repeats_it(
     checked = run("release", "check", out)
     assert (checked["status"], checked["differences"]) == ("WARN", [])
     assert f"kitchensync.jsonl {one['published_id']}: {said}" in checked["warnings"]
+
+
+def test_pauses_stand_in_the_readme_in_seconds_of_the_film(
+    made: tuple[Kitchen, Path], tmp_path: Path
+) -> None:
+    shutil.copytree(made[1] / "data", tmp_path / "data")
+    log = EventLog(tmp_path / "data" / "take1", "operator")
+    for kind, at_s in (("pause", 6.0), ("resume", 9.0)):
+        log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
+    out = tmp_path / "out"
+    run("release", "captaincook4d", tmp_path / "data", "--out", out, "--media", "360p")
+    true_s = np.array([film_host_ns(made[0], k) - HOST0_NS for k in range(FRAMES)]) / 1e9
+    said = next(line for line in (out / "README.md").read_text().splitlines() if line.startswith("- `1_1`: "))
+    first_s, last_s = (float(word) for word in said.removeprefix("- `1_1`: ").split(" to "))
+    expected = np.interp([6.0, 9.0], true_s, np.arange(FRAMES) * FRAME_S)
+    assert (first_s, last_s) == pytest.approx(expected, abs=0.15)
+    assert "pictures are black there" in (out / "README.md").read_text()
