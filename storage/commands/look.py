@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import click
@@ -12,6 +13,8 @@ from kitchensync.storage.shell.data_folder import default_data
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
 
 COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "verdict", "alignment", "size")
+LINE = 100
+"""Characters of a line that is broken."""
 
 
 @click.command("list")
@@ -111,7 +114,9 @@ def _show(said: dict[str, Any]) -> None:
             facts = (length_words(film.get("seconds")), picture, size_words(film["bytes"]))
             click.echo(f"{name}/{film['name']}: {', '.join(filter(None, facts))}")
     if said["events"]:
-        click.echo("events: " + ", ".join(f"{count} {kind}" for kind, count in said["events"].items()))
+        counts = ", ".join(f"{count}\N{NO-BREAK SPACE}{kind}" for kind, count in said["events"].items())
+        lines = wrap(f"events: {counts}", LINE, subsequent_indent="        ", break_long_words=False)
+        click.echo("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "))
     for one in said["alignments"]:
         click.echo(f"{one['source']}: {', '.join(filter(None, (one['status'], one['bounds'])))}")
     if said["calibration"]:

@@ -15,6 +15,7 @@ from small_recordings import write_film
 
 from kitchensync.cli import main
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
+from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.verify import keep_verdict, verify
 
@@ -229,3 +230,16 @@ def test_info_places_a_plugin_stream_by_its_arrivals_without_a_headset(data: Pat
     assert (stream["packets"], stream["nominal_hz"], stream["rate_hz"]) == (31, 12.5, 10.0)
     assert (stream["from_s"], stream["to_s"]) == (1.0, 4.0)
     assert (stream["from_utc"], stream["to_utc"]) == ("2025-06-15T15:06:41Z", "2025-06-15T15:06:44Z")
+
+
+def test_many_kinds_of_events_are_broken_into_lines_between_them(data: Path) -> None:
+    log = EventLog(data / "take-1", "tablet")
+    for number in range(30):
+        log.append(f"question_{number}", host_ns=10**9, uncertainty_ns=0, body={}, op_id=f"op{number}")
+    done = CliRunner().invoke(main, ["info", str(data / "take-1")])
+    lines = done.stdout.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("events: "))
+    events = [lines[first], *(line for line in lines[first + 1 :] if line.startswith("        "))]
+    assert len(events) > 1
+    assert max(map(len, events)) <= 100
+    assert all(f"1 question_{number}" in "\n".join(events) for number in range(30))
