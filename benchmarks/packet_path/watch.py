@@ -80,8 +80,8 @@ class Watch(threading.Thread):
 
     def _search(self) -> None:
         for pid in descendants(self._pid):
-            if pid not in self.seen and (kind := kind_of(pid)):
-                self.seen[pid] = Seen(kind)
+            if kind := kind_of(pid):
+                self.seen.setdefault(pid, Seen(kind)).kind = kind  # one that was just forked is renamed yet
 
     def stop(self) -> None:
         """End looking."""
