@@ -88,10 +88,7 @@ class ForkServer:
             return self  # where it is ignored nobody learns how a child has ended
         self._end_s = time.monotonic() + FIRST_LIMIT_S
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with (
-            theirs,
-            contextlib.suppress(OSError),
-        ):  # no room for another process: that is told when one is needed
+        with theirs, contextlib.suppress(OSError):  # what hinders it is told when a process is needed
             self._server = subprocess.Popen(
                 self._command,
                 stdin=theirs.fileno(),
@@ -185,7 +182,7 @@ def serve() -> list[str]:
     """Fork a process whenever one is asked for on stdin: return its words there, [] in the server at the end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent alone
     gc.freeze()  # what was imported stays, and is shared
-    asked = socket.socket(fileno=sys.stdin.fileno())
+    asked, parent = socket.socket(fileno=sys.stdin.fileno()), os.getppid()
     asked.send(READY)
     while True:
         message, handles, _, _ = socket.recv_fds(asked, MOST_BYTES, 2)
@@ -202,6 +199,8 @@ def serve() -> list[str]:
             os._exit(0)
         while os.getppid() == between:
             time.sleep(LOOK_S)
+        if os.getppid() != parent:
+            os._exit(1)  # it has given up waiting for us, or is gone
         _begin(asked, handles[0])
         return [str(word) for word in json.loads(message)]
 

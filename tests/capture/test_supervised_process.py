@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -121,6 +122,13 @@ def test_a_server_that_cannot_fork_again_says_so_at_once(start, monkeypatch):
         "os.fork = lambda: fork() if os.getpid() == server else 1 / 0\n"
     )
     with ForkServer([sys.executable, "-c", fails + WORKER]) as server:
+        assert said(start(server, "one"), 1)[0].split()[:2] == ["one", "False"]
+
+
+def test_what_cannot_become_our_child_does_not_run(start, monkeypatch):
+    monkeypatch.setattr(fork_server, "_adopting", contextlib.nullcontext)
+    monkeypatch.setattr(fork_server, "LIMIT_S", 0.2)
+    with ForkServer(COMMAND) as server:
         assert said(start(server, "one"), 1)[0].split()[:2] == ["one", "False"]
 
 
