@@ -38,10 +38,9 @@ QUEUE_BYTES = 64 << 20
 """When all drainers together hold this much back, the largest chunks are sealed first, so that a raw depth camera
 does not cut every other stream into small files."""
 
-LINGER_S = 0.05
-"""Packets are left to gather this long: a wake-up costs more than a packet.
-
-Not where more wait than one reading takes."""
+LINGER_S, LONG_LINGER_S, LITTLE_BYTES = 0.05, 0.2, 1 << 20
+"""Packets are left to gather this long, and longer after a reading that brought little: a wake-up costs more than a
+packet. Not where more wait than one reading takes."""
 
 READ_COUNT = 256
 READ_BYTES = 8 << 20
@@ -146,8 +145,13 @@ class Drainer:
             waits = any(chunk.packets for chunk in self._chunks.values())
             if last_round and not got and not waits:
                 break
-            if not is_full and (not last_round or (waits and not got)):
-                time.sleep(LINGER_S)
+            if last_round:
+                time.sleep(LINGER_S if waits and not got else 0)
+            elif not is_full:
+                is_little = (
+                    sum(len(one.payload) for packets in got.values() for one in packets) < LITTLE_BYTES
+                )
+                self._ending.wait(LONG_LINGER_S if is_little else LINGER_S)
         self._tell(done=True)
 
     def _count(self) -> int:

@@ -1,7 +1,7 @@
 """One thread that receives all streams of a headset: every socket in one wait, what came into the queue together.
 
-A wake-up costs more than a packet. Packets are stamped when they arrive and gather for some milliseconds, so that
-all streams' share one send, one wake-up of the queue server, and one of the drainers.
+A wake-up costs more than a packet. The kernel stamps packets as they arrive, and they gather for some milliseconds,
+so that all streams' share one wake-up of ours, one send, one wake-up of the queue server, and one of the drainers.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ class Receiver(threading.Thread):
         self._poll = select.epoll()
         self._connections: dict[int, _Connection] = {}
         self._waiting: dict[int, _Connection] = {}
+        self._halfway: set[int] = set()
+        """Whose packet has begun to come: much may follow, so its socket is kept empty."""
+        self._looked_ns = 0
         self._waiting_packets = 0
         self._waiting_bytes = 0
         self._send_at_s = 0.0
@@ -116,7 +119,8 @@ class Receiver(threading.Thread):
                 self.held_by_queue.append((round(looked_s * 1e9), round(now_s * 1e9)))
             until_s = min(look_s, self._send_at_s) if self._waiting else look_s
             until_s = min(until_s, self._settle_at_s) if self._sent else until_s
-            ready = self._poll.poll(max(until_s - now_s, 0.0))
+            before_ns = self._looked_ns
+            ready = self._ready(max(until_s - now_s, 0.0))
             looked_s = self._now_s()  # who is silent is judged by this look: sending may take long
             if looked_s > max(until_s, now_s) + HELD_S:
                 look_s = looked_s + LOOK_S  # we were held: what came meanwhile is seen first
@@ -124,7 +128,7 @@ class Receiver(threading.Thread):
                 if number == self._wake:
                     os.eventfd_read(self._wake)
                 else:
-                    self._take(number)
+                    self._take(number, before_ns)
             now_s = self._now_s()
             if self._waiting and now_s >= self._send_at_s:
                 self._send()
@@ -134,11 +138,21 @@ class Receiver(threading.Thread):
                 self._look_for_silence(looked_s)
                 look_s = looked_s + LOOK_S
 
-    def _take(self, number: int) -> None:
+    def _ready(self, wait_s: float) -> list[tuple[int, int]]:
+        """Wait for what comes; while packets gather only for time to pass, and take what came together."""
+        if self._waiting and not self._halfway:
+            time.sleep(wait_s)
+            wait_s = 0.0
+        ready = self._poll.poll(wait_s)
+        self._looked_ns = host_ns()
+        return ready
+
+    def _take(self, number: int, since_ns: int) -> None:
         connection = self._connections[number]
+        client = connection.client
         try:
-            frames = connection.client.take()
-            packets = connection.stream.packets(frames, host_ns()) if frames else []
+            frames = client.take()
+            packets = connection.stream.packets(frames, client.arrived_ns(since_ns)) if frames else []
         except Exception as error:  # noqa: BLE001 (raised again in the stream's own thread)
             self._over(number, connection, error)
             return
@@ -146,8 +160,9 @@ class Receiver(threading.Thread):
         together = max(len(packets), 1) if self._linger_s else 1
         for first in range(0, len(packets), together):
             self._gather(number, connection, packets[first : first + together])
+        (self._halfway.add if client.is_halfway else self._halfway.discard)(number)
         try:
-            connection.client.check()
+            client.check()
         except AbsurdSize as error:
             self._over(number, connection, error)
 
@@ -202,6 +217,7 @@ class Receiver(threading.Thread):
             self._send()
         self._settle()
         self._poll.unregister(number)
+        self._halfway.discard(number)
         del self._connections[number]
         connection.error = error
         connection.over.set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
+import time
 
 from kitchensync.sensors.errors import (
     AbsurdSize,
@@ -16,6 +18,7 @@ from kitchensync.sensors.errors import (
 )
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream
 from kitchensync.sensors.hololens.wire import HEADER_BYTES
+from kitchensync.sensors.host_clock import host_ns
 
 SMALL_BUFFER_BYTES = 64 * 1024
 START_BUFFER_BYTES = 1024 * 1024
@@ -27,7 +30,12 @@ LARGE_SLAB_BYTES = 4 * 1024 * 1024
 EXACT_READ_BYTES = 512 * 1024
 "A frame that lacks this much or more is received exactly; a smaller rest takes whatever has come."
 
+SO_TIMESTAMPNS = 35
+"Linux: what is received comes with when it arrived (UTC). The socket module has no name for it."
+
 _SIZE_FIELD = struct.Struct("<8xI")
+_TIMESPEC = struct.Struct("@ll")
+_ROOM_FOR_TIME = socket.CMSG_SPACE(_TIMESPEC.size)
 
 
 class StreamClient:
@@ -63,6 +71,7 @@ class StreamClient:
         self._sock: socket.socket | None = None
         self._stopped = False
         self._heard = False
+        self._arrived_utc_ns = 0
 
     def connect(self) -> None:
         """Connect and send the configuration.
@@ -131,6 +140,22 @@ class StreamClient:
         except BlockingIOError:
             return []
         return self._whole_frames()
+
+    def arrived_ns(self, since_ns: int) -> int:
+        """Return when the last bytes that were received had come, in host_ns: now where the kernel does not say.
+
+        Nothing can have come before `since_ns`, when the socket was last empty: a kernel that says so speaks of a
+        UTC that was set meanwhile.
+        """
+        utc_ns = time.time_ns()
+        now_ns = host_ns()  # in this order: who is held between the two is told too late, not too early
+        arrived_ns = now_ns - (utc_ns - self._arrived_utc_ns)
+        return arrived_ns if since_ns <= arrived_ns <= now_ns else now_ns
+
+    @property
+    def is_halfway(self) -> bool:
+        """Whether the beginning of a frame is here and its rest is not."""
+        return self._end > self._start
 
     def check(self) -> None:
         """Raise `AbsurdSize` when the frame begun promises too much: the peer may send nothing more after it."""
@@ -223,7 +248,7 @@ class StreamClient:
         if self._stopped or sock is None:
             raise self._stopped_error()
         try:
-            count = sock.recv_into(space, 0, flags)
+            count, notes, _, _ = sock.recvmsg_into([space], _ROOM_FOR_TIME, flags)
         except BlockingIOError:
             raise
         except OSError as error:
@@ -233,6 +258,8 @@ class StreamClient:
         if count == 0:
             raise self._stopped_error() if self._stopped else self._closed_error("closed")
         self._end += count
+        seconds, ns = _TIMESPEC.unpack(notes[0][2]) if notes else (0, 0)
+        self._arrived_utc_ns = seconds * 10**9 + ns
         if not self._heard:
             self._heard = True
             self._set_limit(sock, self._stall_timeout_s)
@@ -277,8 +304,13 @@ class StreamClient:
 
 
 def _set_up(sock: socket.socket) -> None:
-    """Send at once; have the kernel ask after 10 s of silence: we send nothing that would tell of a gone headset."""
+    """Send at once, and be told when bytes came.
+
+    The kernel asks after 10 s of silence: we send nothing that would tell of a headset that has gone.
+    """
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if sys.platform == "linux":
+        sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, name):

@@ -106,6 +106,52 @@ class WatchedPipe(QueuePipe):
         super().begin(batches)
 
 
+class PollTold:
+    """Has nothing, and keeps how long it was told to wait."""
+
+    def __init__(self) -> None:
+        self.told_s: list[float] = []
+
+    def poll(self, timeout: float):
+        self.told_s.append(timeout)
+        return []
+
+
+def test_while_packets_gather_nothing_wakes_us_but_the_rest_of_one_that_is_half_here(server, client):
+    receiver = Receiver(QueuePipe(client))
+    receiver._poll = poll = PollTold()
+    receiver._ready(0.001)
+    receiver._waiting[7] = object()
+    receiver._ready(0.001)
+    receiver._halfway.add(8)
+    receiver._ready(0.001)
+    assert poll.told_s == [0.001, 0.0, 0.001]
+    os.close(receiver._wake)
+
+
+def test_half_a_packet_is_known_as_such(server, client):
+    pipe = QueuePipe(client)
+    receiver, end, stream = Receiver(pipe), Pair("gyroscope", 60.0), Stream(client, pipe, "one")
+    thread = threading.Thread(target=stream.receive, args=(receiver, end), daemon=True)
+    receiver.start()
+    thread.start()
+    frame = end.frame(0, 100)
+    end.device.sendall(frame[:50])
+    until(lambda: receiver._halfway, "half a packet")
+    end.device.sendall(frame[50:])
+    until(lambda: stream.count == 1, "the packet")
+    assert not receiver._halfway
+    end.device.sendall(frame[:50])
+    until(lambda: receiver._halfway, "half a packet")
+    end.device.close()
+    thread.join(60)
+    assert not receiver._halfway
+    receiver.stop()
+    receiver.join(60)
+    end.close()
+    pipe.close()
+
+
 def test_nobody_is_taken_for_silent_while_we_were_held(server, client):
     """The packets of that time lie in the socket."""
     pipe, clock = QueuePipe(client), Clock()

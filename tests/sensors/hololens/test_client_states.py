@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import random
 import resource
 import select
@@ -9,6 +10,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
@@ -27,6 +29,7 @@ from kitchensync.sensors.errors import (
 )
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.client import StreamClient
+from kitchensync.sensors.host_clock import host_ns
 
 Headset = Callable[[dict[int, Callable[[socket.socket], None]]], AbstractContextManager[str]]
 GYRO, SPATIAL, PV, AHAT = (STREAMS[name] for name in ("gyroscope", "spatial_input", "pv", "depth_ahat"))
@@ -320,3 +323,38 @@ def test_whole_frames_are_taken_before_an_absurd_one_is_refused(headset: Headset
         client.close()
     assert [bytes(view) for view in got] == sent
     assert isinstance(ended, AbsurdSize)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel does not say when bytes came")
+def test_what_is_taken_late_came_when_it_was_sent(headset: Headset, monkeypatch):
+    """A kernel that was asked for times just now begins with some later packet."""
+    asked = queue.SimpleQueue()
+
+    def script(sock: socket.socket) -> None:
+        while asked.get(timeout=60):
+            sock.sendall(packet(1, bytes(500), bytes(GYRO.pose_bytes)))
+
+    with headset({GYRO.port: script}) as host:
+        client = StreamClient(GYRO, host, b"\x01")
+        client.connect()
+
+        def is_known() -> bool:
+            before_ns = host_ns()
+            asked.put(True)
+            select.select([client], [], [], 60)
+            here_ns = host_ns()
+            until(lambda: host_ns() > here_ns + 20_000_000, "a late look")
+            looked_ns = host_ns()
+            assert client.take()
+            told_ns = min(client.arrived_ns(before_ns) for _ in range(100))
+            assert before_ns <= told_ns
+            assert client.arrived_ns(looked_ns) >= looked_ns, "the socket was empty then"
+            return told_ns <= here_ns
+
+        until(is_known, "a packet that came when it was sent")
+        looked_ns, right = host_ns(), time.time_ns
+        for step_ns in (3600 * 10**9, -3600 * 10**9):
+            monkeypatch.setattr(time, "time_ns", lambda step_ns=step_ns: right() + step_ns)
+            assert client.arrived_ns(looked_ns - 10**9) >= looked_ns, "UTC was set meanwhile"
+        asked.put(False)
+        client.close()
