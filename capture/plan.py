@@ -19,6 +19,10 @@ from kitchensync.sensors.untrusted_json import BadJson, load_json
 from kitchensync.storage.disk.durable import PRIVATE, write_whole
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 
+LINGER_MS = 50
+"""Packets gather this long by default, and at most: a producer that is killed takes with it what gathers.
+
+At 20 ms a recorded second of the encoded rig costs a quarter more CPU."""
 RUNNING = "running"
 """In the runtime folder: a lock that the recorder holds for as long as it lives."""
 QUEUE = "queue"
@@ -66,7 +70,7 @@ class Plan:
     """A chunk is closed when its first packet has waited this long."""
     pause: str = "mark"
     """What becomes of privacy pauses: "mark" or "drop", as lab.toml says."""
-    linger_ms: int = 20
+    linger_ms: int = LINGER_MS
     """How long packets gather before they travel on together; 0: each by itself."""
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kitchensync.capture.plan import HeadsetPlan, SensorPlan
+from kitchensync.capture.plan import LINGER_MS, HeadsetPlan, SensorPlan
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,6 @@ class RecordingRequest:
     """Folders of network stores that get a proved copy while recording."""
     gyroscope_unit: str = "auto"
     """`auto` lets the alignment find it; `deg_per_s` or `rad_per_s` state it."""
-    linger_ms: int = 20
+    linger_ms: int = LINGER_MS
     override: str = ""
     """Why it may begin though something that is expected is missing; "" where it may not."""

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kitchensync.capture.plan import LINGER_MS
 from kitchensync.capture.queue.pipe import PATIENCE_S, Batch, QueuePipe
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.errors import AbsurdSize, StreamStalled
@@ -24,9 +25,6 @@ from kitchensync.sensors.host_clock import host_ns
 
 if TYPE_CHECKING:
     from kitchensync.capture.produce.stream_recorder import StreamRecorder
-
-LINGER_S = 0.02
-"""How long a packet may gather company."""
 
 SEND_BYTES = 512 << 10
 SEND_PACKETS = 512
@@ -56,7 +54,7 @@ class Receiver(threading.Thread):
     """Receives until `stop`; `receive` is called by the thread of each stream for each of its connections."""
 
     def __init__(
-        self, pipe: QueuePipe, linger_s: float = LINGER_S, now_s: Callable[[], float] = time.monotonic
+        self, pipe: QueuePipe, linger_s: float = LINGER_MS / 1e3, now_s: Callable[[], float] = time.monotonic
     ) -> None:
         """`linger_s` 0 sends every packet as it comes; silence is told by the clock `now_s`."""
         super().__init__(name="receiver", daemon=True)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from kitchensync.capture.errors import BadRig
-from kitchensync.capture.plan import HeadsetPlan, SensorPlan
+from kitchensync.capture.plan import LINGER_MS, HeadsetPlan, SensorPlan
 from kitchensync.capture.queue.address import check_address
 from kitchensync.capture.record_options import RecordingRequest
 from kitchensync.sensors.errors import SensorError
@@ -58,7 +58,7 @@ class RigFile(HeadsetSettings):
     "Which streams are recorded; without this line the usual ones."
     gyroscope_unit: Literal["auto", "deg_per_s", "rad_per_s"] = "auto"
     "What the headset's gyroscope sends; auto finds out at alignment."
-    linger_ms: Annotated[int, Field(ge=0, le=20)] = 20
+    linger_ms: Annotated[int, Field(ge=0, le=LINGER_MS)] = LINGER_MS
     "How long packets gather before they travel into the queue together; 0: each by itself."
     hololens: dict[str, Headset] = Field(default_factory=dict)
     "Headsets: NAME = ADDRESS, or a table [hololens.NAME]; the name is the first part of the streams' names."
