@@ -29,7 +29,7 @@ LINKS = {"encoded": "wifi", "raw-depth": "wired"}
 KINDS = {
     "kitchensync producer": "producer",
     "kitchensync drainer": "drainer",
-    "kitchensync.capture.session.worker": "fork server",
+    "kitchensync fork server": "fork server",
     "valkey": "queue server",
     "kitchensync.storage.move.mover": "mover",
 }

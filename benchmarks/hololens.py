@@ -219,7 +219,7 @@ def _processes(parent: int) -> dict[int, str]:
     kinds = {
         "kitchensync producer": "producer",
         "kitchensync drainer": "drainer",
-        "kitchensync.capture.session.worker": "fork server",
+        "kitchensync fork server": "fork server",
         "valkey": "server",
     }
     found = {}

@@ -48,6 +48,7 @@ def cases() -> list[Case]:
         Case("encoded rig, unpaced", RIG, 120, most_ms_per_rig_s=45, **hd),
         Case("encoded rig, unpaced, one by one", RIG, 120, linger_ms=0, most_ms_per_rig_s=95, **hd),
         Case("encoded rig at 8x", RIG, 96, speed=8, most_ms_per_rig_s=95, must_be_lossless=True, **hd),
+        Case("encoded rig at 16x", RIG, 160, speed=16, most_ms_per_rig_s=95, must_be_lossless=True, **hd),
         Case("encoded rig at 1x", RIG, 20, speed=1, most_ms_per_rig_s=130, must_be_lossless=True, **hd),
         Case("raw-depth rig, unpaced", RIG, 20, most_ms_per_mb=fast, **wired),
         Case("raw-depth rig at 4x", RIG, 40, speed=4, most_ms_per_mb=fast, must_be_lossless=True, **wired),

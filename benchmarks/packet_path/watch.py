@@ -14,7 +14,7 @@ SEARCH_EVERY = 10
 KINDS = {
     "kitchensync producer": "producer",
     "kitchensync drainer": "drainer",
-    "kitchensync.capture.session.worker": "fork server",
+    "kitchensync fork server": "fork server",
     "valkey": "server",
 }
 SUPERVISOR = "supervisor"

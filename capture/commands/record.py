@@ -70,15 +70,19 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
     Example:
       kitchensync record take-1 --data data --hololens 192.168.1.20 --seconds 60
     """
+    from kitchensync.capture.process.fork_server import ForkServer
     from kitchensync.capture.rig.rig_file import order_from
+    from kitchensync.capture.session.children import WORKER
     from kitchensync.capture.session.recording_session import record as run
     from kitchensync.capture.session.stream_lines import RecordingProgress
+    from kitchensync.capture.worker import work
     from kitchensync.storage.commands.storage import show
     from kitchensync.storage.verify import keep_verdict, verify
 
-    order = order_from(recording, options)
-    with RecordingProgress(order.recording, order.seconds, enabled=not as_json) as progress:
-        result = run(order, progress.update)
+    with ForkServer(WORKER, work) as forks:  # first: there are no threads yet
+        order = order_from(recording, options)
+        with RecordingProgress(order.recording, order.seconds, enabled=not as_json) as progress:
+            result = run(order, progress.update, forks)
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     checked = verify(result.path)

@@ -1,7 +1,8 @@
 """Processes forked from one that has imported everything: most of what starting a process takes is done once.
 
-A process is forked twice, and the one between ends at once: what remains becomes a child of the parent
-(PR_SET_CHILD_SUBREAPER), which waits for it and signals it like any other. It goes on when the server is killed.
+That one is forked from the recorder as soon as this has imported what it needs. A process is forked twice, and
+the one between ends at once: what remains becomes a child of the recorder (PR_SET_CHILD_SUBREAPER), which waits for
+it and signals it like any other. It goes on when the server is killed.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import NoReturn
 
-from kitchensync.capture.process.worker_process import LIBC, MEMORY_KEPT, end_with_parent
+from setproctitle import setproctitle
+
+from kitchensync.capture.process.worker_process import LIBC, MEMORY_KEPT, end_with_parent, keep_memory
 
 _PR_SET_CHILD_SUBREAPER = 36
 MOST_BYTES = 1 << 16
-FIRST_LIMIT_S = 60.0
-"""A busy computer takes long to import everything."""
 LIMIT_S = 3.0
-READY = b"ready"
 LOOK_S = 0.0005
 
 
@@ -72,57 +74,43 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """Starts a server and asks it for processes; without one (elsewhere than on Linux) they are started anew."""
+    """Forks itself off this process, then processes off itself; where it cannot, they are started anew."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        """`command` starts the server; more words after it start a process by itself."""
-        self._command = list(command)
-        self._is_ready = False
-        self._end_s = 0.0
-        self._server: subprocess.Popen[bytes] | None = None
+    def __init__(self, command: Sequence[str], work: Callable[[Sequence[str]], None] | None = None) -> None:
+        """`work` is done, with its words, by what is forked; `command` and the words start a process anew."""
+        self._command, self._work = list(command), work
+        self._server: ForkedProcess | None = None
         self._socket: socket.socket | None = None
 
     def __enter__(self) -> ForkServer:
-        """Start the server, which then imports everything; nobody waits for that here."""
-        if LIBC is None or signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-            return self  # where it is ignored nobody learns how a child has ended
-        self._end_s = time.monotonic() + FIRST_LIMIT_S
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, contextlib.suppress(OSError):  # what hinders it is told when a process is needed
-            self._server = subprocess.Popen(
-                self._command,
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,  # what cannot be imported is told by the processes that start anew
-                start_new_session=True,
-                env=MEMORY_KEPT | os.environ,
-                preexec_fn=partial(end_with_parent, signal.SIGKILL),  # noqa: PLW1509 (one system call)
-            )
+        """Fork the server: before this process has other threads, and files or sockets that are its alone."""
+        # Where SIGCHLD is ignored nobody learns how a child has ended.
+        is_told = signal.getsignal(signal.SIGCHLD) != signal.SIG_IGN
+        if self._work is None or LIBC is None or not is_told or threading.active_count() > 1:
+            return self
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            parent = os.getpid()
+            try:
+                pid = os.fork()
+            except OSError:
+                ours.close()
+                return self
+            if not pid:
+                _leaving(partial(_serve, theirs, parent, self._work))
+        self._server, self._socket = ForkedProcess(pid), ours
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the server; who was forked is ended by whoever asked for it."""
         self._leave()
 
-    def is_ready(self) -> bool:
-        """Return whether a process can be started now: the server has imported everything, or there is none."""
-        if self._socket is not None and not self._is_ready:
-            self._socket.setblocking(False)
-            try:
-                self._is_ready = bool(self._socket.recv(MOST_BYTES))
-            except BlockingIOError:
-                if time.monotonic() < self._end_s:
-                    return False
-            if not self._is_ready:
-                self._leave()
-        return True
-
     def start(
         self, words: Sequence[str], log: int, hold: int | None
     ) -> ForkedProcess | subprocess.Popen[bytes]:
         """Start a process in a session of its own, so that Ctrl-C reaches only us; `hold` stays open in it."""
         kept = () if hold is None else (hold,)
-        pid = self._fork(words, (log, *kept)) if self._is_ready else None
+        pid = self._fork(words, (log, *kept))
         if pid is not None:
             return ForkedProcess(pid)
         return subprocess.Popen(
@@ -141,7 +129,8 @@ class ForkServer:
         self._socket.settimeout(LIMIT_S)
         try:
             with _adopting():
-                socket.send_fds(self._socket, [json.dumps(words).encode()], handles)
+                asked = {"words": list(words), "umask": _umask()}
+                socket.send_fds(self._socket, [json.dumps(asked).encode()], handles)
                 told = self._socket.recv(MOST_BYTES)
         except OSError:
             told = b""
@@ -158,9 +147,15 @@ class ForkServer:
             with self._socket, contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)  # who was forked and has not said so ends
                 self._socket.setblocking(False)
-                if (late := self._socket.recv(MOST_BYTES)) not in (b"", READY):
+                if late := self._socket.recv(MOST_BYTES):
                     os.kill(int(late), signal.SIGKILL)
         self._socket = self._server = None
+
+
+def _umask() -> int:
+    """Return the umask of this process: what is started anew would inherit it."""
+    with open("/proc/self/status", encoding="utf-8") as status:
+        return next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))
 
 
 _ONE_ADOPTS = threading.Lock()
@@ -178,19 +173,33 @@ def _adopting() -> Iterator[None]:
             LIBC.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(0))
 
 
-def serve() -> list[str]:
-    """Fork a process whenever one is asked for on stdin: return its words there, [] in the server at the end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent alone
-    gc.freeze()  # what was imported stays, and is shared
-    asked, parent = socket.socket(fileno=sys.stdin.fileno()), os.getppid()
-    asked.send(READY)
+def _leaving(task: Callable[[], None]) -> NoReturn:
+    """Do a task, then leave for good: what the forked process was about to do is not ours."""
+    code = 1
+    try:
+        task()
+        code = 0
+    except BaseException:  # noqa: BLE001 (told as an interpreter tells it)
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        os._exit(code)
+
+
+def _serve(asked: socket.socket, parent: int, work: Callable[[Sequence[str]], None]) -> None:
+    """Fork a process whenever one is asked for, until the parent has gone; `work` is done in each."""
+    end_with_parent(signal.SIGKILL)
+    if os.getppid() != parent:
+        return
+    _set_apart(asked)
     while True:
         message, handles, _, _ = socket.recv_fds(asked, MOST_BYTES, 2)
         if not message:
-            return []
+            return
         if between := os.fork():
             if os.waitpid(between, 0)[1]:
-                return []  # it could not fork: what is asked for is started anew
+                return  # it could not fork: what is asked for is started anew
             for handle in handles:
                 os.close(handle)
             continue
@@ -202,7 +211,27 @@ def serve() -> list[str]:
         if os.getppid() != parent:
             os._exit(1)  # it has given up waiting for us, or is gone
         _begin(asked, handles[0])
-        return [str(word) for word in json.loads(message)]
+        told = json.loads(message)
+        os.umask(told["umask"])
+        work(told["words"])
+        return
+
+
+def _set_apart(asked: socket.socket) -> None:
+    """Give back what a process has of the one it was forked from, but for what it has imported."""
+    setproctitle("kitchensync fork server")
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent alone
+    for handle in map(int, os.listdir("/proc/self/fd")):
+        if handle not in (0, 1, 2, asked.fileno()):
+            with contextlib.suppress(OSError):  # the one that listed them is closed already
+                os.close(handle)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    os.close(nothing)
+    keep_memory()
+    gc.freeze()  # what was imported stays, and is shared
 
 
 def _begin(asked: socket.socket, log: int) -> None:
@@ -212,9 +241,7 @@ def _begin(asked: socket.socket, log: int) -> None:
     except OSError:
         os._exit(1)  # nobody waits for us any more
     os.setsid()
-    asked.detach()
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for handle, standard in ((nothing, 0), (log, 1), (log, 2)):
-        os.dup2(handle, standard)
-    os.close(nothing)
+    asked.close()
+    for standard in (1, 2):
+        os.dup2(log, standard)
     os.close(log)

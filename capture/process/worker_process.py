@@ -87,6 +87,16 @@ def watch_supervisor(pid: int, end: Callable[[], None]) -> None:
     threading.Thread(target=watch, name="supervisor watch", daemon=True).start()
 
 
-MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
+MMAP_FROM_BYTES, TRIM_FROM_BYTES = 32 << 20, 128 << 20
+MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_FROM_BYTES), "MALLOC_TRIM_THRESHOLD_": str(TRIM_FROM_BYTES)}
 """For glibc: keep the memory of packets for the next ones. To be given fresh pages for every picture of a raw depth
 camera costs more than to copy it."""
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+
+
+def keep_memory() -> None:
+    """Do to this process what MEMORY_KEPT does to one that is started with it."""
+    if LIBC is not None and hasattr(LIBC, "mallopt"):
+        LIBC.mallopt(_M_MMAP_THRESHOLD, MMAP_FROM_BYTES)
+        LIBC.mallopt(_M_TRIM_THRESHOLD, TRIM_FROM_BYTES)

@@ -17,7 +17,8 @@ from typing import Any
 VARIABLE = "KITCHENSYNC_REHEARSAL"
 CLOCK, DISK, BUG = "clock_ns", "disk_s", "bug"
 """Files: the clock's step (nanoseconds), the disk's delay (seconds a call), the stream that no drainer can seal."""
-WORKER = "kitchensync.capture.session.worker"
+RECORDERS = {"kitchensync.capture.worker", "record", "recover"}
+"""Words of the commands that drain, or that what drains is forked from."""
 LINE = "import kitchensync.capture.rehearsal.injected as it\nit.install()\n"
 """The whole `sitecustomize.py`."""
 
@@ -61,7 +62,7 @@ def install() -> None:
     time.time_ns = time_ns
     vars(time)["time"] = lambda: time_ns() / 1e9
     os.fsync, os.writev = fsync, writev
-    if WORKER in sys.orig_argv:
+    if RECORDERS & set(sys.orig_argv):
         _install_bug(folder / BUG)
 
 

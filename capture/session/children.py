@@ -17,7 +17,7 @@ from kitchensync.capture.process.supervised_process import SupervisedProcess
 from kitchensync.storage.names import LOGS
 
 LAST_WORD_S = 4.0
-WORKER = [sys.executable, "-P", "-m", "kitchensync.capture.session.worker"]
+WORKER = [sys.executable, "-P", "-m", "kitchensync.capture.worker"]
 
 
 class ChildProcesses:

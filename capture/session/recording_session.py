@@ -27,7 +27,6 @@ from kitchensync.capture.process.outcome import Outcome
 from kitchensync.capture.queue.dry_run import check_server
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.record_options import RecordingRequest
-from kitchensync.capture.session.children import WORKER
 from kitchensync.capture.session.closing import (
     CLOSING,
     CLOSING_BYTES,
@@ -67,8 +66,13 @@ class Result:
     """What the queue still holds, where, and what to do: it could not be stored."""
 
 
-def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Result:
-    """Make one recording. Raises CaptureError, SensorError, StorageError; then nothing half-made is left."""
+def record(
+    order: RecordingRequest, show: Callable[[Supervisor], None], forks: ForkServer | None = None
+) -> Result:
+    """Make one recording; without `forks` each of its processes is started anew.
+
+    Raises CaptureError, SensorError, StorageError; then nothing half-made is left.
+    """
     if order.redis_url is not None:
         check_server(order.redis_url)
     path = _check_place(order)
@@ -86,7 +90,6 @@ def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Resul
     plan = replace(plan, cameras={one.device: order.cameras[one.device] for one in cameras})
     waiting: list[Waiting] = []
     with (
-        ForkServer(WORKER) as forks,
         _private_folders(order, plan) as work,
         kept_awake(order.recording) as asleep,
         _queue(order, plan, work.hold) as server,

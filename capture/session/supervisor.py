@@ -96,8 +96,7 @@ class Supervisor:
         self._forced = False
         self._reserve = Path(plan.work) / RESERVE
         self._trouble = StorageTrouble(plan, self.board)
-        self._forks = forks or ForkServer(WORKER)
-        self.children = ChildProcesses(plan, self.outcome, hold, self._forks)
+        self.children = ChildProcesses(plan, self.outcome, hold, forks or ForkServer(WORKER))
 
     def ask_stop(self, why: str) -> None:
         """Ask the end of the recording; a second time it ends without waiting for a slow camera."""
@@ -147,8 +146,6 @@ class Supervisor:
         set_aside(self._reserve, RESERVE_BYTES)
         self._queue_watch.start()
         try:
-            while not (self._stop_asked or self._forks.is_ready()):
-                self._turn(show)
             for worker in self.children.all:
                 worker.start()
             self._wait_for_first_packets(start_timeout_s, show)

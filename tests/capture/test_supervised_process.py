@@ -2,184 +2,204 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 
-import psutil
 import pytest
+from forking import BEGIN, apart
 from waiting import until
 
-from kitchensync.capture.errors import ProcessKeepsDying
-from kitchensync.capture.process import fork_server, supervised_process
-from kitchensync.capture.process.fork_server import ForkedProcess, ForkServer
-from kitchensync.capture.process.supervised_process import MAX_DEATHS, SupervisedProcess
-
-WORKER = """
-import os, sys, time
-from kitchensync.capture.process.fork_server import serve
-is_forked = len(sys.argv) == 1
-words = sys.argv[1:] or serve()
-if words == ["die"]:
-    sys.exit("why")
-if words:
-    print(*words, is_forked, os.getsid(0) == os.getpid(), os.getppid(), os.read(0, 1), flush=True)
-    time.sleep(60)
-"""
-COMMAND = [sys.executable, "-c", WORKER]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a fork becomes our child on Linux only")
 
 
-@pytest.fixture
-def start(tmp_path):
-    """Start a worker of a server; those are killed at the end."""
-    workers = []
-
-    def start(forks: ForkServer, *words: str, hold: int | None = None) -> SupervisedProcess:
-        until(forks.is_ready, "a server that has imported everything, or none")
-        workers.append(SupervisedProcess("test", [*words], tmp_path / "log", hold, forks))
-        workers[-1].start()
-        return workers[-1]
-
-    yield start
-    for worker in workers:
-        worker.kill()
-
-
-def said(worker: SupervisedProcess, count: int) -> list[str]:
-    """Wait until the processes have said so many lines."""
-
-    def lines() -> list[str]:
-        return worker.log.read_text().splitlines()
-
-    until(lambda: len(lines()) >= count, f"line {count} of what the processes say")
-    return lines()
-
-
-def children() -> set[int]:
-    return {process.pid for process in psutil.Process().children()}
+@pytest.mark.parametrize("is_forked", [True, False])
+def test_a_process_is_our_child_in_a_session_of_its_own_and_shares_the_lock(tmp_path, is_forked):
+    script = f"""
+import os, signal
+with ForkServer(COMMAND, work) as server:
+    reader, hold = os.pipe()
+    worker = start(server if {is_forked} else ForkServer(COMMAND), "some words", hold=hold)
+    os.close(hold)
+    os.set_blocking(reader, False)
+    about = f"some words {is_forked} True {{os.getpid()}} b''"
+    assert said(1) == [about], said(1)
+    assert isinstance(worker.process, ForkedProcess) == {is_forked}
+    try:
+        os.read(reader, 1)
+    except BlockingIOError:
+        pass  # somebody holds the other end
+    else:
+        raise AssertionError
+    assert worker.returncode() is None
+    worker.process.kill()
+    assert worker.process.wait() == worker.returncode() == -signal.SIGKILL
+    assert os.read(reader, 1) == b"", "the server does not hold it"
+    worker.hold = None
+    worker.restart()
+    assert said(2)[1] == about
+    worker.end()
+    assert worker.process.wait() == -signal.SIGTERM
+"""
+    apart(script, tmp_path)
 
 
 @pytest.mark.parametrize("is_forked", [True, False])
-def test_a_process_is_our_child_in_a_session_of_its_own_and_shares_the_lock(start, is_forked):
-    with ForkServer(COMMAND) as server:
-        reader, hold = os.pipe()
-        worker = start(server if is_forked else ForkServer(COMMAND), "some words", hold=hold)
-        os.close(hold)
-        os.set_blocking(reader, False)
-        assert said(worker, 1) == [f"some words {is_forked} True {os.getpid()} b''"]
-        assert isinstance(worker.process, ForkedProcess) == is_forked
-        with pytest.raises(BlockingIOError):
-            os.read(reader, 1)  # somebody holds the other end
-        assert worker.returncode() is None
-        worker.process.kill()
-        assert worker.process.wait() == worker.returncode() == -signal.SIGKILL
-        assert os.read(reader, 1) == b"", "the server does not hold it"
-        os.close(reader)
-        worker.hold = None
-        worker.restart()
-        assert said(worker, 2)[1] == f"some words {is_forked} True {os.getpid()} b''"
-        worker.end()
-        assert worker.process.wait() == -signal.SIGTERM
+def test_what_a_process_writes_belongs_to_whom_we_let_it_now(tmp_path, is_forked):
+    script = f"""
+import os
+with ForkServer(COMMAND, work) as server:
+    os.umask(0o027)
+    worker = start(server if {is_forked} else ForkServer(COMMAND), "one")
+    said(1)
+    status = open(f"/proc/{{worker.process.pid}}/status").read()
+    assert "Umask:\\t0027" in status, status
+    worker.kill()
+"""
+    apart(script, tmp_path)
+
+
+def test_a_fork_has_nothing_open_that_is_only_ours(tmp_path):
+    script = """
+import os
+ours, _ = os.pipe()
+with ForkServer(COMMAND, work) as server:
+    later, _ = os.pipe()
+    worker = start(server, "one")
+    said(1)
+    for pid, least in ((server._server.pid, 4), (worker.process.pid, 3)):
+        handles = [os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")]
+        assert len(handles) == least, handles
+        assert not any(name.startswith("pipe:") for name in handles), handles
+    worker.kill()
+"""
+    apart(script, tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_what_a_server_forked_outlives_it_and_the_next_is_started_anew(start, monkeypatch, number):
+def test_what_a_server_forked_outlives_it_and_the_next_is_started_anew(tmp_path, number):
+    script = f"""
+import os
+with ForkServer(COMMAND, work) as server:
     before = children()
-    with ForkServer(COMMAND) as server:
-        worker = start(server, "one")
-        assert said(worker, 1)
-        monkeypatch.setattr(fork_server, "LIMIT_S", 0.2)
-        os.kill(server._server.pid, number)
-        start(server, "two")
-        assert said(worker, 2)[1].split()[:2] == ["two", "False"]
-        assert worker.returncode() is None
-        assert len(children() - before) == 2, "nothing was forked as well"
+    workers = [start(server, "one")]
+    said(1)
+    fork_server.LIMIT_S = 0.2
+    os.kill(server._server.pid, {int(number)})
+    workers.append(start(server, "two"))
+    assert said(2)[1].split()[:2] == ["two", "False"]
+    assert workers[0].returncode() is None
+    assert len(children() - before) == 2, "nothing was forked as well"
+    for worker in workers:
+        worker.kill()
+"""
+    apart(script, tmp_path)
 
 
-def test_a_server_that_cannot_import_is_told_by_the_process_that_starts_anew(start):
-    with ForkServer([sys.executable, "-c", "import no_such_module"]) as server:
-        worker = start(server, "one")
-        assert worker.process.wait() == 1
-        assert "no_such_module" in said(worker, 1)[-1]
+def test_a_process_that_has_threads_is_not_forked(tmp_path):
+    script = """
+import threading
+ends = threading.Event()
+threading.Thread(target=ends.wait).start()
+with ForkServer(COMMAND, work) as server:
+    worker = start(server, "one")
+    assert said(1)[0].split()[:2] == ["one", "False"]
+    worker.kill()
+ends.set()
+"""
+    apart(script, tmp_path)
 
 
-def test_a_server_that_hangs_while_it_imports_holds_nobody_up(start, monkeypatch):
-    hangs = "import sys, time; print(*sys.argv[1:], flush=True); time.sleep(60)"
-    with ForkServer([sys.executable, "-c", hangs]) as server:
-        assert not server.is_ready()
-        monkeypatch.setattr(server, "_end_s", 0.0)
-        assert said(start(server, "one"), 1) == ["one"]
-        assert server._server is None, "it was given up"
+def test_a_server_that_cannot_be_forked_is_done_without(tmp_path):
+    script = """
+import os
+def fails(): raise BlockingIOError
+os.fork = fails
+with ForkServer(COMMAND, work) as server:
+    worker = start(server, "one")
+    assert said(1)[0].split()[:2] == ["one", "False"]
+    worker.kill()
+"""
+    apart(script, tmp_path)
 
 
-def test_a_server_that_cannot_fork_again_says_so_at_once(start, monkeypatch):
-    monkeypatch.setattr(fork_server, "LIMIT_S", 3600.0)
-    fails = (
-        "import os\nfork, server = os.fork, os.getpid()\n"
-        "os.fork = lambda: fork() if os.getpid() == server else 1 / 0\n"
+def test_a_server_that_cannot_fork_again_says_so_at_once(tmp_path):
+    script = """
+import os
+fork_server.LIMIT_S = 3600.0
+fork, parent = os.fork, os.getpid()
+os.fork = lambda: fork() if parent in (os.getpid(), os.getppid()) else 1 / 0
+with ForkServer(COMMAND, work) as server:
+    worker = start(server, "one")
+    assert said(1)[0].split()[:2] == ["one", "False"]
+    worker.kill()
+"""
+    apart(script, tmp_path)
+
+
+def test_what_cannot_become_our_child_does_not_run(tmp_path):
+    script = """
+import contextlib
+fork_server._adopting = contextlib.nullcontext
+fork_server.LIMIT_S = 0.2
+with ForkServer(COMMAND, work) as server:
+    worker = start(server, "one")
+    assert said(1)[0].split()[:2] == ["one", "False"]
+    worker.kill()
+"""
+    apart(script, tmp_path)
+
+
+def test_one_server_ends_and_another_goes_on(tmp_path):
+    script = """
+import signal
+with ForkServer(COMMAND, work) as server:
+    with ForkServer(COMMAND, work) as other:
+        first = start(other, "one")
+        said(1)
+    worker = start(server, "two")
+    assert said(2)[1].split()[:2] == ["two", "True"]
+    worker.process.kill()
+    assert worker.process.wait() == -signal.SIGKILL
+    first.kill()
+"""
+    apart(script, tmp_path)
+
+
+def ignore_ends() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+def test_where_ends_of_children_are_ignored_nothing_is_forked(tmp_path):
+    script = """
+with ForkServer(COMMAND, work) as server:
+    print(type(server.start(["die"], 2, None)).__name__)
+"""
+    assert apart(script, tmp_path, preexec_fn=ignore_ends).split() == ["Popen"]
+    script = """
+import signal, sys
+from kitchensync.cli import main
+sys.argv = ["kitchensync", "--help"]
+try:
+    main()
+finally:
+    print(signal.getsignal(signal.SIGCHLD).name)
+"""
+    said = apart(script, tmp_path, preexec_fn=ignore_ends)
+    assert said.split()[-1] == "SIG_DFL", "our commands learn of their children's ends all the same"
+
+
+def test_the_server_ends_with_its_parent_and_leaves_nothing(tmp_path):
+    script = """
+import os, signal
+server = ForkServer(COMMAND, work).__enter__()
+print(server._server.pid, server.start(["one"], os.open(os.devnull, os.O_WRONLY), None).pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + script], cwd=tmp_path, stdout=-1, stderr=-1, text=True, check=False
     )
-    with ForkServer([sys.executable, "-c", fails + WORKER]) as server:
-        assert said(start(server, "one"), 1)[0].split()[:2] == ["one", "False"]
-
-
-def test_what_cannot_become_our_child_does_not_run(start, monkeypatch):
-    monkeypatch.setattr(fork_server, "_adopting", contextlib.nullcontext)
-    monkeypatch.setattr(fork_server, "LIMIT_S", 0.2)
-    with ForkServer(COMMAND) as server:
-        assert said(start(server, "one"), 1)[0].split()[:2] == ["one", "False"]
-
-
-def test_one_server_ends_and_another_goes_on(start):
-    with ForkServer(COMMAND) as server:
-        with ForkServer(COMMAND) as other:
-            assert said(start(other, "one"), 1)
-        worker = start(server, "two")
-        assert said(worker, 2)[1].split()[:2] == ["two", "True"]
-        worker.process.kill()
-        assert worker.process.wait() == -signal.SIGKILL
-
-
-def with_ends_ignored(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script],
-        stdout=-1,
-        stderr=-1,
-        text=True,
-        check=False,
-        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
-    )
-
-
-def test_where_ends_of_children_are_ignored_nothing_is_forked():
-    script = (
-        "from kitchensync.capture.process.fork_server import ForkServer\n"
-        f"with ForkServer({COMMAND!r}) as server:\n"
-        "    print(type(server.start(['die'], 2, None)).__name__, server.is_ready())"
-    )
-    done = with_ends_ignored(script)
-    assert done.stdout.split() == ["Popen", "True"], done.stderr
-    script = (
-        "import signal, sys; from kitchensync.cli import main\n"
-        "sys.argv = ['kitchensync', '--help']\n"
-        "try: main()\n"
-        "finally: print(signal.getsignal(signal.SIGCHLD).name)"
-    )
-    done = with_ends_ignored(script)
-    assert done.stdout.split()[-1] == "SIG_DFL", "our commands learn of their children's ends all the same"
-
-
-def test_the_server_ends_with_its_parent_and_leaves_nothing(start):
-    script = (
-        "import os, signal, sys; from kitchensync.capture.process.fork_server import ForkServer\n"
-        f"server = ForkServer({COMMAND!r}).__enter__()\n"
-        "while not server.is_ready(): pass\n"
-        "print(server._server.pid, server.start(['one'], os.open(os.devnull, os.O_WRONLY), None).pid, flush=True)\n"
-        "os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], stdout=-1, stderr=-1, text=True, check=False)
     server, forked = map(int, done.stdout.split())
     os.kill(forked, signal.SIGKILL)
     for pid in (server, forked):
@@ -187,15 +207,20 @@ def test_the_server_ends_with_its_parent_and_leaves_nothing(start):
 
 
 @pytest.mark.parametrize("is_forked", [True, False])
-def test_one_that_keeps_dying_is_given_up(start, monkeypatch, is_forked):
-    monkeypatch.setattr(
-        supervised_process, "DEATHS_WINDOW_S", 3600.0
-    )  # a busy computer takes long to start six
-    with ForkServer(COMMAND) as server:
-        worker = start(server if is_forked else ForkServer(COMMAND), "die")
-        for _ in range(MAX_DEATHS):
-            assert worker.process.wait() == 1
-            worker.restart()
-        worker.process.wait()
-        with pytest.raises(ProcessKeepsDying, match="why"):
-            worker.restart()
+def test_one_that_keeps_dying_is_given_up(tmp_path, is_forked):
+    script = f"""
+from kitchensync.capture.errors import ProcessKeepsDying
+from kitchensync.capture.process import supervised_process
+supervised_process.DEATHS_WINDOW_S = 3600.0  # a busy computer takes long to start six
+with ForkServer(COMMAND, work) as server:
+    worker = start(server if {is_forked} else ForkServer(COMMAND), "die")
+    for _ in range(supervised_process.MAX_DEATHS):
+        assert worker.process.wait() == 1
+        worker.restart()
+    worker.process.wait()
+    try:
+        worker.restart()
+    except ProcessKeepsDying as error:
+        print(error)
+"""
+    assert "why" in apart(script, tmp_path)

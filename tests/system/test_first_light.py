@@ -168,7 +168,7 @@ def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp
         pids = [pid for pid, line in lines.items() if victim in line]
         assert pids
         if victim == "kitchensync drainer":  # it is started anew where nobody is left to fork it
-            for server in [pid for pid, line in lines.items() if "capture.session.worker" in line]:
+            for server in [pid for pid, line in lines.items() if "fork server" in line]:
                 os.kill(server, signal.SIGKILL)
         os.kill(pids[0], signal.SIGKILL)
         output, errors = recorder.communicate(timeout=LIMIT_S)

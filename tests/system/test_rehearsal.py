@@ -83,7 +83,10 @@ DRAINERS_THAT_LIE = {
     ],
 )
 def test_a_drainer_that_lies_is_caught_by_both_checkers(tmp_path, monkeypatch, lie):
-    body = "import sys\nif 'kitchensync.capture.session.worker' in sys.orig_argv:" + DRAINERS_THAT_LIE[lie]
+    body = (
+        "import sys\nif {'record', 'kitchensync.capture.worker'} & set(sys.orig_argv):"
+        + DRAINERS_THAT_LIE[lie]
+    )
     (tmp_path / "sitecustomize.py").write_text(body)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     scenario = next(one for one in draw(12, 3, can_mount=False) if one.kind.name == "kill_drainer")

@@ -1,0 +1,26 @@
+"""One process of a recording: a producer or a drainer. Importing this imports all that either needs.
+
+python -P -m kitchensync.capture.worker ROLE PLAN NAME [--end]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from kitchensync.capture.drain.drainer import drainer_of
+from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.worker_process import Process, run_process
+from kitchensync.capture.produce.producer import producer_of
+
+ROLES: dict[str, Callable[[Plan, str], Process]] = {"producer": producer_of, "drainer": drainer_of}
+
+
+def work(words: Sequence[str]) -> None:
+    """Be the process that the words name, to its end."""
+    role, plan, name, *options = words
+    run_process(ROLES[role], role, plan, name, options)
+
+
+if __name__ == "__main__":
+    work(sys.argv[1:])
