@@ -28,7 +28,7 @@ class Journal:
 
     def __init__(self, command: list[Any]) -> None:
         """Open the journal of a command; nothing is written yet."""
-        about = json.dumps([version("kitchensync"), *command], sort_keys=True)
+        about = json.dumps([version("kitchensync"), *command], sort_keys=True, default=str)
         self.path = _folder() / f"{hashlib.sha256(about.encode()).hexdigest()[:16]}.jsonl"
         self._is_kept = True
 
@@ -74,7 +74,7 @@ def _manifest(recording: Path) -> str:
 
 
 OPTIONS = "kitchensync.batch.options"
-VERBS = ("verify", "sync", "archive", "report", "upload")
+VERBS = ("verify", "sync", "archive", "report", "export", "upload")
 
 
 class _WithOptions(click.Command):
@@ -110,13 +110,14 @@ def batch(
 ) -> None:
     """Run VERB on many recordings, several at a time.
 
-    PATHS are recordings, or folders of them at any depth. Words after -- are options of VERB itself (for
-    upload the URL). One that fails is named and does not stop the others; the exit code is 1 if any did. After
-    Ctrl-C or a power cut the same command goes on with what is left.
+    PATHS are recordings, or folders of them at any depth. Words after -- are options of VERB itself (for upload
+    the URL, for export the form and --out). One that fails is named and does not stop the others; the exit code is 1
+    if any did. After Ctrl-C or a power cut the same command goes on with what is left.
 
     \b
     Example:
       kitchensync batch verify data --jobs 4 -- --deep
+      kitchensync batch export data -- tables --out tables
       kitchensync batch upload data -- s3://lab-recordings/kitchen
     """
     from kitchensync.batch.command import Journal

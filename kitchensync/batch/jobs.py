@@ -1,7 +1,10 @@
-"""What `kitchensync batch` can do with each recording: the work of five commands, one row of answer each."""
+"""What `kitchensync batch` can do with each recording: the work of six commands, one row of answer each."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -72,12 +75,33 @@ def _upload(recording: Path, *, url: str, without_consent: str) -> Answer:
     return _row("sent", asdict(upload(recording, url, without_consent=without_consent)))
 
 
+def _export(recording: Path, *, form: str, given: dict[str, Any]) -> Answer:
+    from kitchensync.storage.copies.derived import may_write, noting
+    from kitchensync.storage.shell.answer import say
+
+    with noting(f"batch export {form}", say), contextlib.redirect_stderr(io.StringIO()):  # a row says it all
+        may_write(given["out"])
+        answer = _form(form).callback.__wrapped__(paths=(recording,), **given)  # type: ignore[union-attr]
+    return _row("exported", answer.said)
+
+
+FORMS = ("egoverse", "mcap", "tables")
+"""Exports that make files of each recording by itself."""
+
+
+def _form(name: str) -> click.Command:
+    command = getattr(importlib.import_module(f"kitchensync.exports.export_{name}"), name)
+    assert isinstance(command, click.Command)
+    return command
+
+
 VERBS = {
     "verify": Verb(_verify, ("deep", "strict"), "kitchensync.storage.verify", None),
     "sync": Verb(_sync, ("master", "again", "strict"), "kitchensync.sync.batch.loaded", "sync"),
     "archive": Verb(_archive, (), "kitchensync.storage.move.archive", ""),
     "report": Verb(_report, (), "kitchensync.sync.report.page", "sync"),
     "upload": Verb(_upload, ("url", "without_consent"), "kitchensync.storage.move.upload", ""),
+    "export": Verb(_export, ("form", "given"), "kitchensync.reader.opened_recording", ""),
 }
 
 
@@ -125,7 +149,19 @@ def options_of(name: str, words: Sequence[str], context: click.Context) -> dict[
     """Read options as the command itself does. Raises UsageError."""
     from kitchensync.cli import main
 
+    if name == "export":
+        form, *words = words or [""]
+        if form not in FORMS:
+            raise click.UsageError(f"say after -- what to export: {', '.join(FORMS)}, and --out DIRECTORY")
+        known = [param for param in _form(form).params if param.name not in ("paths", "as_json")]
+        return {"form": form, "given": _read(form, known, words, context)}
     command = main.get_command(context, name)
     assert command is not None
     known = [param for param in command.params if param.name in VERBS[name].takes]
+    return _read(name, known, words, context)
+
+
+def _read(
+    name: str, known: list[click.Parameter], words: Sequence[str], context: click.Context
+) -> dict[str, Any]:
     return dict(click.Command(name, params=known).make_context(name, list(words), parent=context).params)

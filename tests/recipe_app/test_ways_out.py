@@ -20,7 +20,7 @@ RELEASED = "release captaincook4d TAKE --out OUT/set --media 360p --numbering OU
 ROWS = "--out OUT/rows.json"
 WAYS_OUT = {
     "annotate export": ["annotate export TAKE --out OUT"],
-    "batch": ["batch report DATA"],
+    "batch": ["batch report DATA", "batch export DATA -- tables --out OUT"],
     "export coherence": [f"export coherence TAKE {ROWS}"],
     "export features": ["export features TAKE --out OUT"],
     "export frames": ["export frames TAKE --out OUT"],

@@ -53,6 +53,7 @@ GIVES_AWAY: dict[str, list[str]] = {
     "export promqa": ["data", "--out", f"{OUT}/made"],
     "export keysteps": ["data", "--out", f"{OUT}/made"],
     "export tables": [TAKE, "--out", f"{OUT}/set"],
+    "batch": ["export", "data", "--", "tables", "--out", f"{OUT}/set"],
     "export lerobot": [TAKE, "--out", f"{OUT}/set"],
     "export egoverse": [TAKE, "--out", f"{OUT}/set"],
     "export mcap": [TAKE, "--out", f"{OUT}/set"],
