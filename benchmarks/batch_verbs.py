@@ -32,6 +32,7 @@ DIFFERENT = 10
 """So many recordings are made; the others are copies of them under names of their own."""
 VERBS = {"verify": [], "sync": [], "report": [], "export": ["--", "tables", "--out", "OUT"]}
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+CONSENT = {"consent": "form-1", "consent_scopes": ["release_raw"]}
 Written = dict[str, str]
 
 
@@ -44,11 +45,7 @@ def make(root: Path, count: int, seconds: float) -> None:
         else:
             shutil.copytree(root / f"take-{number % DIFFERENT:03d}", folder)
         with edit_manifest(folder) as manifest:
-            manifest |= {
-                "recording": folder.name,
-                "uuid": f"uuid-{number}",
-                "consent_scopes": ["release_raw"],
-            }
+            manifest |= {"recording": folder.name, "uuid": f"uuid-{number}", **CONSENT}
 
 
 def files(root: Path) -> dict[Path, tuple[int, int]]:
@@ -79,7 +76,8 @@ class Batch:
             out, _ = child.communicate()
         took = time.perf_counter() - began, _cpu_s() - used
         answer = json.loads(out)
-        assert answer["failed"] == 0, next(row for row in answer["recordings"] if row["exit"])
+        undone = [row for row in answer["recordings"] if row["status"] in ("not_done", "refused")]
+        assert not undone, undone[0]
         written = {row["recording"]: json.dumps(row, sort_keys=True) for row in answer["recordings"]}
         return *took, written | self._taken_back()
 
@@ -103,11 +101,16 @@ def _cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def children_of(pid: int) -> list[int]:
+    """Return the processes directly below one."""
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def _kill_a_worker(child: subprocess.Popen[str]) -> None:
-    """Kill whoever below has worked most, once it has worked for a second."""
+    """Kill the worker that has worked most, once it has worked for a second; workers are forked by our child."""
     while child.poll() is None:
         time.sleep(0.1)
-        used = {pid: process_cpu_ns(pid) for pid in descendants(child.pid)}
+        used = {pid: process_cpu_ns(pid) for own in children_of(child.pid) for pid in descendants(own)}
         most = max(used, key=used.__getitem__, default=0)
         if most and used[most] > 1e9:
             os.kill(most, signal.SIGKILL)
