@@ -50,6 +50,9 @@ def cases() -> list[Case]:
         Case("encoded rig at 8x", RIG, 96, speed=8, most_ms_per_rig_s=95, must_be_lossless=True, **hd),
         Case("encoded rig at 16x", RIG, 160, speed=16, most_ms_per_rig_s=95, must_be_lossless=True, **hd),
         Case("encoded rig at 1x", RIG, 20, speed=1, most_ms_per_rig_s=130, must_be_lossless=True, **hd),
+        Case(
+            "raw grey camera at 1x", VLC[:1], 20, speed=1, must_be_lossless=True, profile={"vlc_codec": "raw"}
+        ),
         Case("raw-depth rig, unpaced", RIG, 20, most_ms_per_mb=fast, **wired),
         Case("raw-depth rig at 4x", RIG, 40, speed=4, most_ms_per_mb=fast, must_be_lossless=True, **wired),
         Case("raw-depth rig at 1x", RIG, 20, speed=1, most_ms_per_mb=slow, must_be_lossless=True, **wired),

@@ -88,16 +88,20 @@ class ForkServer:
         is_told = signal.getsignal(signal.SIGCHLD) != signal.SIG_IGN
         if self._work is None or LIBC is None or not is_told or threading.active_count() > 1:
             return self
+        _open_standard_handles()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            parent = os.getpid()
-            try:
-                pid = os.fork()
-            except OSError:
-                ours.close()
-                return self
+        parent = os.getpid()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            pid = os.fork()
             if not pid:
                 _leaving(partial(_serve, theirs, parent, self._work))
+        except OSError:
+            ours.close()
+            return self
+        finally:
+            theirs.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._server, self._socket = ForkedProcess(pid), ours
         return self
 
@@ -173,22 +177,31 @@ def _adopting() -> Iterator[None]:
             LIBC.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(0))
 
 
+def _open_standard_handles() -> None:
+    """Open what somebody closed of stdin, stdout and stderr: nothing else may get their numbers."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+
+
 def _leaving(task: Callable[[], None]) -> NoReturn:
     """Do a task, then leave for good: what the forked process was about to do is not ours."""
     code = 1
     try:
-        task()
-        code = 0
-    except BaseException:  # noqa: BLE001 (told as an interpreter tells it)
-        traceback.print_exc()
+        try:
+            task()
+            code = 0
+        except BaseException:  # noqa: BLE001 (told as an interpreter tells it)
+            traceback.print_exc()
+        sys.stdout.flush()
     finally:
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
         os._exit(code)
 
 
 def _serve(asked: socket.socket, parent: int, work: Callable[[Sequence[str]], None]) -> None:
     """Fork a process whenever one is asked for, until the parent has gone; `work` is done in each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent alone
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     end_with_parent(signal.SIGKILL)
     if os.getppid() != parent:
         return
@@ -221,7 +234,6 @@ def _set_apart(asked: socket.socket) -> None:
     """Give back what a process has of the one it was forked from, but for what it has imported."""
     setproctitle("kitchensync fork server")
     os.setsid()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent alone
     for handle in map(int, os.listdir("/proc/self/fd")):
         if handle not in (0, 1, 2, asked.fileno()):
             with contextlib.suppress(OSError):  # the one that listed them is closed already
@@ -245,3 +257,4 @@ def _begin(asked: socket.socket, log: int) -> None:
     for standard in (1, 2):
         os.dup2(log, standard)
     os.close(log)
+    sys.stdout, sys.stderr = (os.fdopen(one, "w", buffering=1, closefd=False) for one in (1, 2))

@@ -21,7 +21,6 @@ from kitchensync.capture.queue.pipe import PATIENCE_S, Batch, QueuePipe
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.errors import AbsurdSize, StreamStalled
 from kitchensync.sensors.hololens.client import StreamClient
-from kitchensync.sensors.host_clock import host_ns
 
 if TYPE_CHECKING:
     from kitchensync.capture.produce.stream_recorder import StreamRecorder
@@ -64,9 +63,8 @@ class Receiver(threading.Thread):
         self._poll = select.epoll()
         self._connections: dict[int, _Connection] = {}
         self._waiting: dict[int, _Connection] = {}
-        self._halfway: set[int] = set()
-        """Whose packet has begun to come: much may follow, so its socket is kept empty."""
-        self._looked_ns = 0
+        self._coming: set[int] = set()
+        """Where more is there now or soon: who has much to send must not wait for us."""
         self._waiting_packets = 0
         self._waiting_bytes = 0
         self._send_at_s = 0.0
@@ -117,7 +115,6 @@ class Receiver(threading.Thread):
                 self.held_by_queue.append((round(looked_s * 1e9), round(now_s * 1e9)))
             until_s = min(look_s, self._send_at_s) if self._waiting else look_s
             until_s = min(until_s, self._settle_at_s) if self._sent else until_s
-            before_ns = self._looked_ns
             ready = self._ready(max(until_s - now_s, 0.0))
             looked_s = self._now_s()  # who is silent is judged by this look: sending may take long
             if looked_s > max(until_s, now_s) + HELD_S:
@@ -126,7 +123,7 @@ class Receiver(threading.Thread):
                 if number == self._wake:
                     os.eventfd_read(self._wake)
                 else:
-                    self._take(number, before_ns)
+                    self._take(number)
             now_s = self._now_s()
             if self._waiting and now_s >= self._send_at_s:
                 self._send()
@@ -138,19 +135,17 @@ class Receiver(threading.Thread):
 
     def _ready(self, wait_s: float) -> list[tuple[int, int]]:
         """Wait for what comes; while packets gather only for time to pass, and take what came together."""
-        if self._waiting and not self._halfway:
+        if self._waiting and not self._coming:
             time.sleep(wait_s)
             wait_s = 0.0
-        ready = self._poll.poll(wait_s)
-        self._looked_ns = host_ns()
-        return ready
+        return self._poll.poll(wait_s)
 
-    def _take(self, number: int, since_ns: int) -> None:
+    def _take(self, number: int) -> None:
         connection = self._connections[number]
         client = connection.client
         try:
             frames = client.take()
-            packets = connection.stream.packets(frames, client.arrived_ns(since_ns)) if frames else []
+            packets = connection.stream.packets(frames, client.arrived_ns) if frames else []
         except Exception as error:  # noqa: BLE001 (raised again in the stream's own thread)
             self._over(number, connection, error)
             return
@@ -158,7 +153,7 @@ class Receiver(threading.Thread):
         together = max(len(packets), 1) if self._linger_s else 1
         for first in range(0, len(packets), together):
             self._gather(number, connection, packets[first : first + together])
-        (self._halfway.add if client.is_halfway else self._halfway.discard)(number)
+        (self._coming.add if client.expects_more else self._coming.discard)(number)
         try:
             client.check()
         except AbsurdSize as error:
@@ -215,7 +210,7 @@ class Receiver(threading.Thread):
             self._send()
         self._settle()
         self._poll.unregister(number)
-        self._halfway.discard(number)
+        self._coming.discard(number)
         del self._connections[number]
         connection.error = error
         connection.over.set()

@@ -72,6 +72,12 @@ class StreamClient:
         self._stopped = False
         self._heard = False
         self._arrived_utc_ns = 0
+        self._empty_ns = host_ns()
+        "When the socket was last known to be empty."
+        self.arrived_ns = 0
+        "When the last bytes of what was taken last had come, host_ns."
+        self.expects_more = False
+        "Whether more is there now or soon: the rest of a frame, or what the last reading had no room for."
 
     def connect(self) -> None:
         """Connect and send the configuration.
@@ -135,27 +141,27 @@ class StreamClient:
         lacking = self._lacking()
         if self._end + lacking > len(self._buffer):
             self._new_slab(lacking)
+        looked_ns = host_ns()
         try:
-            self._receive_some(self._view[self._end :], socket.MSG_DONTWAIT)
+            is_all = self._receive_some(self._view[self._end :], socket.MSG_DONTWAIT)
         except BlockingIOError:
+            self._empty_ns = looked_ns
             return []
-        return self._whole_frames()
+        self.arrived_ns = self._when_it_came()
+        self._empty_ns = looked_ns if is_all else self._empty_ns
+        frames = self._whole_frames()
+        self.expects_more = not is_all or self._end > self._start
+        return frames
 
-    def arrived_ns(self, since_ns: int) -> int:
-        """Return when the last bytes that were received had come, in host_ns: now where the kernel does not say.
+    def _when_it_came(self) -> int:
+        """Return when the last bytes had come, in host_ns: now where the kernel does not say.
 
-        Nothing can have come before `since_ns`, when the socket was last empty: a kernel that says so speaks of a
-        UTC that was set meanwhile.
+        They were not there when the socket was last empty: a kernel that says so speaks of a UTC that was set since.
         """
         utc_ns = time.time_ns()
         now_ns = host_ns()  # in this order: who is held between the two is told too late, not too early
         arrived_ns = now_ns - (utc_ns - self._arrived_utc_ns)
-        return arrived_ns if since_ns <= arrived_ns <= now_ns else now_ns
-
-    @property
-    def is_halfway(self) -> bool:
-        """Whether the beginning of a frame is here and its rest is not."""
-        return self._end > self._start
+        return arrived_ns if self._empty_ns <= arrived_ns <= now_ns else now_ns
 
     def check(self) -> None:
         """Raise `AbsurdSize` when the frame begun promises too much: the peer may send nothing more after it."""
@@ -242,8 +248,11 @@ class StreamClient:
         except BlockingIOError:
             raise (self._stopped_error() if self._stopped else self.silence()) from None
 
-    def _receive_some(self, space: memoryview, flags: int) -> None:
-        """Receive; raise BlockingIOError when nothing came in the socket's time limit, or at once when told so."""
+    def _receive_some(self, space: memoryview, flags: int) -> bool:
+        """Receive; return whether it was all that was there.
+
+        Raises BlockingIOError when nothing came in the socket's time limit, or at once when told so.
+        """
         sock = self._sock
         if self._stopped or sock is None:
             raise self._stopped_error()
@@ -263,6 +272,7 @@ class StreamClient:
         if not self._heard:
             self._heard = True
             self._set_limit(sock, self._stall_timeout_s)
+        return count < len(space)
 
     def _set_limit(self, sock: socket.socket, seconds: float) -> None:
         """Let the kernel keep the time limit: a Python time-out costs one more system call a read."""

@@ -123,7 +123,7 @@ def test_while_packets_gather_nothing_wakes_us_but_the_rest_of_one_that_is_half_
     receiver._ready(0.001)
     receiver._waiting[7] = object()
     receiver._ready(0.001)
-    receiver._halfway.add(8)
+    receiver._coming.add(8)
     receiver._ready(0.001)
     assert poll.told_s == [0.001, 0.0, 0.001]
     os.close(receiver._wake)
@@ -137,15 +137,15 @@ def test_half_a_packet_is_known_as_such(server, client):
     thread.start()
     frame = end.frame(0, 100)
     end.device.sendall(frame[:50])
-    until(lambda: receiver._halfway, "half a packet")
+    until(lambda: receiver._coming, "half a packet")
     end.device.sendall(frame[50:])
     until(lambda: stream.count == 1, "the packet")
-    assert not receiver._halfway
+    assert not receiver._coming
     end.device.sendall(frame[:50])
-    until(lambda: receiver._halfway, "half a packet")
+    until(lambda: receiver._coming, "half a packet")
     end.device.close()
     thread.join(60)
-    assert not receiver._halfway
+    assert not receiver._coming
     receiver.stop()
     receiver.join(60)
     end.close()

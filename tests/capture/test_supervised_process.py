@@ -77,6 +77,39 @@ with ForkServer(COMMAND, work) as server:
     apart(script, tmp_path)
 
 
+@pytest.mark.parametrize("closed", ["0", "1", "2", "0, 1", "0, 1, 2"])
+def test_what_is_closed_of_the_standard_handles_is_no_trouble(tmp_path, closed):
+    script = f"""
+import os, sys
+for handle in ({closed},):
+    os.close(handle)
+    if handle:
+        setattr(sys, ["stdout", "stderr"][handle - 1], None)
+with ForkServer(COMMAND, work) as server:
+    dead, ended, worker = start(server, "die"), start(server, "end"), start(server, "one")
+    assert [dead.process.wait(), ended.process.wait()] == [1, 0]
+    until(lambda: {{"why", "True"}} <= set(open("log").read().split()), "what both say")
+    worker.kill()
+"""
+    apart(script, tmp_path)
+
+
+def test_ctrl_c_before_the_server_is_apart_does_not_reach_it(tmp_path):
+    script = """
+import os, signal
+apart = fork_server.end_with_parent
+def struck(*number):
+    os.kill(os.getpid(), signal.SIGINT)
+    apart(*number)
+fork_server.end_with_parent = struck
+with ForkServer(COMMAND, work) as server:
+    worker = start(server, "one")
+    assert said(1)[0].split()[:2] == ["one", "True"]
+    worker.kill()
+"""
+    apart(script, tmp_path)
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_what_a_server_forked_outlives_it_and_the_next_is_started_anew(tmp_path, number):
     script = f"""

@@ -50,7 +50,9 @@ def apart(script: str, folder: Path, **options: object) -> str:
 
 
 def work(words: Sequence[str]) -> None:
-    """Say who we are, and stay; or die."""
+    """Say who we are, and stay; or end, or die."""
+    if words == ["end"]:
+        return
     if words == ["die"]:
         sys.exit("why")
     is_forked = sys.argv[1:] != words
