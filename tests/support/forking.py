@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def work(words: Sequence[str]) -> None:
         sys.exit("why")
     is_forked = sys.argv[1:] != words
     print(*words, is_forked, os.getsid(0) == os.getpid(), os.getppid(), os.read(0, 1), flush=True)
-    time.sleep(60)
+    threading.Event().wait(60)
 
 
 def start(forks: ForkServer, *words: str, hold: int | None = None) -> SupervisedProcess:
