@@ -145,7 +145,7 @@ def sent(where: str) -> None:
 
 def stamps_of(place: Path) -> dict[str, Stamp]:
     """Return each file at a place, by its path below it; the place's own is the empty one."""
-    files = [place] if place.is_file() else sorted(place.rglob("*")) if place.is_dir() else []
+    files = [place] if place.is_file() else sorted(_below(place))
     held = {}
     for path in files:
         with suppress(FileNotFoundError):  # somebody else's part that has its name by now
@@ -156,6 +156,12 @@ def stamps_of(place: Path) -> dict[str, Stamp]:
     return held
 
 
+def _below(place: Path) -> Iterator[Path]:
+    """Yield what lies below a folder; a folder in it that somebody else renames meanwhile is passed over."""
+    for folder, folders, files in os.walk(place):
+        yield from (Path(folder, name) for name in (*folders, *files))
+
+
 def before_of(place: Path) -> Path:
     """Return where a folder lies that is being replaced, until the new one has its name."""
     return place.with_name(f"{place.name}{PART}{OLD}")
@@ -164,7 +170,7 @@ def before_of(place: Path) -> Path:
 def parts_of(place: Path) -> list[Path]:
     """Return what has no name yet at a place: of a command that runs, or was killed."""
     beside = place.parent.glob(f"{escape(place.name)}{PART}*")
-    inside = place.rglob(f"*{PART}*") if place.is_dir() else ()
+    inside = [path for path in _below(place) if PART in path.name]
     found = {path for path in (*beside, *inside) if not path.name.endswith(PART + OLD)}
     return sorted(path for path in found if found.isdisjoint(path.parents))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kitchensync.storage.copies.derived import asked, before_of, may_write, noting, will_write
+from kitchensync.storage.copies.derived import asked, before_of, may_write, noting, stamps_of, will_write
 from kitchensync.storage.copies.derived_files import destroy_derived, read_derived
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.shell.outputs import write_into, written
@@ -179,3 +179,18 @@ def test_what_lay_there_without_a_name_long_before_is_nobodys_of_these(
     killed(out, takes[0], part="mine.csv")
     assert destroyed(takes[0]) == [(1, "")]
     assert old.exists()
+
+
+def test_a_folder_that_another_command_renames_meanwhile_is_passed_over(out, monkeypatch):
+    for name in ("part", "whole"):
+        (out / name).mkdir()
+        (out / name / "file").write_text(name)
+    scandir = os.scandir
+
+    def late(folder="."):
+        if Path(folder).name == "part":
+            (out / "part").rename(out.with_name("elsewhere"))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", late)
+    assert list(stamps_of(out)) == ["whole/file"]
