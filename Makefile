@@ -110,8 +110,8 @@ bench-nas: $(VENV)/.core  ## a take while its network store is away (SECONDS=600
 
 bench-sync: $(VENV)/.core  ## trials of the synchronization (a quarter of an hour); 15 minutes and 40 recordings timed
 	@$(BIN)/python -P benchmarks/sync_trials.py --workers $(WORKERS)
-	@$(BIN)/python -P benchmarks/sync_recordings.py one
-	@$(BIN)/python -P benchmarks/sync_recordings.py many
+	@$(BIN)/python -P benchmarks/sync_recordings.py
+	@$(BIN)/python -P benchmarks/batch_verbs.py --verbs sync --count 40 --seconds 60
 
 bench-calibration: $(VENV)/.all  ## lens and mount through known optics (half an hour); clouds beside Open3D; memory of `view`
 	@OMP_NUM_THREADS=1 $(BIN)/python -P benchmarks/calibration_trials.py --trials 50 --workers $(WORKERS)

@@ -12,7 +12,6 @@ import argparse
 import hashlib
 import json
 import os
-import resource
 import shutil
 import signal
 import statistics
@@ -23,7 +22,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from packet_path.watch import descendants, process_cpu_ns
+from packet_path.watch import children_cpu_s, children_of, descendants, process_cpu_ns
 from sync_recordings import write_clip
 
 from kitchensync.storage.manifest import edit_manifest
@@ -63,47 +62,37 @@ class Batch:
 
     def run(self, jobs: int, *, kill: bool = False) -> tuple[float, float, Written]:
         """Run it; return seconds, CPU seconds, and what was written and answered."""
-        words = [word.replace("OUT", str(self.place / "out")) for word in VERBS[self.verb]]
-        command = [str(Path(sys.executable).with_name("kitchensync")), "batch", self.verb, str(self.root)]
-        environment = os.environ | ONE_THREAD | {"XDG_STATE_HOME": str(self.place / "state")}
-        began, used = time.perf_counter(), _cpu_s()
-        with subprocess.Popen(
-            [*command, "--jobs", str(jobs), "--json", *words],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        ) as child:  # fmt: skip
+        began, used = time.perf_counter(), children_cpu_s()
+        with self._started(jobs) as child:
             if kill:
                 _kill_a_worker(child)
             out, _ = child.communicate()
-        took = time.perf_counter() - began, _cpu_s() - used
+        took = time.perf_counter() - began, children_cpu_s() - used
         answer = json.loads(out)
         undone = [row for row in answer["recordings"] if row["status"] in ("not_done", "refused")]
         assert not undone, undone[0]
         written = {row["recording"]: json.dumps(row, sort_keys=True) for row in answer["recordings"]}
         return *took, written | self._taken_back()
 
+    def _started(self, jobs: int) -> subprocess.Popen[str]:
+        words = [word.replace("OUT", str(self.place / "out")) for word in VERBS[self.verb]]
+        command = [str(Path(sys.executable).with_name("kitchensync")), "batch", self.verb, str(self.root)]
+        environment = os.environ | ONE_THREAD | {"XDG_STATE_HOME": str(self.place / "state")}
+        return subprocess.Popen(
+            [*command, "--jobs", str(jobs), "--json", *words],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+
     def _taken_back(self) -> Written:
         """Return the hashes of what was written, and remove it."""
         new = {path for path, state in files(self.root).items() if self.before.get(path) != state}
         new |= set(files(self.place / "out")) if (self.place / "out").exists() else set()
-        found = {str(path): _digest(path) for path in sorted(new) if path.name not in ("derived.jsonl",)}
+        kept = sorted(path for path in new if path.name != "derived.jsonl")
+        found = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
         for path in new:
             path.unlink()
         shutil.rmtree(self.place / "out", ignore_errors=True)
         return found
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def children_of(pid: int) -> list[int]:
-    """Return the processes directly below one."""
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _kill_a_worker(child: subprocess.Popen[str]) -> None:

@@ -1,19 +1,13 @@
-"""Whole recordings as on disk, and how long `kitchensync sync` takes for them.
+"""Whole recordings as on disk, and how long `kitchensync sync` takes for a long one of the encoded rig and a camera.
 
-Run `python -P benchmarks/sync_recordings.py one|many [--seconds S] [--count N]`: one long recording of the encoded
-rig and a camera, timed; or N short ones with one worker and with two, three times in turn, and with runs that are
-killed, all compared file by file.
+python -P benchmarks/sync_recordings.py [--seconds S]
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
-import shutil
-import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -43,8 +37,6 @@ START_WORLD_S = 2.5
 CHUNK_S = 10.0
 BATCH = 315
 GYRO_HZ, ACCELEROMETER_HZ, ACCELEROMETER_BATCH = 6550.0, 1100.0, 93
-KILLS = 10
-ROUNDS = 3
 Row = tuple[float, int, bytes]  # world seconds, device ticks, payload
 
 
@@ -183,90 +175,23 @@ def largest_error_ms(kitchen: Kitchen, alignment: dict) -> float:
     return float(np.abs(np.array([row[1] for row in alignment["samples"]]) - ticks).max()) / 1e4
 
 
-def digests(root: Path) -> dict[str, str]:
-    """Hash of every file that synchronization wrote below a folder."""
-    files = [p for p in sorted(root.rglob("*")) if p.is_file() and "sync" in p.relative_to(root).parts]
-    return {p.relative_to(root).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
-
-
-def forget_all(root: Path) -> None:
-    """Remove what synchronization wrote."""
-    for folder in root.glob("*/sync"):
-        shutil.rmtree(folder)
-
-
-def run_sync(*arguments: object, kill_after_s: float | None = None) -> tuple[float, dict | None]:
-    """Run the command in a group of its own; return the seconds it took, and its answer unless it was killed."""
-    environment = os.environ | dict.fromkeys(
-        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
-    )
-    command = [str(Path(sys.executable).with_name("kitchensync")), "sync", *map(str, arguments), "--json"]
-    began = time.perf_counter()
-    child = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        out, _ = child.communicate(timeout=kill_after_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
-        return time.perf_counter() - began, None
-    return time.perf_counter() - began, json.loads(out)
-
-
-def one(root: Path, seconds: float) -> int:
-    """Time one long recording."""
-    kitchen = write_clip(root / "long", 11, seconds)
-    took, answer = run_sync(root / "long")
-    assert answer is not None
-    pair = answer["recordings"][0]["pairs"][0]
-    print(
-        f"{seconds:.0f} s of recording: {took:.1f} s, {pair['status']}, {largest_error_ms(kitchen, pair):.3f} ms"
-    )
-    return 0
-
-
-def many(root: Path, count: int, seconds: float) -> int:
-    """Time many short recordings, and kill runs in the middle."""
-    for k in range(count):
-        write_clip(root / f"take-{k:03d}", 100 + k, seconds)
-    took: dict[int, list[float]] = {1: [], 2: []}
-    results: dict[int, dict[str, str]] = {}
-    for workers in (1, 2) * ROUNDS:
-        forget_all(root)
-        took[workers].append(run_sync(root, "--workers", workers)[0])
-        results[workers] = digests(root)
-    ratios = [alone / both for alone, both in zip(took[1], took[2], strict=True)]
-    usual_s = statistics.median(took[2])
-    print(
-        f"{count} recordings of {seconds:.0f} s: {statistics.median(took[1]):.1f} s with one worker, {usual_s:.1f} s "
-        f"with two; round by round {', '.join(f'{ratio:.2f}' for ratio in ratios)} x, median "
-        f"{statistics.median(ratios):.2f} x"
-    )
-    print("identical with one and two workers:", results[1] == results[2])
-    forget_all(root)
-    rng = np.random.default_rng(0)
-    for _ in range(KILLS):
-        print(
-            f"killed after {run_sync(root, '--workers', 2, kill_after_s=rng.uniform(0.05, 0.6) * usual_s)[0]:.1f} s"
-        )
-    rest, answer = run_sync(root, "--workers", 2)
-    assert answer is not None
-    print(f"finished in {rest:.1f} s; identical:", digests(root) == results[1])
-    return 0 if digests(root) == results[1] == results[2] else 1
-
-
 def main() -> int:
-    """Write the recordings and time them."""
+    """Write the recording and time it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["one", "many"])
-    parser.add_argument("--seconds", type=float, help="length of a recording  [900, or 60 for many]")
-    parser.add_argument("--count", type=int, default=40)
-    options = parser.parse_args()
+    parser.add_argument("--seconds", type=float, default=900.0, help="length of the recording  [900]")
+    seconds = parser.parse_args().seconds
     with tempfile.TemporaryDirectory() as scratch:
-        if options.what == "one":
-            return one(Path(scratch), options.seconds or 900.0)
-        return many(Path(scratch), options.count, options.seconds or 60.0)
+        recording = Path(scratch) / "long"
+        kitchen = write_clip(recording, 11, seconds)
+        threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        command = [Path(sys.executable).with_name("kitchensync"), "sync", recording, "--json"]
+        began = time.perf_counter()
+        done = subprocess.run(command, env=os.environ | dict.fromkeys(threads, "1"), stdout=-1, check=False)
+        took = time.perf_counter() - began
+    pair = json.loads(done.stdout)["recordings"][0]["pairs"][0]
+    error_ms = largest_error_ms(kitchen, pair)
+    print(f"{seconds:.0f} s of recording: {took:.1f} s, {pair['status']}, {error_ms:.3f} ms")
+    return 0
 
 
 if __name__ == "__main__":

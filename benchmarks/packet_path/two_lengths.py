@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
 import sys
 import tempfile
@@ -26,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import beside
 from cases import Case, cases
+from watch import children_cpu_s
 from whole import free_host, record_once, recorded_times, simulator, write_rig
 
 Facts = dict[str, Any]
@@ -40,9 +40,9 @@ def once(case: Case) -> Facts:
         write_rig(folder / "rig.toml", case, host)
         kitchen = simulator(case, host, folder / "sim")
         try:
-            begin_ns, before_s = time.monotonic_ns(), _children_cpu_s()
+            begin_ns, before_s = time.monotonic_ns(), children_cpu_s()
             answer, watch = record_once(case, folder)
-            cpu_s = _children_cpu_s() - before_s
+            cpu_s = children_cpu_s() - before_s
         finally:
             kitchen.kill()
             kitchen.wait()
@@ -59,12 +59,6 @@ def once(case: Case) -> Facts:
             "woken": watch.woken(),
             "status": answer["status"],
         }
-
-
-def _children_cpu_s() -> float:
-    """CPU of all processes that this one has waited for, with all below them."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def compared(short: list[Facts], long: list[Facts], seconds: tuple[float, float]) -> Facts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
 import threading
 import time
 from dataclasses import dataclass, field
@@ -135,18 +137,24 @@ def _mapped_bytes(pid: int, name: str) -> int:
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
 
 
-def descendants(parent: int) -> list[int]:
-    """Return the processes below this one, at any depth."""
+def children_cpu_s() -> float:
+    """CPU of all processes that this one has waited for, with all below them."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def children_of(parent: int) -> list[int]:
+    """Return the processes directly below this one."""
     found: list[int] = []
     for task in Path(f"/proc/{parent}/task").glob("[0-9]*"):
-        try:
-            children = [int(pid) for pid in (task / "children").read_text().split()]
-        except OSError:
-            continue
-        found += children
-        for child in children:
-            found += descendants(child)
+        with contextlib.suppress(OSError):
+            found += map(int, (task / "children").read_text().split())
     return found
+
+
+def descendants(parent: int) -> list[int]:
+    """Return the processes below this one, at any depth."""
+    return [one for child in children_of(parent) for one in (child, *descendants(child))]
 
 
 def kind_of(pid: int) -> str:

@@ -146,6 +146,7 @@ class StreamClient:
             is_all = self._receive_some(self._view[self._end :], socket.MSG_DONTWAIT)
         except BlockingIOError:
             self._empty_ns = looked_ns
+            self.expects_more = self._end > self._start
             return []
         self.arrived_ns = self._when_it_came()
         self._empty_ns = looked_ns if is_all else self._empty_ns

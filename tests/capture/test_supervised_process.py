@@ -130,52 +130,31 @@ with ForkServer(COMMAND, work) as server:
     apart(script, tmp_path)
 
 
-def test_a_process_that_has_threads_is_not_forked(tmp_path):
-    script = """
-import threading
-ends = threading.Event()
-threading.Thread(target=ends.wait).start()
-with ForkServer(COMMAND, work) as server:
-    worker = start(server, "one")
-    assert said(1)[0].split()[:2] == ["one", "False"]
-    worker.kill()
-ends.set()
-"""
-    apart(script, tmp_path)
-
-
-def test_a_server_that_cannot_be_forked_is_done_without(tmp_path):
-    script = """
+CANNOT_FORK = {
+    "threads": "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()",
+    "no process left": """
 import os
 def fails(): raise BlockingIOError
 os.fork = fails
-with ForkServer(COMMAND, work) as server:
-    worker = start(server, "one")
-    assert said(1)[0].split()[:2] == ["one", "False"]
-    worker.kill()
-"""
-    apart(script, tmp_path)
-
-
-def test_a_server_that_cannot_fork_again_says_so_at_once(tmp_path):
-    script = """
+""",
+    "no process left later": """
 import os
-fork_server.LIMIT_S = 3600.0
+fork_server.LIMIT_S = 3600.0  # it says so at once
 fork, parent = os.fork, os.getpid()
 os.fork = lambda: fork() if parent in (os.getpid(), os.getppid()) else 1 / 0
-with ForkServer(COMMAND, work) as server:
-    worker = start(server, "one")
-    assert said(1)[0].split()[:2] == ["one", "False"]
-    worker.kill()
-"""
-    apart(script, tmp_path)
-
-
-def test_what_cannot_become_our_child_does_not_run(tmp_path):
-    script = """
+""",
+    "not our child": """
 import contextlib
 fork_server._adopting = contextlib.nullcontext
 fork_server.LIMIT_S = 0.2
+""",
+}
+
+
+@pytest.mark.parametrize("why", CANNOT_FORK)
+def test_a_process_is_started_anew_where_none_can_be_forked(tmp_path, why):
+    script = f"""
+{CANNOT_FORK[why]}
 with ForkServer(COMMAND, work) as server:
     worker = start(server, "one")
     assert said(1)[0].split()[:2] == ["one", "False"]

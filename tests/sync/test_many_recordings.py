@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from distributed import LocalCluster
+from processes import COMMAND
 
 from kitchensync.cli import main
 from kitchensync.storage.errors import NoDask
@@ -40,6 +46,12 @@ def root(made, tmp_path):
     return tmp_path / "data"
 
 
+def digests(root):
+    """Hash every file that synchronization wrote."""
+    files = [path for path in sorted(root.glob("*/sync/**/*")) if path.is_file()]
+    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
 def statuses(answer):
     return {entry["recording"]: entry["status"] for entry in answer["recordings"]}
 
@@ -49,17 +61,17 @@ def without_paths(answer):
     return [{k: v for k, v in entry.items() if k not in own} for entry in answer["recordings"]]
 
 
-def test_two_workers_give_the_files_of_one(root, recordings, tmp_path):
+def test_two_workers_give_the_files_of_one(root, tmp_path):
     shutil.copytree(root, tmp_path / "other")
     alone = synchronize_all([root], workers=1)
     together = synchronize_all([tmp_path / "other"], workers=2)
     assert statuses(alone) == statuses(together)
     assert statuses(alone)["broken"] == "not_done"
     assert without_paths(alone) == without_paths(together)
-    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+    assert digests(root) == digests(tmp_path / "other")
 
 
-def test_a_scheduler_elsewhere_gives_the_same(root, recordings, tmp_path, monkeypatch):
+def test_a_scheduler_elsewhere_gives_the_same(root, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
@@ -71,7 +83,7 @@ def test_a_scheduler_elsewhere_gives_the_same(root, recordings, tmp_path, monkey
     assert statuses(answer)["take-0"] == "aligned"
     paths = {entry["path"] for entry in answer["recordings"] if "path" in entry}
     assert paths == {f"other/take-{k}" for k in range(COUNT)}, "as one worker says them"
-    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+    assert digests(root) == digests(tmp_path / "other")
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(root):
@@ -79,17 +91,22 @@ def test_a_scheduler_that_is_not_there_is_one_line(root):
         synchronize_all([root], scheduler="tcp://127.0.0.1:1")
 
 
-def test_runs_that_are_killed_at_any_time_end_with_the_same_files(root, recordings, tmp_path):
+def test_runs_that_are_killed_at_any_time_end_with_the_same_files(root, tmp_path):
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
-    for kill_after_s in (0.7, 1.6, 2.4, 3.3):
-        recordings.run_sync(tmp_path / "other", "--workers", 2, kill_after_s=kill_after_s)
-    _, answer = recordings.run_sync(tmp_path / "other", "--workers", 2)
-    assert statuses(answer)["take-0"] == "aligned"
-    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+    command = [COMMAND, "sync", tmp_path / "other", "--workers", "2", "--json"]
+    for killed_after_s in (0.7, 1.6, 2.4, 3.3):
+        with subprocess.Popen(command, stdout=-3, stderr=-3, start_new_session=True) as child:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(killed_after_s)
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+    done = subprocess.run(command, stdout=-1, stderr=-3, check=False)
+    assert statuses(json.loads(done.stdout))["take-0"] == "aligned"
+    assert digests(root) == digests(tmp_path / "other")
 
 
-def test_a_killed_run_is_taken_up_again(root, recordings, tmp_path):
+def test_a_killed_run_is_taken_up_again(root, tmp_path):
     """Half of the recordings are finished, one was left in the middle, with files half written."""
     shutil.copytree(root, tmp_path / "other")
     whole = synchronize_all([root], workers=1)
@@ -101,7 +118,7 @@ def test_a_killed_run_is_taken_up_again(root, recordings, tmp_path):
     (left / "index.parquet").write_bytes(b"half")
     again = synchronize_all([tmp_path / "other"], workers=1)
     assert without_paths(again) == without_paths(whole)
-    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+    assert digests(root) == digests(tmp_path / "other")
     index = tmp_path / "other" / "take-0" / "sync" / "index.parquet"
     assert index.stat().st_mtime_ns == before
     synchronize_all([tmp_path / "other"], workers=1, again=True)
@@ -165,7 +182,7 @@ def test_the_command_writes_a_summary_worst_first(root):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what stands for sound here is no number at times
-def test_batch_synchronizes_and_reports_as_the_commands_do(root, recordings, tmp_path, monkeypatch):
+def test_batch_synchronizes_and_reports_as_the_commands_do(root, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     shutil.copytree(root, tmp_path / "other")
     alone = CliRunner().invoke(main, ["sync", str(root), "--workers", "1", "--json"])
@@ -173,7 +190,7 @@ def test_batch_synchronizes_and_reports_as_the_commands_do(root, recordings, tmp
     rows = {row["recording"]: row for row in json.loads(done.stdout)["recordings"]}
     assert done.exit_code == alone.exit_code == 1
     assert {name: row["status"] for name, row in rows.items()} == statuses(json.loads(alone.stdout))
-    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+    assert digests(root) == digests(tmp_path / "other")
     index = tmp_path / "other" / "take-0" / "sync" / "index.parquet"
     before = index.stat().st_mtime_ns
     assert asked_rows("sync", tmp_path / "other")["take-0"]["exit"] == 0
