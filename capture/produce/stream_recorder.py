@@ -42,6 +42,9 @@ LOOK_S = 0.4
 LEAST_WAIT_S, LONGEST_WAIT_S = 0.25, 2.0
 """From the end of an opening to the next one; an opening that brought nothing doubles it."""
 
+REFUSED_WAIT_S = 0.5
+"""The longest after a refusal: it costs next to nothing, and an app that starts again soon listens."""
+
 MOST_FLAGS = 500
 """Flagged stamps that are noted one by one; verify counts all of them."""
 
@@ -183,8 +186,10 @@ class StreamRecorder:
             except (ConnectFailed, PvNotStarted) as error:
                 is_refused = isinstance(error, StreamRefused)
                 self._show("refused" if is_refused else "unreachable", error)
-                if is_refused and self.state.away and self._all_else_is_over():
-                    return False
+                if is_refused:
+                    self._wait_s = min(self._wait_s, REFUSED_WAIT_S)
+                    if self.state.away and self._all_else_is_over():
+                        return False
             except SensorError as error:
                 self._show("reconnecting", error)
             else:

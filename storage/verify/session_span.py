@@ -84,7 +84,7 @@ def _stop(notes: Mapping[str, list[Note]], manifest: Manifest, last_host_ns: int
 def _stops_by_device(notes: Mapping[str, list[Note]]) -> list[int]:
     """The earliest of its streams tells when a device heard of the stop: others still bring home what they have.
 
-    Where all its streams were lost, the last that was given up tells.
+    Where all its streams were lost, the last that was missed tells: until the stop, or until the device ended others.
     """
     heard: dict[str, list[int]] = defaultdict(list)
     lost: dict[str, list[int]] = defaultdict(list)
@@ -92,5 +92,5 @@ def _stops_by_device(notes: Mapping[str, list[Note]]) -> list[int]:
         ends = of_kind(said, EndNote)
         if ends and ends[-1].reason in (STOPPED, LOST):
             times = heard if ends[-1].reason == STOPPED else lost
-            times[stream.rpartition("/")[0]].append(ends[-1].host_ns)
+            times[stream.rpartition("/")[0]].append(ends[-1].closed_host_ns or ends[-1].host_ns)
     return [min(times) for times in heard.values()] + [max(times) for times in lost.values()]

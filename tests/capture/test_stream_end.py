@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,9 +18,10 @@ from kitchensync.capture.produce.headset_device import HeadsetSource
 from kitchensync.capture.produce.headset_setup import HeadsetSetup
 from kitchensync.capture.produce.receiver import Receiver
 from kitchensync.capture.produce.stream_end import Streams, StreamState, end_of
-from kitchensync.capture.produce.stream_recorder import StreamRecorder
+from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
 from kitchensync.capture.queue.pipe import QueuePipe
 from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.sensors.errors import StreamRefused, StreamUnreachable
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, Note
@@ -211,3 +214,31 @@ def test_a_stream_that_is_silent_when_it_is_stopped_is_lost():
     assert (end.reason, end.cause) == (LOST, "network")
     assert end_of(state(10, 10, state="streaming"), "", 11 * SECOND).reason == STOPPED
     assert end_of(state(10, 10, state="streaming"), "", 18 * SECOND, 60 * SECOND).reason == STOPPED
+
+
+@pytest.mark.parametrize(
+    ("error", "longest_s"),
+    [
+        (StreamRefused("h", 3807, "gyroscope"), 0.5),
+        (StreamUnreachable("h", 3807, "gyroscope", why="asleep"), 2.0),
+    ],
+)
+def test_an_app_that_is_away_is_asked_more_often_than_a_host_that_does_not_answer(error, longest_s):
+    class Refusing(StreamSource):
+        stream = headset_stream("gyroscope")
+
+        def open(self, *, is_again: bool) -> None:
+            raise error
+
+    class NoTime(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout)
+            return len(waits) == 10
+
+    waits: list[float | None] = []
+    writer = SimpleNamespace(next_sequence=lambda: 0)
+    recorder = StreamRecorder("gyroscope", Refusing(), writer, Notes(), Streams())
+    recorder._ending = NoTime()
+    recorder._run()
+    assert waits[:3] == [0.0, 0.25, 0.5]
+    assert waits[-1] == longest_s

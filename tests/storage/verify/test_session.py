@@ -16,7 +16,7 @@ def arrived(late_s: np.ndarray, count: int = 300) -> np.ndarray:
     """Return a stream of 30 packets a second from second 1 on, each so late."""
     index = np.zeros(count, INDEX)
     index["device_ticks"] = 77 + np.arange(count) * 333_333
-    index["host_ns"] = S + np.arange(count) * 33_333_300 + (late_s * S).astype("i8")
+    index["host_ns"] = S + np.arange(count) * 33_333_300 + (late_s[:count] * S).astype("i8")
     return index
 
 
@@ -48,3 +48,12 @@ def test_a_stream_whose_recorder_was_killed_has_no_end_of_its_own():
     notes = {"hololens/pv": end("ended_by_device")}
     stopped = {"stopped": {"reason": "recovered", "host_ns": 25 * S}}
     assert session_of(indexes, notes, stopped).stop_s == 24.0
+
+
+def test_a_stream_that_was_looked_for_after_the_end_does_not_make_the_session_longer():
+    """Its recorder tries for some seconds more until it knows that the device has ended all else."""
+    indexes = {"hololens/pv": arrived(PROMPT, 30), "hololens/gyroscope": arrived(PROMPT)}
+    missed = EndNote(reason="lost", cause="network", closed_host_ns=11 * S, host_ns=15 * S)
+    notes = {"hololens/pv": [missed], "hololens/gyroscope": end("ended_by_device", 11.0)}
+    stopped = {"stopped": {"reason": "ended_by_device", "host_ns": 15 * S}}
+    assert session_of(indexes, notes, stopped).stop_s == 10.0
