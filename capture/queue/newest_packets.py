@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, cast
 
 import redis
@@ -16,14 +17,21 @@ MOST, MOST_BYTES = 300, 32 << 20
 """Packets that are looked at, at most: ten seconds of a camera."""
 
 
+def packets_in(entries: list[tuple[bytes, dict[bytes, bytes]]]) -> list[Packet]:
+    """Read entries as XRANGE gives them. Raises what `packets_of` raises."""
+    return packets_of([(name, tuple(chain(*said.items()))) for name, said in entries])
+
+
 def newest_first(client: redis.Redis, recording_uuid: str, stream: str) -> Iterator[Packet]:
     """Yield what waits of a stream, the newest first. Raises redis.RedisError, and what `packets_of` raises."""
     key, before, count, size = stream_key(recording_uuid, stream), "+", 0, 0
     while count < MOST and size < MOST_BYTES:
         many = AT_ONCE if count else 1  # of a raw camera the newest is enough
-        found = cast(list[Any], client.xrevrange(key, max=before, min="-", count=many))
+        found = cast(Any, client.xrevrange(key, max=before, min="-", count=many))
         if not found:
             return
-        yield from packets_of([(name, (b"m", said[b"m"], b"b", said[b"b"])) for name, said in found])
-        before, count = f"({found[-1][0].decode()}", count + len(found)
-        size += sum(len(said[b"b"]) for _, said in found)
+        for name, said in found:
+            packets = packets_in([(name, said)])
+            yield from reversed(packets)
+            count, size = count + len(packets), size + len(said[b"b"])
+        before = f"({found[-1][0].decode()}"

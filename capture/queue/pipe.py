@@ -50,7 +50,7 @@ class Batch:
         return self.packets[self.done :] if self.done else self.packets
 
     def settle(self, stored: Sequence[bool]) -> None:
-        """Take the server's answers to all that waited.
+        """Take the server's answers to all that waited, one a packet.
 
         A packet that found no room while a later one did cannot follow it (ids only rise): it is lost.
         """
@@ -97,8 +97,8 @@ class QueuePipe:
         self._batches: Sequence[Batch] = ()
         self._writers: dict[StreamEntries, None] = {}
         """Whoever was served: a stream that is quiet when the server forgets is given again with the others."""
-        self._asked: list[Batch] = []
-        """What the server has been given and has not answered yet."""
+        self._asked: list[tuple[Batch, list[int]]] = []
+        """What the server has been given and has not answered yet, and how many packets each entry of it holds."""
 
     def put(self, batches: Sequence[Batch], give_up: Callable[[], bool]) -> None:
         """Queue every batch in order; what is not settled when `give_up` says so stays undone."""
@@ -181,11 +181,10 @@ class QueuePipe:
     def _send(self, batches: list[Batch]) -> None:
         """Send XADDs in one go."""
         pieces: list[Piece] = []
-        for batch in batches:
-            batch.writer.pack(batch.waiting, pieces)
+        asked = [(batch, batch.writer.pack(batch.waiting, pieces)) for batch in batches]
         if self._connection is None:
             self._connection = self._client.connection_pool.get_connection()
-        self._asked = batches
+        self._asked = asked
         try:
             self._connection.send_packed_command(pieces)
         except BaseException:
@@ -195,16 +194,16 @@ class QueuePipe:
     def _hear(self) -> None:
         """Read every answer to what was sent last."""
         try:
-            answers = [[self._answer() for _ in batch.waiting] for batch in self._asked]
+            answers = [[(self._answer(), count) for count in counts] for _, counts in self._asked]
         except BaseException:
             self._disconnect()  # answers may still be on their way
             raise
-        for batch, stored in zip(self._asked, answers, strict=True):
-            batch.settle(stored)
+        for (batch, _), entries in zip(self._asked, answers, strict=True):
+            batch.settle([is_in for is_in, count in entries for _ in range(count)])
         self._asked = []
 
     def _answer(self) -> bool:
-        """Read one answer: True when the packet is in the queue, False when the server is not taking any."""
+        """Read one answer: True when the entry is in the queue, False when the server is not taking any."""
         try:
             answer = self._connection.read_response()
         except redis.ResponseError as error:

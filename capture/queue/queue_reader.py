@@ -18,8 +18,14 @@ from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.chunks.chunk_writer import Packet, Sealed
 from kitchensync.storage.names import DRAINERS, files_key, stream_key
 
+OLD_META = struct.Struct("<qqII")
+"""Of an entry with one packet, as version 0.1 queued it: `META` without the size."""
+
 IDS_AT_ONCE = 4096
 """Entries forgotten in one transaction: more would keep the server from the producers for too long."""
+
+NO_PACKETS = (ValueError, TypeError, struct.error)
+"""What reading raises of entries that are none of ours."""
 
 GONE = ("NOGROUP", "UNBLOCKED")
 """How a server's refusal begins that has no stream or group of that name, or loses it while we wait for it."""
@@ -107,7 +113,7 @@ class QueueReader:
     def _packets(self, stream: str, entries: list[Any]) -> list[Packet]:
         try:
             return packets_of(entries)
-        except (ValueError, TypeError, struct.error) as error:
+        except NO_PACKETS as error:
             self.unreadable[stream] = error
             return []
 
@@ -213,12 +219,17 @@ def resp(arguments: Sequence[bytes]) -> bytes:
 
 
 def packets_of(entries: Sequence[Any]) -> list[Packet]:
-    """Read entries as the server gives them. Raises ValueError, TypeError, struct.error for what is no packet."""
+    """Read entries as the server gives them. Raises `NO_PACKETS`."""
     found = []
-    for entry_id, (_, meta, _, body) in entries:
-        epoch, _, seq = entry_id.partition(b"-")
-        host_ns, device_ticks, connection, pose_bytes = META.unpack(meta)
-        view = memoryview(body)
-        end = len(body) - pose_bytes
-        found.append(Packet(int(seq), int(epoch), device_ticks, host_ns, connection, view[:end], view[end:]))
+    for entry_id, (kind, meta, _, body) in entries:
+        epoch, _, last = entry_id.partition(b"-")
+        facts = [(*OLD_META.unpack(meta), len(body))] if kind == b"m" else list(META.iter_unpack(meta))
+        epoch_ms, seq, view, start = int(epoch), int(last) + 1 - len(facts), memoryview(body), 0
+        for arrived_ns, device_ticks, connection, pose_bytes, size in facts:
+            end = start + size
+            payload, pose = view[start : end - pose_bytes], view[end - pose_bytes : end]
+            found.append(Packet(seq, epoch_ms, device_ticks, arrived_ns, connection, payload, pose))
+            seq, start = seq + 1, end
+        if start != len(body) or not facts:
+            raise ValueError(f"entry {entry_id!r} is not as long as it says")
     return found

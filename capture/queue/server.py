@@ -19,10 +19,10 @@ from kitchensync.capture.queue.queue_connection import connect, reached, wait_un
 MEMORY_MB = 1024
 """The queue never grows beyond; before that the drainers seal, at it the producers wait."""
 
-MOST_FILE_BYTES, LEAST_FILE_BYTES, SHARE_OF_DISK = 256 << 20, 64 << 20, 8
+MOST_FILE_BYTES, LEAST_FILE_BYTES, SHARE_OF_DISK = 512 << 20, 64 << 20, 8
 """The append-only file is written anew, without what is sealed, when it holds an eighth of the free disk; between
 these. Each time costs a copy of all that waits; but a server that was killed reads the whole file before it answers
-(1 GB of small packets: a quarter of a minute on a busy computer)."""
+(half a gigabyte of the smallest packets: a second)."""
 
 KEEP_FILES_S = 30.0
 LOOK_S = 0.05

@@ -1,7 +1,8 @@
-"""One stream's entries in the queue: how a packet becomes one, and the newest ones for a server that forgets.
+"""One stream's entries in the queue: how packets become one, and the newest ones for a server that forgets.
 
-An entry's id is `<epoch of the producer>-<sequence of the packet>`. A retry after an unknown outcome is refused
-by the server, because the id is there, instead of stored twice.
+An entry holds one packet, or small ones whose numbers follow each other: a command costs more than a packet.
+Its id is `<epoch of the producer>-<sequence of its last packet>`. A retry after an unknown outcome is refused by the
+server, because the id is there, instead of stored twice.
 """
 
 from __future__ import annotations
@@ -9,18 +10,18 @@ from __future__ import annotations
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import redis
 
 from kitchensync.storage.names import DRAINERS, stream_key
 
-META = struct.Struct("<qqII")
-"""host_ns, device_ticks, connection, bytes of pose at the end of the body."""
+META = struct.Struct("<qqIII")
+"""Of each packet: host_ns, device_ticks, connection, bytes of pose at the end of its body, bytes of its body."""
 
-COPY_BYTES = 64 << 10
-"""Up to this size a body is copied into one send; a larger one is sent by itself."""
+ENTRY_BYTES, ENTRY_PACKETS = 64 << 10, 64
+"""The most that is put into one entry and copied into one send; a larger packet is an entry and sent by itself."""
 
 KEEP_S = 3.0
 KEEP_BYTES = 48 << 20
@@ -68,6 +69,20 @@ def make_group(client: redis.Redis, key: str | bytes) -> bool:
     return True
 
 
+def _entries_of(packets: Sequence[QueuedPacket]) -> Iterator[Sequence[QueuedPacket]]:
+    """Part packets into entries, always in the same way: what is sent again has the same ids."""
+    first = size = 0
+    for at, packet in enumerate(packets):
+        length = len(packet.body)
+        is_next = at > first and packet.seq == packets[at - 1].seq + 1
+        if at > first and (not is_next or size + length > ENTRY_BYTES or at - first == ENTRY_PACKETS):
+            yield packets[first:at]
+            first, size = at, 0
+        size += length
+    if packets:
+        yield packets[first:]
+
+
 class StreamEntries:
     """The key of one stream, what was sent last, and the newest packets.
 
@@ -101,27 +116,36 @@ class StreamEntries:
         self.sure_of = -1
         """The connection since which we know what the server has; -1: we do not."""
 
-    def pack(self, packets: Sequence[QueuedPacket], pieces: list[Piece]) -> None:
-        """Append the commands as the server reads them; large bodies stay apart, so that nobody copies them."""
+    def pack(self, packets: Sequence[QueuedPacket], pieces: list[Piece]) -> list[int]:
+        """Append the commands as the server reads them; return how many packets each of them holds.
+
+        Large bodies stay apart, so that nobody copies them.
+        """
         small = pieces[-1] if pieces and isinstance(pieces[-1], bytearray) else None
-        for seq, device_ticks, host_ns, connection, body, pose_bytes in packets:
+        counts = []
+        for together in _entries_of(packets):
             if small is None:
                 small = bytearray()
                 pieces.append(small)
-            entry_id = b"%d-%d" % (self._epoch_ms, seq)
+            counts.append(len(together))
+            entry_id = b"%d-%d" % (self._epoch_ms, together[-1].seq)
+            facts = [
+                META.pack(host_ns, device_ticks, connection, pose_bytes, len(body))
+                for _, device_ticks, host_ns, connection, body, pose_bytes in together
+            ]
+            meta, size = b"".join(facts), sum([len(packet.body) for packet in together])
             small += self._head
-            small += b"%d\r\n%b\r\n$1\r\nm\r\n$24\r\n%b\r\n$1\r\nb\r\n$%d\r\n" % (
-                len(entry_id),
-                entry_id,
-                META.pack(host_ns, device_ticks, connection, pose_bytes),
-                len(body),
-            )
-            if len(body) > COPY_BYTES:
+            small += b"%d\r\n%b\r\n$1\r\nn\r\n$%d\r\n%b\r\n$1\r\nb\r\n$%d\r\n" % (
+                len(entry_id), entry_id, len(meta), meta, size
+            )  # fmt: skip
+            if size > ENTRY_BYTES:
                 small = bytearray(b"\r\n")
-                pieces += [body, small]
+                pieces += [together[0].body, small]
             else:
-                small += body
+                for packet in together:
+                    small += packet.body
                 small += b"\r\n"
+        return counts
 
     def is_quiet(self) -> bool:
         """Return whether nothing was put or asked for a while, so that the stream may have vanished unseen."""

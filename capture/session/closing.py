@@ -12,8 +12,9 @@ import redis
 from kitchensync.capture.errors import QueueUnavailable, RecordingGone
 from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.outcome import NO_SPACE, Outcome
+from kitchensync.capture.queue.newest_packets import packets_in
 from kitchensync.capture.queue.queue_connection import reached
-from kitchensync.capture.queue.queue_reader import sealed_files
+from kitchensync.capture.queue.queue_reader import NO_PACKETS, sealed_files
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.session.reserve import RESERVE
 from kitchensync.sensors.files_on_disk import file_sha256
@@ -133,10 +134,10 @@ def clear_queue(plan: Plan) -> None:
             client.delete(stream_key(plan.uuid, stream), files_key(plan.uuid, stream))
 
 
-def queued_packets(plan: Plan) -> int:
-    """Count the packets of a recording that its queue server holds. Raises QueueUnavailable."""
+def is_queued(plan: Plan) -> bool:
+    """Return whether the queue server holds packets of a recording. Raises QueueUnavailable."""
     with reached(plan.queue_url) as client:
-        return sum(client.xlen(stream_key(plan.uuid, stream)) for stream in plan.stored_streams())
+        return any(client.xlen(stream_key(plan.uuid, stream)) for stream in plan.stored_streams())
 
 
 def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
@@ -160,6 +161,10 @@ def _still_queued(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome
     last: Any = client.xrevrange(key, count=1)
     if not first:
         return []
-    first_seq, last_seq = (int(entry_id.split(b"-")[1]) for ((entry_id, _),) in (first, last))
+    last_seq = int(last[0][0].split(b"-")[1])
+    try:
+        first_seq = packets_in(first)[0].seq
+    except NO_PACKETS:  # which is why nobody could store them
+        first_seq = int(first[0][0].split(b"-")[1])
     why = outcome.aside.get(stream) or "its drainer could not store them"
-    return [Waiting(stream, int(client.xlen(key)), first_seq, last_seq, why)]
+    return [Waiting(stream, last_seq - first_seq + 1, first_seq, last_seq, why)]

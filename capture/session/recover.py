@@ -30,7 +30,7 @@ from kitchensync.capture.session.closing import (
     clear_queue,
     close_recording,
     finish_recording,
-    queued_packets,
+    is_queued,
 )
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.sensors.host_clock import UtcAnchor
@@ -124,7 +124,7 @@ def _settle(work: Path, plan: Plan, hold: int, server: QueueServer | None) -> No
 
 def _holds_packets(plan: Plan, server: QueueServer | None) -> bool:
     with _serving(plan, server):
-        return queued_packets(plan) > 0
+        return is_queued(plan)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from kitchensync.capture.drain import open_chunk as open_chunk_module
 from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.outcome import Outcome
+from kitchensync.capture.queue import stream_entries
 from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
@@ -76,7 +77,8 @@ class Killed(BaseException):
 def trace(client, plan, monkeypatch) -> Callable[[TracingDisk], TracingDisk]:
     """Record into a traced disk: small chunks, one death between sealing and acknowledging, three restarts."""
     monkeypatch.setattr(open_chunk_module, "CHUNK_BYTES", 700)
-    monkeypatch.setattr(drainer_module, "READ_COUNT", 7)
+    monkeypatch.setattr(stream_entries, "ENTRY_PACKETS", 2)
+    monkeypatch.setattr(drainer_module, "READ_COUNT", 4)
     real = QueueReader.acknowledge
     deaths = [9]
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import struct
 import threading
 
 import pytest
 from processes import wait_until_synced
+from queue_contents import numbers_in_queue
 
 from kitchensync.capture.queue import stream_entries
 from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.storage.names import stream_key
 
 NEVER = lambda: False  # noqa: E731
 
@@ -29,6 +33,64 @@ def test_a_packet_comes_out_as_it_went_in(client):
     (packet,) = reader.fresh(count=10, block_ms=100)["hololens/pv"]
     assert (packet.seq, packet.epoch_ms, packet.device_ticks, packet.host_ns) == (0, 7, 0, 0)
     assert (bytes(packet.payload), bytes(packet.pose)) == (b"payload", b"+pose")
+
+
+def test_small_packets_share_an_entry_and_come_out_as_they_went_in(client):
+    """Large ones, and ones behind a number that was lost, begin another; poses are as long as they are."""
+    chance = random.Random(1)
+    numbers = [*range(100), 150, *range(152, 300)]
+    sizes = [chance.choice([0, 10, 1000, 30_000, 65_536, 65_537, 200_000]) for _ in numbers]
+    packets = [
+        QueuedPacket(
+            seq, -seq, seq * 100, seq % 3, chance.randbytes(size), chance.choice([0, size // 2, size])
+        )
+        for seq, size in zip(numbers, sizes, strict=True)
+    ]
+    assert QueueWriter(client, "u", "s", 7).put(packets, NEVER) == len(packets)
+    assert client.xlen(stream_key("u", "s")) < len(packets)
+    assert numbers_in_queue(client, "u", "s") == numbers
+    for got, body, pose_bytes in out_of(client, packets):
+        assert (bytes(got.payload) + bytes(got.pose), len(got.pose)) == (body, pose_bytes)
+
+
+def out_of(client, packets):
+    """Take packets out, compare what is said of them, and return each beside its body and the length of its pose."""
+    taken = QueueReader(client, "u", ["s"], "drainer-0").fresh(count=1000, block_ms=100)["s"]
+    said = [(one.seq, one.device_ticks, one.host_ns, one.connection) for one in taken]
+    assert said == [packet[:4] for packet in packets]
+    return [(got, packet.body, packet.pose_bytes) for got, packet in zip(taken, packets, strict=True)]
+
+
+def test_an_entry_stays_until_all_of_its_packets_are_acknowledged(client):
+    packets = [QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(20)]
+    QueueWriter(client, "u", "s", 7).put(packets, NEVER)
+    assert client.xlen(stream_key("u", "s")) == 1
+    reader = QueueReader(client, "u", ["s"], "drainer-0")
+    taken = reader.fresh(count=10, block_ms=100)["s"]
+    reader.acknowledge("s", taken[:19], None)
+    again = QueueReader(client, "u", ["s"], "drainer-0")
+    assert [packet.seq for packet in again.unfinished()["s"]] == list(range(20))
+    reader.acknowledge("s", taken[19:], None)
+    assert again.unfinished() == {}
+    assert again.waiting() == 0
+
+
+def test_what_a_recorder_of_version_0_1_queued_is_taken_out(client):
+    client.xadd(stream_key("u", "s"), {"m": struct.pack("<qqII", 5, -6, 2, 3), "b": b"payload+po"}, id="7-9")
+    reader = QueueReader(client, "u", ["s"], "drainer-0")
+    (packet,) = reader.fresh(count=10, block_ms=100)["s"]
+    assert packet[:5] == (9, 7, -6, 5, 2)
+    assert (bytes(packet.payload), bytes(packet.pose)) == (b"payload", b"+po")
+
+
+@pytest.mark.parametrize(
+    ("meta", "body"), [(struct.pack("<qqIII", 5, 6, 1, 0, 4), b"short"), (b"", b""), (bytes(27), b"")]
+)
+def test_an_entry_that_is_not_as_long_as_it_says_is_none_of_ours(client, meta, body):
+    client.xadd(stream_key("u", "s"), {"n": meta, "b": body}, id="7-9")
+    reader = QueueReader(client, "u", ["s"], "drainer-0")
+    assert reader.fresh(count=10, block_ms=100) == {}
+    assert list(reader.unreadable) == ["s"]
 
 
 def test_a_repeated_put_is_stored_once(client):

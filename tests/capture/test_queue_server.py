@@ -7,13 +7,13 @@ from collections import namedtuple
 
 import pytest
 from processes import wait_until_synced
+from queue_contents import numbers_in_queue
 
 from kitchensync.capture.errors import QueueUnavailable
 from kitchensync.capture.queue.queue_connection import connect, wait_until_ready
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
 from kitchensync.capture.queue.stream_entries import QueuedPacket
-from kitchensync.storage.names import stream_key
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -68,4 +68,4 @@ def test_a_killed_server_reads_its_file_before_it_answers(server, client):
     with pytest.raises(QueueUnavailable):
         wait_until_ready(client, "q", limit_s=0.01)
     server.start()
-    assert client.xlen(stream_key("u", "s")) == 60_000
+    assert numbers_in_queue(client, "u", "s") == list(range(60_000))

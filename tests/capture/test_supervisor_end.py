@@ -13,6 +13,7 @@ import pytest
 from cameras import virtual_camera
 from drained import stored
 from processes import wait_until_synced
+from queue_contents import numbers_in_queue
 from waiting import until
 
 from kitchensync.capture.camera import camera_recorder as camera_clip
@@ -26,7 +27,7 @@ from kitchensync.capture.session.closing import close_recording
 from kitchensync.capture.session.control import ask
 from kitchensync.capture.session.supervisor import DRAIN_LIMIT_S, Supervisor
 from kitchensync.storage.manifest import read_manifest, write_json
-from kitchensync.storage.names import LOGS, MANIFEST, stream_key
+from kitchensync.storage.names import LOGS, MANIFEST
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +96,7 @@ def test_a_drainer_that_keeps_dying_keeps_no_other_from_its_end(ending, client, 
     assert stored(plan.path, PV) == list(range(COUNT))
     manifest = read_manifest(Path(plan.path))
     assert (manifest["state"], manifest["declared_losses"]) == ("recording", [])
-    assert client.xlen(stream_key(plan.uuid, STREAM)) == COUNT
+    assert numbers_in_queue(client, plan.uuid, STREAM) == list(range(COUNT))
 
 
 def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, plan):

@@ -38,13 +38,14 @@ def dropping(plan: Plan) -> Plan:
 
 
 def put(client, plan: Plan, seqs: range) -> None:
-    """Ten packets a second of both streams."""
+    """Ten packets a second of both streams, many in an entry: a pause begins and ends within one."""
+    times = {seq: seq * SECOND // 10 for seq in seqs}
+    packets = [
+        QueuedPacket(seq, at_ns // 100, at_ns, 1, b"%06d" % seq + bytes(26), 0)
+        for seq, at_ns in times.items()
+    ]
     for stream in (PV, GYROSCOPE):
-        writer = QueueWriter(client, plan.uuid, stream, 7)
-        for seq in seqs:
-            at_ns = seq * SECOND // 10
-            payload = b"%06d" % seq + bytes(26)
-            assert writer.put([QueuedPacket(seq, at_ns // 100, at_ns, 1, payload, 0)], lambda: True) == 1
+        assert QueueWriter(client, plan.uuid, stream, 7).put(packets, lambda: True) == len(packets)
 
 
 def touch(plan: Plan, kind: str, at_s: float) -> None:
