@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from kitchensync.storage.names import CHUNK_SUFFIX, chunk_number, chunk_range
 READ_STEP_BYTES = 8 << 20
 DAMAGED = "its content does not match its checksum: `kitchensync verify` says what to do"
 PLAIN = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
+INDEX_TYPE = h5py.h5t.py_create(INDEX)
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)
 """What HDF5 and NumPy raise for a file whose structure is damaged."""
 
@@ -76,21 +78,29 @@ class Payloads:
             first = stop_row
 
 
-def _attributes(file: h5py.File, path: Path) -> dict[str, Any]:
-    """Return what a file says of itself, from texts of fixed length alone.
+def _index(file: h5py.File, path: Path) -> npt.NDArray[np.void]:
+    """Read the index, without the library's conversions where it lies in one piece as we write it."""
+    stored = file["index"]
+    place = stored.id.get_offset()
+    if place is None or stored.id.get_type() != INDEX_TYPE:
+        found: npt.NDArray[np.void] = stored[:]
+        return found
+    with path.open("rb", buffering=0) as plain:
+        plain.seek(place)
+        return np.frombuffer(_read_all(plain, stored.id.get_storage_size()), INDEX)
+
+
+def _value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
+    """Return what a file says of itself, a text only where its length is fixed.
 
     Those of variable length lie in a heap on which HDF5 hangs once it is damaged: they are not even looked at.
     """
-    found = {}
-    for number in range(h5py.h5a.get_num_attrs(file.id)):
-        attribute = h5py.h5a.open(file.id, index=number)
-        name, kind = attribute.name.decode(), attribute.get_type()
-        if isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str():
-            raise BadChunk(
-                path, f"attribute {name!r} has no fixed length, as in no file of schema {SCHEMA!r}"
-            )
-        found[name] = _text(_plain(attribute) if isinstance(kind, PLAIN) else file.attrs[name])
-    return found
+    kind = attribute.get_type()
+    if isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str():
+        name = attribute.name.decode()
+        raise BadChunk(path, f"attribute {name!r} has no fixed length, as in no file of schema {SCHEMA!r}")
+    value = _plain(attribute) if isinstance(kind, PLAIN) else file.attrs[attribute.name.decode()]
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _plain(attribute: h5py.h5a.AttrID) -> Any:
@@ -98,10 +108,6 @@ def _plain(attribute: h5py.h5a.AttrID) -> Any:
     value = np.empty(attribute.shape, attribute.dtype)
     attribute.read(value)
     return value[()]
-
-
-def _text(value: Any) -> Any:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def _read_all(file: Any, size: int) -> bytes:
@@ -129,13 +135,12 @@ class Chunk:
         except OSError as error:
             raise BadChunk(path, f"does not open as HDF5 ({error})") from error
         try:
-            self.attributes = _attributes(self._file, path)
-            if self.attributes.get("schema") != SCHEMA:
-                raise BadChunk(path, f"schema is {self.attributes.get('schema')!r}, not {SCHEMA!r}")
-            self.index: npt.NDArray[np.void] = self._file["index"][:]
-            self.layout = str(self.attributes.get("layout", BLOB))
+            if (schema := self._said("schema")) != SCHEMA:
+                raise BadChunk(path, f"schema is {schema!r}, not {SCHEMA!r}")
+            self.index = _index(self._file, path)
+            self.layout = str(self._said("layout") or BLOB)
             self._payloads = Payloads(self._file, path, self.layout)
-            if self.index.dtype != INDEX or len(self.index) != int(self.attributes["count"]):
+            if self.index.dtype != INDEX or len(self.index) != int(self._said("count")):
                 raise BadChunk(path, "the index does not hold what the attributes promise")
         except UNREADABLE as error:
             self._file.close()
@@ -143,6 +148,22 @@ class Chunk:
         except BadChunk:
             self.close()
             raise
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """All that the file says of itself. Raises BadChunk."""
+        try:
+            numbers = range(h5py.h5a.get_num_attrs(self._file.id))
+            found = [h5py.h5a.open(self._file.id, index=number) for number in numbers]
+            return {one.name.decode(): _value(self._file, self.path, one) for one in found}
+        except UNREADABLE as error:
+            raise BadChunk(self.path, str(error)) from error
+
+    def _said(self, name: str) -> Any:
+        """Return one attribute, None where it is not there: a chunk is opened often, and has a dozen."""
+        if not h5py.h5a.exists(self._file.id, name.encode()):
+            return None
+        return _value(self._file, self.path, h5py.h5a.open(self._file.id, name.encode()))
 
     def __enter__(self) -> Chunk:
         """Return the open chunk."""
@@ -161,17 +182,17 @@ class Chunk:
     @property
     def poses(self) -> npt.NDArray[np.float32] | None:
         """Poses as sent, (n, 4, 4) row-vector matrices, or None when the stream carries none."""
-        if "pose" not in self._file:
-            return None
-        poses: npt.NDArray[np.float32] = self._file["pose"][:]
-        return poses.reshape(-1, 4, 4)
+        poses: npt.NDArray[np.float32] | None = None if self._pose is None else self._pose[:]
+        return None if poses is None else poses.reshape(-1, 4, 4)
 
     def pose(self, row: int) -> npt.NDArray[np.float32] | None:
         """Read the pose of one row, (4, 4), or None when the stream carries none."""
-        if "pose" not in self._file:
-            return None
-        pose: npt.NDArray[np.float32] = self._file["pose"][row]
-        return pose.reshape(4, 4)
+        pose: npt.NDArray[np.float32] | None = None if self._pose is None else self._pose[row]
+        return None if pose is None else pose.reshape(4, 4)
+
+    @cached_property
+    def _pose(self) -> h5py.Dataset | None:
+        return self._file.get("pose")
 
     @property
     def records(self) -> npt.NDArray[np.void] | None:

@@ -78,6 +78,8 @@ class DepthFrame:
 
 
 Picture = TypeVar("Picture", Frame, DepthFrame)
+Decoded = tuple[int, PictureUnit, Any]
+"""Row, what its packet holds, and the picture; None for the picture where no video codec made it."""
 
 
 def _stream_of(stream: StoredPackets) -> HeadsetStream:
@@ -113,8 +115,8 @@ def key_row(stream: StoredPackets, row: int) -> int:
     return 0
 
 
-def _decoded(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, PictureUnit, Any]]:
-    """Yield (row, unit, picture) of the rows [start, stop) of an encoded stream."""
+def _decoded(stream: StoredPackets, start: int, stop: int) -> Iterator[Decoded]:
+    """Decode the rows [start, stop) of an encoded stream."""
     rows: list[int] = []
     units: dict[int, PictureUnit] = {}
 
@@ -140,7 +142,7 @@ def read_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]
     Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
     """
     check_kind(stream.name, "frames")
-    return _shown(stream, _frames(stream, start, stop))
+    return _shown(stream, _frames(stream, _pictures(stream, start, stop)))
 
 
 def _shown(stream: StoredPackets, pictures: Iterator[Picture]) -> Iterator[Picture]:
@@ -149,8 +151,8 @@ def _shown(stream: StoredPackets, pictures: Iterator[Picture]) -> Iterator[Pictu
     return (picture for picture in pictures if not hidden[picture.row])
 
 
-def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, PictureUnit, Any]]:
-    """Yield (row, unit, picture) of the rows [start, stop); the picture is None where no video codec made it."""
+def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[Decoded]:
+    """Decode the rows [start, stop), a few in memory at a time."""
     if start >= stop:
         return  # behind the last picture there is none to begin to decode at
     if stream.format.get("codec", RAW) in video.CODECS:
@@ -161,14 +163,12 @@ def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[in
 
 def unbroken_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
     """Return what `read_frames` does, without pictures that hang on one that was lost or does not decode."""
-    first = key_row(stream, start)
-    return _shown(stream, _unbroken(stream, _frames(stream, first, stop), start))
+    return _shown(stream, _frames(stream, _unbroken(stream, start, stop)))
 
 
 def unbroken_depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
     """Return what `read_depth` does, without pictures that hang on one that was lost or does not decode."""
-    first = key_row(stream, start)
-    return _shown(stream, _unbroken(stream, _depth(stream, first, stop), start))
+    return _shown(stream, _depth(stream, _unbroken(stream, start, stop)))
 
 
 def begins_after_loss(stream: StoredPackets) -> set[int]:
@@ -179,20 +179,21 @@ def begins_after_loss(stream: StoredPackets) -> set[int]:
     return set((np.flatnonzero(lost | other) + 1).tolist())
 
 
-def _unbroken(stream: StoredPackets, pictures: Iterator[Picture], start: int) -> Iterator[Picture]:
+def _unbroken(stream: StoredPackets, start: int, stop: int) -> Iterator[Decoded]:
+    pictures = _pictures(stream, key_row(stream, start), stop)
     if stream.format.get("codec", RAW) not in video.CODECS:
         yield from pictures
         return
     begins, last, is_sound = begins_after_loss(stream), -1, False
-    for picture in pictures:
-        if picture.row != last + 1 or picture.row in begins:
+    for row, unit, picture in pictures:
+        if row != last + 1 or row in begins:
             is_sound = False
-        is_sound = is_sound or is_key(stream, picture.row)
-        last = picture.row
+        is_sound = is_sound or video.is_key_frame(stream.format["codec"], unit.image)
+        last = row
         if not is_sound:
-            stream.bad[picture.row] = "picture hangs on one that is lost"
-        elif picture.row >= start:
-            yield picture
+            stream.bad[row] = "picture hangs on one that is lost"
+        elif row >= start:
+            yield row, unit, picture
 
 
 def is_key(stream: StoredPackets, row: int) -> bool:
@@ -203,10 +204,10 @@ def is_key(stream: StoredPackets, row: int) -> bool:
         return False
 
 
-def _frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
+def _frames(stream: StoredPackets, pictures: Iterator[Decoded]) -> Iterator[Frame]:
     sensor, ticks = _stream_of(stream), stream.index["device_ticks"]
     assert sensor.raw_picture is not None, "every camera has one"
-    for row, unit, decoded in _pictures(stream, start, stop):
+    for row, unit, decoded in pictures:
         try:
             picture = sensor.raw_picture(unit) if decoded is None else decoded
         except SensorError:
@@ -224,13 +225,13 @@ def _pose(stream: StoredPackets, row: int) -> npt.NDArray[np.float32] | None:
 def read_depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
     """Return the depth pictures of rows [start, stop), lazily. Raises NotOfThisKind."""
     check_kind(stream.name, "depth")
-    return _shown(stream, _depth(stream, start, stop))
+    return _shown(stream, _depth(stream, _pictures(stream, start, stop)))
 
 
-def _depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
+def _depth(stream: StoredPackets, pictures: Iterator[Decoded]) -> Iterator[DepthFrame]:
     sensor, ticks = _stream_of(stream), stream.index["device_ticks"]
     assert sensor.depth is not None, "every stream of this kind has one"
-    for row, unit, picture in _pictures(stream, start, stop):
+    for row, unit, picture in pictures:
         try:
             depth, brightness = sensor.depth(unit, picture, stream.format)
         except SensorError as error:
