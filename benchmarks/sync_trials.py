@@ -79,7 +79,7 @@ def run(pair: Pair, *, prior: tuple[float, float] | None = None) -> Outcome:
     from kitchensync.storage.timeline.stamps import repair_stamps
     from kitchensync.sync.align.gyro import align_pair
     from kitchensync.sync.align.headset_gyro import headset_gyro, in_blocks
-    from kitchensync.sync.align.pair_alignment import Prior
+    from kitchensync.sync.align.prior import Prior
     from kitchensync.sync.fit.resample import make_track
 
     began = time.perf_counter()

@@ -11,7 +11,8 @@ from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.sync.align.error_parts import error_parts
 from kitchensync.sync.align.fine import Fine
 from kitchensync.sync.align.headset_gyro import HeadsetGyro
-from kitchensync.sync.align.pair_alignment import PairAlignment, Prior
+from kitchensync.sync.align.pair_alignment import PairAlignment
+from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.align.sound import Heard
 from kitchensync.sync.align.verdict import THRESHOLDS, Verdict
 from kitchensync.sync.fit.line import Lags, Line

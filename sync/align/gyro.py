@@ -11,7 +11,8 @@ from kitchensync.sync.align.coarse import Coarse, Window, coarse_search, search_
 from kitchensync.sync.align.error_parts import ErrorParts, error_parts
 from kitchensync.sync.align.fine import Fine, fine_alignment
 from kitchensync.sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
-from kitchensync.sync.align.pair_alignment import Overlay, PairAlignment, Prior, Unit
+from kitchensync.sync.align.pair_alignment import Overlay, PairAlignment, Unit
+from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.align.segments import find_jumps, in_pieces, is_suspicious, pieces_of, segments_of
 from kitchensync.sync.align.verdict import THRESHOLDS, Evidence, judge
 from kitchensync.sync.errors import TooShort

@@ -10,18 +10,9 @@ from kitchensync.sensors.array_types import Floats
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.sync.align.coarse import Coarse
 from kitchensync.sync.align.fine import Fine
+from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.align.sound import Heard
 from kitchensync.sync.align.verdict import THRESHOLDS, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """Clocks say: media time 0 is tick `epoch_ticks + 1e7 tau0_s`, searched within the half width."""
-
-    tau0_s: float
-    sigma_s: float
-    half_width_s: float
-    source: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, ClockStatement
-from kitchensync.sync.align.pair_alignment import Prior
 
 DAY_S = 86_400
 LEAST_HALF_WIDTH_S = 6.0
@@ -20,6 +19,16 @@ ZONE_STEP_S = 900
 MOST_ZONE_S = 26 * 3600  # from UTC-12 to UTC+14
 ZONE_AGREES_S = 60.0  # a clock that is further from a whole zone step is set wrong
 TMCD_AGREES_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """Clocks say: media time 0 is tick `epoch_ticks + 1e7 tau0_s`, searched within the half width."""
+
+    tau0_s: float
+    sigma_s: float
+    half_width_s: float
+    source: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from kitchensync.storage.timeline.alignment import Alignment, Input
 from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_stamps
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import headset_gyro, in_blocks
-from kitchensync.sync.align.pair_alignment import Prior
+from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.answers import plain
 from kitchensync.sync.errors import BadArrays, SyncError, TooShort
 from kitchensync.sync.fit.resample import make_track

@@ -20,8 +20,8 @@ from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, HostC
 from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_batches
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HEAD_POSE
-from kitchensync.sync.align.pair_alignment import PairAlignment, Prior, with_doubts, with_restarts, with_sound
-from kitchensync.sync.align.prior import prior_of
+from kitchensync.sync.align.pair_alignment import PairAlignment, with_doubts, with_restarts, with_sound
+from kitchensync.sync.align.prior import Prior, prior_of
 from kitchensync.sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
 from kitchensync.sync.align.verdict import Verdict
 from kitchensync.sync.errors import BadArrays, TooShort

@@ -32,7 +32,8 @@ from kitchensync.storage.timeline.alignment_evidence import (
 from kitchensync.storage.timeline.bridge import Bridge
 from kitchensync.storage.timeline.clock_map import ClockMap, sample_rows
 from kitchensync.sync.align.fine import Fine
-from kitchensync.sync.align.pair_alignment import PairAlignment, Prior
+from kitchensync.sync.align.pair_alignment import PairAlignment
+from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.align.sound import MICROPHONES_MS, Heard
 from kitchensync.sync.align.verdict import THRESHOLDS, Verdict, judge_bridge
 from kitchensync.sync.answers import software_version

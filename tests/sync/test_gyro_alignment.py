@@ -11,7 +11,7 @@ import pytest
 from kitchensync.storage.timeline.stamps import StampLine, repair_stamps
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HeadsetGyro, headset_gyro, in_blocks
-from kitchensync.sync.align.pair_alignment import Prior
+from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.fit.resample import decimate, make_track
 
 pytestmark = pytest.mark.slow
