@@ -42,10 +42,10 @@ LINGER_S, LONG_LINGER_S, LITTLE_BYTES = 0.05, 0.2, 1 << 20
 """Packets are left to gather this long, and longer after a reading that brought little: a wake-up costs more than a
 packet. Not where more wait than one reading takes."""
 
-READ_COUNT = 256
+READ_COUNT = 128
 READ_BYTES = 8 << 20
 LEAST_COUNT = 8
-"""Packets of each stream taken at once: many small ones, or as many of the largest as these bytes hold."""
+"""Entries of each stream taken at once: many with small packets, or as many of the largest as these bytes hold."""
 
 BEHIND = 4
 """After so many full readings one after another a backlog grows: then pictures are not compressed."""
@@ -137,7 +137,7 @@ class Drainer:
             last_round = self._ending.is_set()
             count = self._count()
             got = self._fresh(None if last_round else BLOCK_MS, count)
-            is_full = any(len(packets) >= count for packets in got.values())
+            is_full = self._reader.left_more
             self._full_readings = self._full_readings + 1 if is_full else 0
             self._take(got)
             self._seal_due(everything=last_round and not got)
@@ -155,7 +155,7 @@ class Drainer:
         self._tell(done=True)
 
     def _count(self) -> int:
-        """Return how many packets of each stream to take: a backlog of raw pictures must not come all at once."""
+        """Return how many entries of each stream to take: a backlog of raw pictures must not come all at once."""
         return min(READ_COUNT, max(LEAST_COUNT, READ_BYTES // self._largest_bytes))
 
     def _fresh(self, block_ms: int | None, count: int) -> dict[str, list[Packet]]:

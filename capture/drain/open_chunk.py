@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,20 +43,29 @@ class OpenChunk:
         return self.bytes >= CHUNK_BYTES or now_s - self.since_s >= longest_s
 
     def take(self, packets: list[Packet], now_s: float) -> list[Packet]:
-        """Keep the packets that are new; return those that were sealed before."""
-        is_new = packets[0].seq >= self.next_seq
-        fresh = packets if is_new else [packet for packet in packets if packet.seq >= self.next_seq]
+        """Keep the packets that are new; return those that came before."""
+        fresh, old = _parted(packets, self.next_seq)
         if fresh and not self.packets:
             self.since_s = now_s
         self.packets += fresh
         self.bytes += sum([len(packet.payload) for packet in fresh])
         if fresh:
             self.next_seq = fresh[-1].seq + 1
-        if is_new:
-            return []
-        old = [packet for packet in packets if packet.seq < fresh[0].seq] if fresh else packets
         self.duplicates += len(old)
         return old
+
+
+def _parted(packets: list[Packet], next_seq: int) -> tuple[list[Packet], list[Packet]]:
+    """Part what is new from what came before: a server refuses an entry twice, not a packet in another one."""
+    numbers = [next_seq - 1, *(packet.seq for packet in packets)]
+    if all(map(operator.lt, numbers, numbers[1:])):
+        return packets, []
+    fresh: list[Packet] = []
+    old: list[Packet] = []
+    for packet in packets:
+        (fresh if packet.seq >= next_seq else old).append(packet)
+        next_seq = max(next_seq, packet.seq + 1)
+    return fresh, old
 
 
 def open_chunk(recording: Path, stream: str, disk: Disk = LOCAL) -> OpenChunk:

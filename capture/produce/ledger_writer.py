@@ -35,7 +35,9 @@ class Ledger:
         with self._lock:
             self._unsaid.append(QueuedPacket(self._seq, 0, now_ns, 1, text.encode(), 0))
             self._seq += 1
-            del self._unsaid[: self._writer.put(self._unsaid, give_up)]
+            # One by one: the server may have taken one whose outcome is unknown, and refuses its number again.
+            while self._unsaid and self._writer.put(self._unsaid[:1], give_up):
+                del self._unsaid[0]
 
     def hold(self, limit_s: float) -> None:
         """Stay until the queue server has synced every note, at most so long."""

@@ -27,6 +27,7 @@ from kitchensync.capture.produce.stream_watch import STREAMING, RateWatch
 from kitchensync.capture.queue.pipe import QueuePipe
 from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.stream_entries import ENTRY_PACKETS
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.chunks.chunk_reader import chunk_paths
 from kitchensync.storage.errors import BadChunk
@@ -85,7 +86,9 @@ class Producer:
             if first_seq <= last_seq:
                 self.ledger.note(QueueLossNote(first_seq=first_seq, last_seq=last_seq), stream)
 
-        writer = QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
+        # Of an entry all or nothing is let go of, and what a pause withholds must not wait for what follows it.
+        together = 1 if self._plan.pause == "drop" else ENTRY_PACKETS
+        writer = QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe, together)
         self._writers.append(writer)
         return writer
 

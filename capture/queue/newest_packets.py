@@ -22,6 +22,14 @@ def packets_in(entries: list[tuple[bytes, dict[bytes, bytes]]]) -> list[Packet]:
     return packets_of([(name, tuple(chain(*said.items()))) for name, said in entries])
 
 
+def in_order(client: redis.Redis, recording_uuid: str, stream: str) -> Iterator[Packet]:
+    """Yield all that waits of a stream, the oldest first. Raises redis.RedisError, and what `packets_of` raises."""
+    key, after = stream_key(recording_uuid, stream), "-"
+    while found := cast(Any, client.xrange(key, min=after, count=AT_ONCE)):
+        yield from packets_in(found)
+        after = f"({found[-1][0].decode()}"
+
+
 def newest_first(client: redis.Redis, recording_uuid: str, stream: str) -> Iterator[Packet]:
     """Yield what waits of a stream, the newest first. Raises redis.RedisError, and what `packets_of` raises."""
     key, before, count, size = stream_key(recording_uuid, stream), "+", 0, 0

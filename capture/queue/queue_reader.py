@@ -48,6 +48,8 @@ class QueueReader:
         self._connection: Any = None
         self.unreadable: dict[str, Exception] = {}
         """Streams whose entries are not what we queue, and why: nobody takes them out."""
+        self.left_more = False
+        """Whether more may wait than the last reading took."""
         self._fresh_commands: dict[tuple[int, int | None], bytes] = {}
         self._last_ids: dict[bytes, bytes] = {}
         self._is_made = False
@@ -96,7 +98,7 @@ class QueueReader:
         self._fresh_commands = {}
 
     def fresh(self, *, count: int, block_ms: int | None) -> dict[str, list[Packet]]:
-        """Return new packets by stream, at most `count` of each; wait up to `block_ms` for the first.
+        """Return new packets by stream, at most `count` entries of each; wait up to `block_ms` for the first.
 
         None does not wait: an idle server looks at its clock ten times a second, so a wait of 1 ms takes 100.
         """
@@ -108,6 +110,7 @@ class QueueReader:
             command = self._command(dict.fromkeys(self._stream_of, b">"), count, block_ms)
             self._fresh_commands[count, block_ms] = command
         got = self._entries(command, is_patient=block_ms is not None)
+        self.left_more = any(len(entries) >= count for entries in got.values())
         return self._readable({stream: self._packets(stream, entries) for stream, entries in got.items()})
 
     def _packets(self, stream: str, entries: list[Any]) -> list[Packet]:

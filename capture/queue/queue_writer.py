@@ -8,7 +8,7 @@ import redis
 
 from kitchensync.capture.queue.pipe import Batch, QueuePipe
 from kitchensync.capture.queue.queue_connection import wait_until_ready
-from kitchensync.capture.queue.stream_entries import QueuedPacket, StreamEntries
+from kitchensync.capture.queue.stream_entries import ENTRY_PACKETS, QueuedPacket, StreamEntries
 
 
 class QueueWriter(StreamEntries):
@@ -22,10 +22,11 @@ class QueueWriter(StreamEntries):
         epoch_ms: int,
         on_loss: Callable[[int, int], None] = lambda first, last: None,
         pipe: QueuePipe | None = None,
+        together: int = ENTRY_PACKETS,
     ) -> None:
         """Use the connection of a `pipe`, else one of its own; the rest is as of `StreamEntries`."""
         self._pipe = pipe or QueuePipe(client)
-        super().__init__(client, recording_uuid, stream, epoch_ms, on_loss)
+        super().__init__(client, recording_uuid, stream, epoch_ms, on_loss, together)
 
     @property
     def vanished_ns(self) -> int:

@@ -69,13 +69,13 @@ def make_group(client: redis.Redis, key: str | bytes) -> bool:
     return True
 
 
-def _entries_of(packets: Sequence[QueuedPacket]) -> Iterator[Sequence[QueuedPacket]]:
+def _entries_of(packets: Sequence[QueuedPacket], most: int) -> Iterator[Sequence[QueuedPacket]]:
     """Part packets into entries, always in the same way: what is sent again has the same ids."""
     first = size = 0
     for at, packet in enumerate(packets):
         length = len(packet.body)
         is_next = at > first and packet.seq == packets[at - 1].seq + 1
-        if at > first and (not is_next or size + length > ENTRY_BYTES or at - first == ENTRY_PACKETS):
+        if at > first and (not is_next or size + length > ENTRY_BYTES or at - first == most):
             yield packets[first:at]
             first, size = at, 0
         size += length
@@ -97,11 +97,14 @@ class StreamEntries:
         stream: str,
         epoch_ms: int,
         on_loss: Callable[[int, int], None],
+        together: int,
     ) -> None:
         """`epoch_ms` (Unix milliseconds) tells this run of the producer from an earlier one.
 
-        `on_loss(first_seq, last_seq)` is called for what a server forgot and we had not kept.
+        `on_loss(first_seq, last_seq)` is called for what a server forgot and we had not kept; so many packets at most
+        are put `together` into an entry.
         """
+        self._together = together
         self._client = client
         self._key = stream_key(recording_uuid, stream)
         self._epoch_ms = epoch_ms
@@ -123,7 +126,7 @@ class StreamEntries:
         """
         small = pieces[-1] if pieces and isinstance(pieces[-1], bytearray) else None
         counts = []
-        for together in _entries_of(packets):
+        for together in _entries_of(packets, self._together):
             if small is None:
                 small = bytearray()
                 pieces.append(small)
@@ -157,12 +160,9 @@ class StreamEntries:
         last = self._last_id()
         if last is None:
             make_stream(self._client, self._key)
-        kept = [
-            packet
-            for _, _, packets in self._recent
-            for packet in packets
-            if last is None or (self._epoch_ms, packet.seq) > last
-        ]
+        # What was given again is kept a second time, behind later ones.
+        recent = {packet.seq: packet for _, _, packets in self._recent for packet in packets}
+        kept = [recent[seq] for seq in sorted(recent) if last is None or (self._epoch_ms, seq) > last]
         known = max(last[1] + 1 if last else 0, self._told_seq)
         first_kept = kept[0].seq if kept else self._next_seq
         if first_kept > known:

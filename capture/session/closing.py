@@ -12,7 +12,7 @@ import redis
 from kitchensync.capture.errors import QueueUnavailable, RecordingGone
 from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.outcome import NO_SPACE, Outcome
-from kitchensync.capture.queue.newest_packets import packets_in
+from kitchensync.capture.queue.newest_packets import in_order
 from kitchensync.capture.queue.queue_connection import reached
 from kitchensync.capture.queue.queue_reader import NO_PACKETS, sealed_files
 from kitchensync.capture.queue.server import QueueServer
@@ -156,15 +156,12 @@ def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
 
 def _still_queued(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome) -> list[Waiting]:
     """Name the packets that are still in the queue because they could not be stored."""
-    key = stream_key(plan.uuid, stream)
-    first: Any = client.xrange(key, count=1)  # not all of it: that may be a gigabyte
-    last: Any = client.xrevrange(key, count=1)
-    if not first:
-        return []
-    last_seq = int(last[0][0].split(b"-")[1])
-    try:
-        first_seq = packets_in(first)[0].seq
-    except NO_PACKETS:  # which is why nobody could store them
-        first_seq = int(first[0][0].split(b"-")[1])
     why = outcome.aside.get(stream) or "its drainer could not store them"
-    return [Waiting(stream, last_seq - first_seq + 1, first_seq, last_seq, why)]
+    try:
+        numbers = [packet.seq for packet in in_order(client, plan.uuid, stream)]
+    except NO_PACKETS:  # which is why nobody could store them
+        key = stream_key(plan.uuid, stream)
+        ends: list[Any] = [*client.xrange(key, count=1), *client.xrevrange(key, count=1)]  # type: ignore[misc]
+        first_seq, last_seq = (int(entry_id.split(b"-")[1]) for entry_id, _ in ends)
+        return [Waiting(stream, int(client.xlen(key)), first_seq, last_seq, why)]
+    return [Waiting(stream, len(numbers), numbers[0], numbers[-1], why)] if numbers else []

@@ -18,12 +18,13 @@ from drained import drain
 from kitchensync.capture.drain import drainer as drainer_module
 from kitchensync.capture.drain import open_chunk as open_chunk_module
 from kitchensync.capture.drain.drainer import Drainer
-from kitchensync.capture.drain.open_chunk import open_chunk
+from kitchensync.capture.drain.open_chunk import OpenChunk, open_chunk
 from kitchensync.capture.plan import HeadsetPlan
 from kitchensync.capture.queue.queue_reader import QueueReader, sealed_files
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import MANIFEST
 
@@ -208,3 +209,24 @@ def test_a_drainer_that_falls_behind_does_not_compress_until_it_has_caught_up(cl
 
     assert compressed(range(40)) == [True, True, True, False, False]  # readings of eight
     assert compressed(range(40, 44)) == [True]
+
+
+@pytest.mark.parametrize(
+    ("readings", "kept"),
+    [
+        ([[0, 1, 2], [3, 4]], [0, 1, 2, 3, 4]),
+        ([[0, 1, 1, 2]], [0, 1, 2]),
+        ([[0, 1], [0, 1, 2], [2, 5]], [0, 1, 2, 5]),
+        ([[3, 4], [0, 1, 5]], [3, 4, 5]),
+    ],
+)
+def test_a_packet_that_came_before_is_not_kept_twice(readings, kept):
+    chunk = OpenChunk(STREAM, Path("nowhere"), 1, 0)
+    old = [
+        packet.seq
+        for reading in readings
+        for packet in chunk.take([Packet(seq, 7, seq, seq, 1, b"x", b"") for seq in reading], 0.0)
+    ]
+    assert [packet.seq for packet in chunk.packets] == kept
+    assert sorted([*kept, *old]) == sorted(seq for reading in readings for seq in reading)
+    assert (chunk.bytes, chunk.duplicates) == (len(kept), len(old))

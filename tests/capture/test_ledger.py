@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from queue_contents import numbers_in_queue
+
 from kitchensync.capture.produce.ledger_writer import Ledger
 from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.storage.ledger import ConditionNote, ConnectedNote, DeclaredLossNote, EndNote
@@ -26,3 +28,14 @@ def test_a_note_that_found_no_room_is_said_with_the_next(client):
     notes = [json.loads(bytes(packet.payload)) for packet in packets]
     assert [note["note"] for note in notes] == ["connected", "declared_loss", "condition", "end"]
     assert (notes[1]["first_seq"], notes[1]["last_seq"]) == (3, 9)
+
+
+def test_a_note_whose_outcome_is_unknown_is_not_written_twice(client):
+    """The server took it, and we heard nothing: it is sent again by itself, under its own number."""
+    ledger = Ledger(client, "u", "ledger/hololens", 7)
+    real = ledger._writer.put
+    ledger._writer.put = lambda packets, give_up: real(packets, give_up) and 0
+    ledger.note(ConnectedNote(connection=1, next_seq=0), "hololens/pv")
+    ledger._writer.put = real
+    ledger.note(EndNote(received=10, reason="stopped"), "hololens/pv")
+    assert numbers_in_queue(client, "u", "ledger/hololens") == [0, 1]

@@ -20,7 +20,6 @@ from kitchensync.capture.drain import open_chunk as open_chunk_module
 from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.outcome import Outcome
-from kitchensync.capture.queue import stream_entries
 from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
@@ -43,7 +42,7 @@ def payload(stream: str, seq: int) -> bytes:
 
 
 def queue_packets(client, plan: Plan, stream: str, seqs: range) -> None:
-    writer = QueueWriter(client, plan.uuid, stream, 7)
+    writer = QueueWriter(client, plan.uuid, stream, 7, together=2)
     packets = [QueuedPacket(seq, seq * 480_000, seq, 1, payload(stream, seq), 0) for seq in seqs]
     assert writer.put(packets, lambda: True) == len(packets)
     writer.close()
@@ -77,7 +76,6 @@ class Killed(BaseException):
 def trace(client, plan, monkeypatch) -> Callable[[TracingDisk], TracingDisk]:
     """Record into a traced disk: small chunks, one death between sealing and acknowledging, three restarts."""
     monkeypatch.setattr(open_chunk_module, "CHUNK_BYTES", 700)
-    monkeypatch.setattr(stream_entries, "ENTRY_PACKETS", 2)
     monkeypatch.setattr(drainer_module, "READ_COUNT", 4)
     real = QueueReader.acknowledge
     deaths = [9]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from kitchensync.capture.produce.stream_end import StreamState
 from kitchensync.capture.produce.stream_watch import RateWatch
 from kitchensync.capture.queue import stream_entries
 from kitchensync.capture.queue.stream_entries import QueuedPacket
-from kitchensync.storage.names import chunk_name, stream_folder
+from kitchensync.storage.names import chunk_name, stream_folder, stream_key
 
 pytestmark = pytest.mark.slow
 
@@ -56,6 +57,15 @@ def test_streams_that_failed_are_no_end_by_the_device(plan):
 
 def test_streams_that_the_device_ended_are_the_end(plan):
     producer(plan, "ended_by_device", "ended_by_device").run()
+
+
+@pytest.mark.parametrize(("pause", "entries"), [("mark", 1), ("drop", 10)])
+def test_what_a_pause_may_withhold_shares_no_entry_with_what_follows_it(plan, client, pause, entries):
+    made = producer(replace(plan, pause=pause), "ended_by_device")
+    packets = [QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(10)]
+    assert made.writer("hololens/pv").put(packets, lambda: False) == 10
+    assert client.xlen(stream_key(plan.uuid, "hololens/pv")) == entries
+    made.run()
 
 
 def test_at_the_end_nobody_is_started_again(plan):

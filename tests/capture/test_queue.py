@@ -13,6 +13,7 @@ from processes import wait_until_synced
 from queue_contents import numbers_in_queue
 
 from kitchensync.capture.queue import stream_entries
+from kitchensync.capture.queue.newest_packets import in_order, newest_first
 from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
@@ -49,6 +50,9 @@ def test_small_packets_share_an_entry_and_come_out_as_they_went_in(client):
     assert QueueWriter(client, "u", "s", 7).put(packets, NEVER) == len(packets)
     assert client.xlen(stream_key("u", "s")) < len(packets)
     assert numbers_in_queue(client, "u", "s") == numbers
+    assert [packet.seq for packet in in_order(client, "u", "s")] == numbers
+    newest = [packet.seq for packet in newest_first(client, "u", "s")]
+    assert newest == numbers[::-1][: len(newest)] != []
     for got, body, pose_bytes in out_of(client, packets):
         assert (bytes(got.payload) + bytes(got.pose), len(got.pose)) == (body, pose_bytes)
 
@@ -81,6 +85,15 @@ def test_what_a_recorder_of_version_0_1_queued_is_taken_out(client):
     (packet,) = reader.fresh(count=10, block_ms=100)["s"]
     assert packet[:5] == (9, 7, -6, 5, 2)
     assert (bytes(packet.payload), bytes(packet.pose)) == (b"payload", b"+po")
+
+
+def test_a_reading_says_whether_it_left_some(client):
+    """By entries, however many packets are in them."""
+    writer = QueueWriter(client, "u", "s", 7, together=2)
+    writer.put([QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(10)], NEVER)
+    reader = QueueReader(client, "u", ["s"], "drainer-0")
+    read = [(len(reader.fresh(count=3, block_ms=1).get("s", [])), reader.left_more) for _ in range(3)]
+    assert read == [(6, True), (4, False), (0, False)]
 
 
 @pytest.mark.parametrize(

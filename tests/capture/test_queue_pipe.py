@@ -137,10 +137,9 @@ def test_the_server_works_between_begin_and_finish(client):
 
 
 @pytest.mark.slow
-def test_a_cut_between_begin_and_finish_stores_everything_once(client, monkeypatch):
-    monkeypatch.setattr(stream_entries, "ENTRY_PACKETS", 4)
+def test_a_cut_between_begin_and_finish_stores_everything_once(client):
     pipe = QueuePipe(client)
-    writer = QueueWriter(client, "u", "a", 7, pipe=pipe)
+    writer = QueueWriter(client, "u", "a", 7, pipe=pipe, together=4)
     for first in range(0, 1000, 50):
         batch = Batch(writer, packets(*range(first, first + 50)))
         pipe.begin([batch])

@@ -69,6 +69,19 @@ def test_a_drainer_goes_on_and_stores_every_packet_once(client, plan, vanish, mo
     assert client.xlen(stream_key(plan.uuid, STREAM)) == 0
 
 
+def test_what_is_given_again_twice_is_there_once(client, monkeypatch):
+    """Each packet in one entry only: a server refuses an entry twice, not a packet in another one."""
+    monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)
+    writer = QueueWriter(client, "u", "s", 7)
+    for first in range(0, 40, 10):
+        packets = [QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(first, first + 10)]
+        assert writer.put(packets, lambda: False) == 10
+        if first:
+            flush(client)
+    put(writer, 40)
+    assert numbers_in_queue(client, "u", "s") == list(range(41))
+
+
 def test_what_is_no_longer_here_is_told_once(client, monkeypatch):
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 60)
     losses: list[tuple[int, int]] = []
