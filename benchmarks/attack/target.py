@@ -22,9 +22,9 @@ EVERY_S = 0.05
 
 
 @contextlib.contextmanager
-def app(data: Path) -> Iterator[tuple[str, str, int]]:
+def app(data: Path, *options: str) -> Iterator[tuple[str, str, int]]:
     """Serve the app; yield its address, the first invite and its process."""
-    command = [KITCHENSYNC, "app", "--data", str(data), "--port", "0"]
+    command = [KITCHENSYNC, "app", "--data", str(data), "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         invite = line = ""

@@ -64,14 +64,27 @@ def ask_plainly(profile: Profile) -> bytes:
     return bytes([c.Mode.CONSTANTS])
 
 
-def check_record(name: str, record: np.dtype) -> Callable[[bytes, Format], None]:
-    """Make the check of a stream whose packets are one record each."""
+@dataclass(frozen=True)
+class RecordCodec:
+    """What stands in packets that are one record each."""
 
-    def check(payload: bytes, form: Format) -> None:
-        if len(payload) != record.itemsize:
-            raise BadPacket(name, f"{len(payload)} bytes instead of {record.itemsize}")
+    stream: str
+    record: np.dtype
 
-    return check
+    def check(self, payload: memoryview | bytes, form: Format | None = None) -> None:
+        """Raise BadPacket where a payload is not as long as the record."""
+        if len(payload) != self.record.itemsize:
+            raise BadPacket(self.stream, f"{len(payload)} bytes instead of {self.record.itemsize}")
+
+    def decode(self, payload: memoryview | bytes) -> np.void:
+        """View a payload as one record. Raises BadPacket."""
+        self.check(payload)
+        record: np.void = np.frombuffer(payload, self.record)[0]
+        return record
+
+    def encode(self, record: np.ndarray | np.void) -> bytes:
+        """Lay a record out as a payload: the inverse of `decode`."""
+        return np.asarray(record, self.record).tobytes()
 
 
 @dataclass(frozen=True, eq=False)

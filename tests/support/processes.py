@@ -45,6 +45,12 @@ class Kitchen:
         return json.loads((self.out / "truth.json").read_text())
 
 
+def record_command(place: Kitchen, data: Path, *more: str) -> list[str]:
+    """Return the command that records headset and camera of a kitchen as `take`."""
+    devices = ["--hololens", place.host, "--gopro", place.camera]
+    return [COMMAND, "record", "take", "--data", str(data), *devices, *more, "--json"]
+
+
 @contextlib.contextmanager
 def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
     """Run a process for as long as the block lasts."""

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from processes import COMMAND, kitchensync, one_line, running, wait_until_all_stream
+from processes import kitchensync, one_line, record_command, running, wait_until_all_stream
 
 from kitchensync.storage.manifest import read_manifest
 
@@ -26,21 +26,9 @@ def test_the_first_card_says_by_the_small_copy_what_the_final_one_says_by_the_fi
     kitchen, runtime, tmp_path
 ):
     place, data = kitchen("--fault", "gopro_slow:80000", seconds=0), tmp_path / "data"
-    order = [
-        COMMAND,
-        "record",
-        "take",
-        "--data",
-        str(data),
-        "--hololens",
-        place.host,
-        "--gopro",
-        place.camera,
-    ]
+    order = record_command(place, data, "--streams", STREAMS)
     take = data / "take"
-    with running(
-        [*order, "--streams", STREAMS, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as recorder:
+    with running(order, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
         wait_until_all_stream(recorder, runtime)
         with pytest.raises(subprocess.TimeoutExpired):
             recorder.wait(25)

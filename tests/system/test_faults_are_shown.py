@@ -14,7 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from processes import COMMAND, kitchensync, running, wait_until_all_stream
+from processes import kitchensync, record_command, running, wait_until_all_stream
 from waiting import until
 
 from kitchensync.capture.monitor.metrics import metrics_text
@@ -86,20 +86,8 @@ def arrivals(recording: Path, stream: str) -> np.ndarray:
 def test_each_fault_is_shown_in_words_and_nothing_else_is(kitchen, runtime, tmp_path):
     place = kitchen("--rings", *(word for fault in FAULTS for word in ("--fault", fault)), seconds=0)
     seen = Seen()
-    command = [
-        COMMAND,
-        "record",
-        "take",
-        "--data",
-        tmp_path,
-        "--hololens",
-        place.host,
-        "--gopro",
-        place.camera,
-    ]
-    with running(
-        [*map(str, command), "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as recorder:
+    command = record_command(place, tmp_path)
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
         wait_until_all_stream(recorder, runtime)
         place.arm()
         seen.until(lambda: all(seen.says(*told) for told in FAULTS.values()))

@@ -7,7 +7,15 @@ import subprocess
 from typing import Any
 
 import pytest
-from processes import COMMAND, LIMIT_S, kitchensync, one_line, recording_all, running, wait_until_all_stream
+from processes import (
+    LIMIT_S,
+    kitchensync,
+    one_line,
+    record_command,
+    recording_all,
+    running,
+    wait_until_all_stream,
+)
 
 from kitchensync.storage.events import events_of
 from kitchensync.storage.manifest import read_manifest
@@ -79,18 +87,7 @@ def test_it_begins_without_a_stream_only_for_a_reason_which_is_kept(kitchen, run
 
 def test_films_may_stay_on_the_card_so_that_the_next_one_can_begin(kitchen, runtime, tmp_path):
     place, data = kitchen("--rings", "--fault", "gopro_slow:2000", seconds=0), tmp_path / "data"
-    order = [
-        COMMAND,
-        "record",
-        "take",
-        "--data",
-        str(data),
-        "--hololens",
-        place.host,
-        "--gopro",
-        place.camera,
-    ]
-    order += ["--streams", STREAMS, "--json"]
+    order = record_command(place, data, "--streams", STREAMS)
     with running(order, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
         wait_until_all_stream(recorder, runtime)
         assert said("stop", "take")["films_awaited"] == ["gopro"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 
 import pytest
-from processes import COMMAND, children, running, wait_until_all_stream
+from processes import children, recording_all
 
 HELD_S = 13.0
 """Longer than a stream may be silent before its connection is given up, and than the queue is waited for at once."""
@@ -24,18 +23,7 @@ HELD_S = 13.0
 )
 def test_a_gap_is_named_for_who_was_held_up(kitchen, runtime, tmp_path, victim, causes):
     place = kitchen("--rings", seconds=40)
-    command = [
-        COMMAND,
-        "record",
-        "take",
-        "--data",
-        str(tmp_path / "data"),
-        "--hololens",
-        place.host,
-        "--json",
-    ]
-    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
-        wait_until_all_stream(recorder, runtime)
+    with recording_all(place.host, runtime, tmp_path / "data") as recorder:
         found = [pid for pid, line in children(recorder.pid).items() if victim in line]
         assert len(found) == 1
         os.kill(found[0], signal.SIGSTOP)

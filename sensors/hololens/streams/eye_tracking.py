@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kitchensync.sensors.errors import BadPacket
-from kitchensync.sensors.hololens.headset_stream import RECORDS, Flags, HeadsetStream, check_record
+from kitchensync.sensors.hololens.headset_stream import RECORDS, Flags, HeadsetStream, RecordCodec
 
 NAME = "eye_tracking"
 
@@ -31,18 +30,8 @@ DTYPE = np.dtype(
 )
 
 
-def decode(payload: memoryview | bytes) -> np.void:
-    """View a payload as one record of `DTYPE`; `BadPacket` if it is not 92 bytes."""
-    if len(payload) != DTYPE.itemsize:
-        raise BadPacket(NAME, f"{len(payload)} bytes instead of {DTYPE.itemsize}")
-    record: np.void = np.frombuffer(payload, DTYPE)[0]
-    return record
-
-
-def encode(record: np.ndarray | np.void) -> bytes:
-    """Lay a record out as a payload: the inverse of `decode`."""
-    return np.asarray(record, DTYPE).tobytes()
-
+CODEC = RecordCodec(NAME, DTYPE)
+decode, encode = CODEC.decode, CODEC.encode
 
 STREAM = HeadsetStream(
     NAME,
@@ -57,7 +46,7 @@ STREAM = HeadsetStream(
     hz_by_profile=lambda p: float(p.eye_tracking_hz),
     bits_per_s=lambda p: 1344.0 * p.eye_tracking_hz,
     record=DTYPE,
-    check=check_record(NAME, DTYPE),
+    check=CODEC.check,
     decode=decode,
     encode=encode,
     flags=Flags(88, {"gaze": COMBINED}, slice(4, 76)),
