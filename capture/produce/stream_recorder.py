@@ -183,13 +183,13 @@ class StreamRecorder:
                 self.source.open(is_again=self.next_seq > 0)
             except StreamStopped:
                 return False
+            except StreamRefused as error:
+                self._show("refused", error)
+                self._wait_s = min(self._wait_s, REFUSED_WAIT_S)
+                if self.state.away and self._all_else_is_over():
+                    return False
             except (ConnectFailed, PvNotStarted) as error:
-                is_refused = isinstance(error, StreamRefused)
-                self._show("refused" if is_refused else "unreachable", error)
-                if is_refused:
-                    self._wait_s = min(self._wait_s, REFUSED_WAIT_S)
-                    if self.state.away and self._all_else_is_over():
-                        return False
+                self._show("unreachable", error)
             except SensorError as error:
                 self._show("reconnecting", error)
             else:

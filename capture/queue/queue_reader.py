@@ -19,7 +19,7 @@ from kitchensync.storage.chunks.chunk_writer import Packet, Sealed
 from kitchensync.storage.names import DRAINERS, files_key, stream_key
 
 OLD_META = struct.Struct("<qqII")
-"""Of an entry with one packet, as version 0.1 queued it: `META` without the size."""
+"""Of an entry from before entries held several packets: `META` without the size."""
 
 IDS_AT_ONCE = 4096
 """Entries forgotten in one transaction: more would keep the server from the producers for too long."""
@@ -102,6 +102,7 @@ class QueueReader:
 
         None does not wait: an idle server looks at its clock ten times a second, so a wait of 1 ms takes 100.
         """
+        self.left_more = False
         if not self._stream_of:
             time.sleep((block_ms or 0) / 1000)
             return {}

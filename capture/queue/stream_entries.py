@@ -69,18 +69,18 @@ def make_group(client: redis.Redis, key: str | bytes) -> bool:
     return True
 
 
-def _entries_of(packets: Sequence[QueuedPacket], most: int) -> Iterator[Sequence[QueuedPacket]]:
-    """Part packets into entries, always in the same way: what is sent again has the same ids."""
+def _entries_of(packets: Sequence[QueuedPacket], most: int) -> Iterator[tuple[Sequence[QueuedPacket], int]]:
+    """Part packets into entries, each with its bytes, always in the same way: what is sent again has the same ids."""
     first = size = 0
     for at, packet in enumerate(packets):
         length = len(packet.body)
         is_next = at > first and packet.seq == packets[at - 1].seq + 1
         if at > first and (not is_next or size + length > ENTRY_BYTES or at - first == most):
-            yield packets[first:at]
+            yield packets[first:at], size
             first, size = at, 0
         size += length
     if packets:
-        yield packets[first:]
+        yield packets[first:], size
 
 
 class StreamEntries:
@@ -126,26 +126,26 @@ class StreamEntries:
         """
         small = pieces[-1] if pieces and isinstance(pieces[-1], bytearray) else None
         counts = []
-        for together in _entries_of(packets, self._together):
+        for entry, size in _entries_of(packets, self._together):
             if small is None:
                 small = bytearray()
                 pieces.append(small)
-            counts.append(len(together))
-            entry_id = b"%d-%d" % (self._epoch_ms, together[-1].seq)
+            counts.append(len(entry))
+            entry_id = b"%d-%d" % (self._epoch_ms, entry[-1].seq)
             facts = [
                 META.pack(host_ns, device_ticks, connection, pose_bytes, len(body))
-                for _, device_ticks, host_ns, connection, body, pose_bytes in together
+                for _, device_ticks, host_ns, connection, body, pose_bytes in entry
             ]
-            meta, size = b"".join(facts), sum([len(packet.body) for packet in together])
+            meta = b"".join(facts)
             small += self._head
             small += b"%d\r\n%b\r\n$1\r\nn\r\n$%d\r\n%b\r\n$1\r\nb\r\n$%d\r\n" % (
                 len(entry_id), entry_id, len(meta), meta, size
             )  # fmt: skip
             if size > ENTRY_BYTES:
                 small = bytearray(b"\r\n")
-                pieces += [together[0].body, small]
+                pieces += [entry[0].body, small]
             else:
-                for packet in together:
+                for packet in entry:
                     small += packet.body
                 small += b"\r\n"
         return counts
