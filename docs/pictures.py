@@ -257,17 +257,23 @@ def sheets(page: Any, name: str, take: Camera) -> None:
 DESK = ("", "people", "devices", "plan", "recipes", "recipes/tea_and_toast", "audit")
 
 
-def desk(browser: Any, url: str, invite: str, recording: str, take: Camera) -> Any:
-    """Every page of the desk; return who is signed in there."""
-    page = browser.new_context(viewport=LANDSCAPE).new_page()
+def sign_in(page: Any, invite: str) -> None:
+    """Accept the admin's invite and sign in at the desk."""
     page.goto(invite)
-    take(page, "desk-invite")
     page.fill("#new", PASSWORD)
     page.click("#invite button")
     page.wait_for_selector("#sign-in:not([hidden])")
     page.fill("#password", PASSWORD)
     page.click("#sign-in button")
     page.wait_for_url("**/desk/room")
+
+
+def desk(browser: Any, url: str, invite: str, recording: str, take: Camera) -> Any:
+    """Every page of the desk; return who is signed in there."""
+    page = browser.new_context(viewport=LANDSCAPE).new_page()
+    page.goto(invite)
+    take(page, "desk-invite")
+    sign_in(page, invite)
     page.goto(f"{url}desk")
     take(page, "desk")
     for name in ("people", "devices", "plan", "recipes", "audit"):

@@ -3,9 +3,9 @@
 python -P -m kitchensync.capture.monitor.picture_worker RECORDING
 
 It looks at packets that wait in the queue, and takes none, so no recorder waits for it; where nothing waits it reads
-the newest file. Lines of stdin name the streams that somebody wants to see. Each picture goes to stdout as one line
-of JSON (`stream`, `host_ns`, `bytes`) and a JPEG. It ends when its stdin is closed, or nobody has written there for a
-while.
+the newest file. Lines of stdin name the streams that somebody wants to see. What is new goes to stdout as one line of
+JSON (`pictures`: of each `stream`, `host_ns`, `bytes`), and the JPEGs behind it. It ends when its stdin is closed, or
+nobody has written there for a while.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ import sys
 import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import av
+import cv2
 import numpy as np
-import numpy.typing as npt
 import redis
 
 from kitchensync.capture.errors import BadPlan
@@ -30,46 +32,31 @@ from kitchensync.capture.plan import Plan, load_plan
 from kitchensync.capture.queue.newest_packets import newest_first
 from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.hololens.catalogue import headset_stream
-from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES
-from kitchensync.sensors.hololens.video import CODECS
+from kitchensync.sensors.hololens import video
+from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, HeadsetStream, PictureUnit
 from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.names import WORK
-from kitchensync.storage.reading.headset_pictures import DepthFrame, is_key
-from kitchensync.storage.recording import Recording, StoredStream, open_recording
+from kitchensync.storage.reading.headset_pictures import RAW, cut_picture, rgb_of
+from kitchensync.storage.recording import StoredStream, open_recording
 
-LOOK_S, UNASKED_S = 0.5, 15.0
+LOOK_S, UNASKED_S = 0.15, 15.0
 WIDTH_PX, QUALITY = 320, 70
 
-
-def newest_picture(stream: StoredStream) -> tuple[int, bytes] | None:
-    """Return arrival (host_ns) and JPEG of the newest picture that may be shown, None where there is none."""
-    last = len(stream) - 1
-    if last < 0 or stream.hidden[last]:
-        return None
-    if headset_stream(stream.name.rpartition("/")[2]).kind == DEPTH:
-        rgb = next((_false_colours(stream, picture) for picture in stream.depth(last)), None)
-    else:
-        rgb = next((picture.rgb() for picture in stream.frames(last)), None)
-    return None if rgb is None else (int(stream.index["host_ns"][last]), _jpeg(rgb))
+Picture = tuple[int, np.ndarray]
+"""Arrival, host_ns, and (height, width, 3) uint8 RGB."""
 
 
-def _false_colours(stream: StoredStream, picture: DepthFrame) -> np.ndarray:
+def _false_colours(sensor: HeadsetStream, depth_mm: np.ndarray) -> np.ndarray:
     """Near red, far blue, black where it is not known."""
-    import cv2
-
-    far_mm = headset_stream(stream.name.rpartition("/")[2]).farthest_mm
-    near = 255 - np.clip(picture.depth_mm * (255.0 / far_mm), 0, 255).astype(np.uint8)
+    near = 255 - np.clip(depth_mm * (255.0 / sensor.farthest_mm), 0, 255).astype(np.uint8)
     coloured = np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, :, ::-1])
-    return np.where((picture.depth_mm == 0)[:, :, None], 0, coloured)
+    return np.where((depth_mm == 0)[:, :, None], 0, coloured)
 
 
 def _jpeg(rgb: np.ndarray) -> bytes:
-    import cv2
-
     height = round(rgb.shape[0] * WIDTH_PX / rgb.shape[1])
     small = cv2.resize(
         np.ascontiguousarray(rgb[:, :, ::-1]), (WIDTH_PX, height), interpolation=cv2.INTER_AREA
@@ -77,40 +64,14 @@ def _jpeg(rgb: np.ndarray) -> bytes:
     return bytes(cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1])
 
 
-class QueuedStream(StoredStream):
-    """The newest packets of a stream that are not sealed yet, read like those that are."""
+@dataclass
+class _Following:
+    """A stream whose packets are decoded as they come, each once."""
 
-    def __init__(self, sealed: StoredStream, packets: Sequence[Packet]) -> None:
-        """Read `packets` in the place of what is sealed of a stream."""
-        super().__init__(sealed.name, sealed.folder, sealed.description, sealed.manifest, sealed.hides)
-        self._packets = packets
-
-    @cached_property
-    def index(self) -> npt.NDArray[np.void]:
-        """All packets, (n,) of INDEX; where payloads would lie in a file is not said."""
-        rows = [
-            (one.seq, one.epoch_ms, one.device_ticks, one.host_ns, 0, len(one.payload), 0, one.connection)
-            for one in self._packets
-        ]
-        return np.array(rows, INDEX)
-
-    def __len__(self) -> int:
-        """Count the packets."""
-        return len(self._packets)
-
-    def payload(self, row: int) -> bytes:
-        """Return one payload."""
-        return bytes(self._packets[row].payload)
-
-    def packets(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (row, payload) of the packets [start, stop)."""
-        for row, packet in enumerate(self._packets[start:stop], start):
-            yield row, bytes(packet.payload)
-
-    def pose(self, row: int) -> npt.NDArray[np.float32] | None:
-        """Return the pose of one packet as sent, (4, 4); None when the stream carries none."""
-        pose = np.frombuffer(self._packets[row].pose, np.float32)
-        return pose.reshape(4, 4) if pose.size else None
+    decoder: av.VideoCodecContext | None
+    "None for pictures without a video codec."
+    last_seq: int = -1
+    "Number of the packet that was taken last."
 
 
 class NewestPictures:
@@ -119,7 +80,8 @@ class NewestPictures:
     def __init__(self, recording: Path) -> None:
         """Look at nothing yet."""
         self._recording = recording
-        self._seen: dict[str, int] = {}
+        self._seen_ns: dict[str, int] = {}
+        self._following: dict[str, _Following] = {}
 
     def look(self, wanted: Collection[str]) -> Iterator[tuple[str, int, bytes]]:
         """Yield stream, arrival and JPEG of what is new of the wanted streams. Raises what consent raises."""
@@ -128,37 +90,77 @@ class NewestPictures:
             for name in sorted(set(wanted) & set(opened.streams)):
                 sensor = opened.sensor(name)
                 if sensor is not None and sensor.kind in (FRAMES, DEPTH):
-                    picture = self._picture(opened, name)
+                    picture = self._picture(opened.newest(name), sensor)
                     if picture is not None:
-                        yield name, *picture
+                        self._seen_ns[name] = picture[0]
+                        yield name, picture[0], _jpeg(picture[1])
 
-    def _picture(self, opened: Recording, name: str) -> tuple[int, bytes] | None:
+    def _picture(self, stream: StoredStream, sensor: HeadsetStream) -> Picture | None:
         """Return what is new of a stream; where that cannot be read or decoded, nothing."""
         try:
-            sealed = opened.newest(name)
-            stream = self._queued(sealed) or sealed
-            newest_ns = int(stream.index["host_ns"][-1]) if len(stream) else 0
-            if newest_ns <= self._seen.get(name, 0):
-                return None
-            self._seen[name] = newest_ns
-            return newest_picture(stream)
-        except (StorageError, SensorError, OSError) as error:
-            print(f"{name}: no picture now ({error})", file=sys.stderr)
+            packets = self._queued(stream, sensor)
+            return self._sealed(stream, sensor) if packets is None else self._decoded(stream, sensor, packets)
+        except (StorageError, SensorError, av.FFmpegError, OSError) as error:
+            self._following.pop(stream.name, None)
+            print(f"{stream.name}: no picture now ({error})", file=sys.stderr)
             return None
 
-    def _queued(self, sealed: StoredStream) -> QueuedStream | None:
-        """Return the newest packets that wait, from where decoding can begin; None where there are none."""
+    def _sealed(self, stream: StoredStream, sensor: HeadsetStream) -> Picture | None:
+        """Decode the last picture of the newest file."""
+        last = len(stream) - 1
+        host_ns = int(stream.index["host_ns"][last]) if last >= 0 else 0
+        if host_ns <= self._seen_ns.get(stream.name, 0) or stream.hidden[last]:
+            return None
+        if sensor.kind == DEPTH:
+            return next(((host_ns, _false_colours(sensor, one.depth_mm)) for one in stream.depth(last)), None)
+        return next(((host_ns, one.rgb()) for one in stream.frames(last)), None)
+
+    def _decoded(
+        self, stream: StoredStream, sensor: HeadsetStream, packets: Sequence[Packet]
+    ) -> Picture | None:
+        """Decode packets of the queue, and return the last picture that may be shown."""
+        following = self._following[stream.name]
+        shown: tuple[int, PictureUnit, Any] | None = None
+        for packet in packets:
+            following.last_seq = packet.seq
+            unit = cut_picture(sensor, bytes(packet.payload))
+            if following.decoder is None:
+                shown = packet.host_ns, unit, None
+                continue
+            coded = av.Packet(bytes(unit.image))
+            coded.pts = packet.host_ns
+            for picture in following.decoder.decode(coded):
+                shown = picture.pts or 0, unit, picture
+        if shown is None or _is_hidden(stream, packets, shown[0]):
+            return None
+        host_ns, unit, picture = shown
+        if sensor.kind == DEPTH:
+            assert sensor.depth is not None, "every stream of this kind has one"
+            return host_ns, _false_colours(sensor, sensor.depth(unit, picture, stream.format)[0])
+        assert sensor.raw_picture is not None, "every camera has one"
+        return host_ns, rgb_of(sensor.raw_picture(unit) if picture is None else picture)
+
+    def _queued(self, stream: StoredStream, sensor: HeadsetStream) -> list[Packet] | None:
+        """Return what came since the last look, or from the newest key frame on; None where that does not wait."""
         if (plan := self._plan) is None:
             return None
+        codec, following = stream.format.get("codec", RAW), self._following.get(stream.name)
         packets: list[Packet] = []
         try:
-            for packet in newest_first(self._client, plan.uuid, sealed.name):
+            for packet in newest_first(self._client, plan.uuid, stream.name):
+                if following is not None and packet.seq <= following.last_seq:
+                    return packets
                 packets.insert(0, packet)
-                begin = QueuedStream(sealed, packets)
-                if begin.format.get("codec") not in CODECS or is_key(begin, 0):
-                    return begin
+                if following is not None and packet.seq == following.last_seq + 1:
+                    return packets
+                is_coded = codec in video.CODECS
+                if not is_coded or video.is_key_frame(
+                    codec, cut_picture(sensor, bytes(packet.payload)).image
+                ):
+                    self._following[stream.name] = _Following(video.decoder(codec) if is_coded else None)
+                    return packets
         except (redis.RedisError, ValueError, TypeError, KeyError, struct.error) as error:
-            print(f"{sealed.name}: the queue cannot be looked at ({error})", file=sys.stderr)
+            print(f"{stream.name}: the queue cannot be looked at ({error})", file=sys.stderr)
         return None
 
     @cached_property
@@ -173,6 +175,16 @@ class NewestPictures:
     def _client(self) -> redis.Redis:
         assert self._plan is not None
         return connect(self._plan.queue_url)
+
+
+def _is_hidden(stream: StoredStream, packets: Sequence[Packet], host_ns: int) -> bool:
+    """Return whether a picture may show a privacy pause; one of an earlier look is not shown either."""
+    rows = [
+        (one.seq, one.epoch_ms, one.device_ticks, one.host_ns, 0, len(one.payload), 0, one.connection)
+        for one in packets
+        if one.host_ns == host_ns
+    ]
+    return not rows or (stream.hides is not None and bool(stream.hides(np.array(rows, INDEX)).any()))
 
 
 def main(recording: Path) -> None:
@@ -191,9 +203,12 @@ def main(recording: Path) -> None:
         wanted = {name for name, at_s in list(asked_s.items()) if at_s > since_s}
         if not wanted:
             return
-        for name, host_ns, jpeg in pictures.look(wanted):
-            said: dict[str, Any] = {"stream": name, "host_ns": host_ns, "bytes": len(jpeg)}
-            sys.stdout.buffer.write(json.dumps(said).encode() + b"\n" + jpeg)
+        if found := list(pictures.look(wanted)):
+            said: list[dict[str, Any]] = [
+                {"stream": name, "host_ns": host_ns, "bytes": len(jpeg)} for name, host_ns, jpeg in found
+            ]
+            line = json.dumps({"pictures": said}).encode()
+            sys.stdout.buffer.write(b"\n".join([line, b"".join(jpeg for *_, jpeg in found)]))
             sys.stdout.buffer.flush()
 
 

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import io
+import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
 
 PROGRAM = "kitchensync.capture.monitor.picture_worker"
 AGAIN_S = 10.0
 """A process that has ended is started again no sooner."""
-MOST_BYTES, MOST_LINE = 1 << 20, 1000
+MOST_BYTES, MOST_LINE = 1 << 20, 10_000
 JPEG = b"\xff\xd8"
+
+
+@dataclass(frozen=True)
+class LivePicture:
+    """A picture of a stream, small, as JPEG."""
+
+    host_ns: int
+    "Arrival of its packet."
+    jpeg: bytes
+    came_ms: int
+    "When it came here, on the monotonic clock: greater than of every picture that came before."
 
 
 @dataclass
 class _Pictures:
     process: subprocess.Popen[bytes]
-    reader: threading.Thread
     started_s: float
-    newest: dict[str, tuple[int, bytes]]
+    reader: threading.Thread | None = None
+    newest: dict[str, LivePicture] = field(default_factory=dict)
 
 
 class LivePictures:
@@ -33,12 +47,17 @@ class LivePictures:
 
     def __init__(self) -> None:
         """Start nothing yet."""
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._of: dict[Path, _Pictures] = {}
 
-    def newest(self, recording: Path, stream: str) -> tuple[int, bytes] | None:
-        """Return arrival (host_ns) and JPEG of a stream's newest picture; None while there is none."""
-        with self._lock:
+    def newest(
+        self, recording: Path, streams: Collection[str], *, after_ms: int = 0, wait_s: float = 0.0
+    ) -> dict[str, LivePicture]:
+        """Return the newest picture of each stream where it came after `after_ms`; wait so long for the first.
+
+        An `after_ms` that is still to come is of another start of the computer, and asks for all.
+        """
+        with self._changed:
             known = self._of.get(recording)
             if known is None or (
                 known.process.poll() is not None and time.monotonic() - known.started_s > AGAIN_S
@@ -46,16 +65,26 @@ class LivePictures:
                 known = self._of[recording] = self._started(recording)
         with suppress(OSError, ValueError):  # it has just ended
             assert known.process.stdin is not None
-            known.process.stdin.write(f"{stream}\n".encode())
-        return known.newest.get(stream)
+            known.process.stdin.write("".join(f"{stream}\n" for stream in streams).encode())
+        since_ms = after_ms if after_ms <= _now_ms() else 0
+
+        def newer() -> dict[str, LivePicture]:
+            found = {name: known.newest[name] for name in streams if name in known.newest}
+            return {name: picture for name, picture in found.items() if picture.came_ms > since_ms}
+
+        with self._changed:
+            self._changed.wait_for(newer, wait_s)
+            return newer()
 
     def forget(self, recording: Path) -> None:
         """End the process of a recording and what it has sent: nothing of it is to be shown now."""
-        with self._lock:
+        with self._changed:
             known = self._of.pop(recording, None)
         if known is not None:
+            assert known.reader is not None
             known.process.kill()
             known.reader.join()
+            known.newest.clear()
 
     def close(self) -> None:
         """End all processes."""
@@ -70,40 +99,47 @@ class LivePictures:
             stderr=subprocess.DEVNULL,
             bufsize=0,
         )
-        newest: dict[str, tuple[int, bytes]] = {}
-        reader = threading.Thread(target=_read, args=(process, newest), name="live pictures", daemon=True)
-        reader.start()
-        return _Pictures(process, reader, time.monotonic(), newest)
+        assert process.stdin is not None
+        os.set_blocking(process.stdin.fileno(), False)  # who stops reading holds up nobody
+        pictures = _Pictures(process, time.monotonic())
+        pictures.reader = threading.Thread(
+            target=self._read, args=(pictures,), name="live pictures", daemon=True
+        )
+        pictures.reader.start()
+        return pictures
+
+    def _read(self, pictures: _Pictures) -> None:
+        """Take in what a process sends until it ends; one that sends something else is killed."""
+        process = pictures.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with process.stdin, io.BufferedReader(cast(io.FileIO, process.stdout)) as pipe:
+            try:
+                while sent := _taken(pipe):
+                    with self._changed:
+                        pictures.newest |= sent
+                        self._changed.notify_all()
+            except (BadJson, ValueError, KeyError, TypeError, OSError):
+                process.kill()
+        process.wait()
 
 
-def _read(process: subprocess.Popen[bytes], newest: dict[str, tuple[int, bytes]]) -> None:
-    """Take in what a process sends until it ends; one that sends something else is killed."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with process.stdin, process.stdout:
-        try:
-            while _take(newest, process.stdout):
-                pass
-        except (BadJson, ValueError, KeyError, TypeError, OSError):
-            process.kill()
-    process.wait()
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
 
 
-def _take(newest: dict[str, tuple[int, bytes]], pipe: IO[bytes]) -> bool:
-    """Take one picture; False at the end. Raises BadJson, ValueError, KeyError for what is none."""
+def _taken(pipe: IO[bytes]) -> dict[str, LivePicture]:
+    """Take what one look gave; nothing at the end. Raises BadJson, ValueError, KeyError, TypeError for no picture."""
     line = pipe.readline(MOST_LINE)
-    if not line:
-        return False
-    said = parse_object(line)
-    size = int(said["bytes"])
-    if not 0 < size <= MOST_BYTES:
-        raise ValueError(size)
-    jpeg = b""
-    while len(jpeg) < size:
-        if not (part := pipe.read(size - len(jpeg))):
-            return False
-        jpeg += part
-    if not jpeg.startswith(JPEG):
-        raise ValueError("no JPEG")
-    newest[str(said["stream"])] = int(said["host_ns"]), jpeg
-    return True
+    found: dict[str, LivePicture] = {}
+    for said in parse_object(line)["pictures"] if line else ():
+        size = int(said["bytes"])
+        if not 0 < size <= MOST_BYTES:
+            raise ValueError(size)
+        jpeg = pipe.read(size)
+        if len(jpeg) < size:
+            return {}
+        if not jpeg.startswith(JPEG):
+            raise ValueError("no JPEG")
+        found[str(said["stream"])] = LivePicture(int(said["host_ns"]), jpeg, _now_ms())
+    return found

@@ -42,6 +42,17 @@ def is_key_frame(codec: str, unit: bytes | memoryview) -> bool:
     return False
 
 
+def decoder(codec: str) -> av.VideoCodecContext:
+    """Make a decoder that gives each picture at once. Raises UnsupportedFormat; `codec` is "h264" or "h265"."""
+    import av
+
+    if codec not in _DECODERS:
+        raise UnsupportedFormat(f"video codec {codec!r}", ", ".join(_DECODERS))
+    context = cast("av.VideoCodecContext", av.CodecContext.create(_DECODERS[codec], "r"))
+    context.thread_count = 1  # frame threads would hold pictures back
+    return context
+
+
 def decode_units(
     codec: str,
     units: Iterable[bytes | memoryview],
@@ -54,10 +65,7 @@ def decode_units(
     """
     import av
 
-    if codec not in _DECODERS:
-        raise UnsupportedFormat(f"video codec {codec!r}", ", ".join(_DECODERS))
-    context = cast("av.VideoCodecContext", av.CodecContext.create(_DECODERS[codec], "r"))
-    context.thread_count = 1  # frame threads would hold pictures back
+    context = decoder(codec)
     told = on_bad or _ignore
     waiting: list[int] = []
     for index, packet in _packets(units):

@@ -41,13 +41,7 @@ class Frame:
 
     def rgb(self) -> npt.NDArray[np.uint8]:
         """Return the picture as (height, width, 3) uint8 RGB."""
-        if isinstance(self.picture, np.ndarray):
-            import cv2
-
-            grey = self.picture.shape[0] == vlc_height(self.picture)
-            code = cv2.COLOR_GRAY2RGB if grey else cv2.COLOR_YUV2RGB_NV12
-            return np.asarray(cv2.cvtColor(np.ascontiguousarray(self.picture), code), np.uint8)
-        return np.asarray(self.picture.to_ndarray(format="rgb24"), np.uint8)
+        return rgb_of(self.picture)
 
     def grey(self) -> npt.NDArray[np.uint8]:
         """Return the luma alone, (height, width) uint8: what a grey camera saw."""
@@ -56,6 +50,16 @@ class Frame:
         plane = self.picture.planes[0]
         rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
         return rows[:, : plane.width]
+
+
+def rgb_of(picture: Any) -> npt.NDArray[np.uint8]:
+    """Return a picture of a `Frame` as (height, width, 3) uint8 RGB."""
+    if not isinstance(picture, np.ndarray):
+        return np.asarray(picture.to_ndarray(format="rgb24"), np.uint8)
+    import cv2
+
+    code = cv2.COLOR_GRAY2RGB if picture.shape[0] == vlc_height(picture) else cv2.COLOR_YUV2RGB_NV12
+    return np.asarray(cv2.cvtColor(np.ascontiguousarray(picture), code), np.uint8)
 
 
 def vlc_height(picture: npt.NDArray[np.uint8]) -> int:
@@ -86,7 +90,7 @@ def _stream_of(stream: StoredPackets) -> HeadsetStream:
     return headset_stream(stream.name.rpartition("/")[2])
 
 
-def _cut(sensor: HeadsetStream, payload: bytes) -> PictureUnit:
+def cut_picture(sensor: HeadsetStream, payload: bytes) -> PictureUnit:
     """Find the picture in a packet. Raises BadPacket where there is none."""
     assert sensor.cut is not None, "every stream with pictures has one"
     unit = sensor.cut(payload)
@@ -100,7 +104,7 @@ def _units(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, 
     sensor = _stream_of(stream)
     for row, payload in stream.packets(start, stop):
         try:
-            yield row, _cut(sensor, payload)
+            yield row, cut_picture(sensor, payload)
         except SensorError as error:
             stream.bad[row] = str(error)
 
@@ -199,7 +203,9 @@ def _unbroken(stream: StoredPackets, start: int, stop: int) -> Iterator[Decoded]
 def is_key(stream: StoredPackets, row: int) -> bool:
     """Return whether decoding can start at a row of an encoded stream."""
     try:
-        return video.is_key_frame(stream.format["codec"], _cut(_stream_of(stream), stream.payload(row)).image)
+        return video.is_key_frame(
+            stream.format["codec"], cut_picture(_stream_of(stream), stream.payload(row)).image
+        )
     except SensorError:
         return False
 

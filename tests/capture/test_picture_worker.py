@@ -15,6 +15,8 @@ from kitchensync.capture.monitor.picture_worker import NewestPictures
 from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
+from kitchensync.sensors.hololens.streams import pv
+from kitchensync.sensors.hololens.video import is_key_frame
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.recording import open_recording
 
@@ -24,8 +26,8 @@ PV = "hololens/pv"
 
 
 @pytest.fixture
-def take(tmp_path, plan, client) -> tuple[Path, list[int]]:
-    """A recording whose newest file of pictures is still in the queue; its folder and the arrivals there."""
+def unsealed(tmp_path, plan) -> tuple[Path, list[QueuedPacket]]:
+    """A recording whose newest file of pictures is not there yet; its folder and the packets that would be in it."""
     write_numbered(tmp_path)
     path = tmp_path / "take1"
     work = tmp_path / ".kitchensync" / "take1"
@@ -39,8 +41,14 @@ def take(tmp_path, plan, client) -> tuple[Path, list[int]]:
             for number, row in enumerate(stream.index)
         ]  # fmt: skip
     sorted((path / PV).glob("*.h5"))[-1].unlink()
-    writer = QueueWriter(client, plan.uuid, PV, 7)
-    assert writer.put(packets, lambda: False) == len(packets)
+    return path, packets
+
+
+@pytest.fixture
+def take(unsealed, plan, client) -> tuple[Path, list[int]]:
+    """A recording whose newest file of pictures is still in the queue; its folder and the arrivals there."""
+    path, packets = unsealed
+    assert QueueWriter(client, plan.uuid, PV, 7).put(packets, lambda: False) == len(packets)
     return path, [packet.host_ns for packet in packets]
 
 
@@ -61,6 +69,22 @@ def test_the_newest_picture_is_seen_before_it_is_sealed_and_taken_by_nobody(take
     drained = QueueReader(client, plan.uuid, [PV], "drainer-0").fresh(count=1000, block_ms=100)[PV]
     assert [packet.host_ns for packet in drained] == arrivals
     assert numbers(NewestPictures(path)) == [(arrivals[-1], len(PV_S) - 1)], "drained, and not sealed yet"
+
+
+def test_pictures_are_decoded_as_they_come_though_what_they_hang_on_was_sealed(unsealed, plan, client):
+    path, packets = unsealed
+    first = len(PV_S) - len(packets)
+    pictures, writer = NewestPictures(path), QueueWriter(client, plan.uuid, PV, 7)
+    reader = QueueReader(client, plan.uuid, [PV], "drainer-0")
+    reader.unfinished()
+    images = [pv.cut(bytes(packet.body[: -packet.pose_bytes])).image for packet in packets]
+    key = next(row for row, image in enumerate(images) if is_key_frame("h264", image))
+    for begin, end in ((0, key + 1), (key + 1, key + 4), (key + 4, key + 5)):
+        assert writer.put(packets[begin:end], lambda: False) == end - begin
+        assert numbers(pictures) == [(packets[end - 1].host_ns, first + end - 1)]
+        reader.acknowledge(PV, reader.fresh(count=1000, block_ms=None)[PV], None)
+        assert numbers(pictures) == [], "nothing newer"
+    assert numbers(NewestPictures(path))[0][1] == first - 1, "who comes now begins at a key frame"
 
 
 def test_nothing_of_a_privacy_pause_is_seen_in_the_queue(take):

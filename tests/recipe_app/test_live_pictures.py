@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 from collections.abc import Iterator
@@ -96,15 +97,20 @@ def pictures() -> Iterator[LivePictures]:
 
 @pytest.mark.slow
 def test_a_process_that_stops_or_dies_holds_up_nobody(take: Path, pictures: LivePictures) -> None:
-    first = until(lambda: pictures.newest(take, PV), "a picture")
+    first = pictures.newest(take, [PV], wait_s=60)
+    assert first.keys() == {PV}
+    assert pictures.newest(take, [PV], after_ms=first[PV].came_ms) == {}, "nothing newer"
+    of_another_start = first[PV].came_ms + 10**9
+    assert pictures.newest(take, [PV], after_ms=of_another_start) == first
     process = pictures._of[take].process
     os.kill(process.pid, signal.SIGSTOP)
-    assert pictures.newest(take, PV) == first
+    for _ in range(100):  # far more than a pipe holds
+        assert pictures.newest(take, [PV, *(f"{number:01000}" for number in range(10))]) == first
     os.kill(process.pid, signal.SIGKILL)
     until(lambda: process.poll() is not None, "the end of the process")
-    assert pictures.newest(take, PV) == first  # till it is started again
+    assert pictures.newest(take, [PV]) == first  # till it is started again
     pictures.forget(take)
-    assert pictures.newest(take, PV) is None
+    assert pictures.newest(take, [PV]) == {}
     again = pictures._of[take].process
     pictures.close()
     until(lambda: again.poll() is not None, "the end of the next process")
@@ -116,7 +122,7 @@ def test_what_is_no_picture_is_never_shown(
     take: Path, pictures: LivePictures, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_pictures, "PROGRAM", program)  # `this` prints a poem
-    assert pictures.newest(take, PV) is None
+    assert pictures.newest(take, [PV]) == {}
     process = pictures._of[take].process
     until(lambda: process.poll() is not None, "the end of the process")
     assert pictures._of[take].newest == {}
@@ -128,14 +134,20 @@ def test_the_desk_shows_them_and_is_blank_in_a_pause(kitchen: Any) -> None:
     with edit_manifest(kitchen.data / "take1") as manifest:
         manifest["state"] = "recording"
     recording = str(kitchen.choose(folder="take1")["recording"])
-    operator, address = kitchen.desk("operator"), f"/api/v1/desk/recordings/{recording}/pictures/{PV}"
-    answer = until(lambda: (got := operator.get(address)).status_code == 200 and got, "a picture at the desk")
-    assert answer.headers["content-type"] == "image/jpeg"
-    assert shown(answer.content).shape == (180, 320, 3)
-    assert operator.get(address.replace("pv", "gyroscope")).status_code == 204
+    operator, address = kitchen.desk("operator"), f"/api/v1/desk/recordings/{recording}/pictures"
+
+    def asked(**more: int) -> dict[str, Any]:
+        answer = operator.get(address, params={"stream": [PV, "hololens/gyroscope"], **more})
+        assert answer.status_code == 200
+        return dict(answer.json())
+
+    said = until(lambda: (got := asked(wait_ms=1000))["pictures"] and got, "a picture at the desk")
+    assert said["pictures"].keys() == {PV}
+    assert shown(base64.b64decode(said["pictures"][PV]["jpeg"])).shape == (180, 320, 3)
+    assert asked(after_ms=said["until_ms"]) == said | {"pictures": {}}
     kitchen.post(kitchen.operation(recording, "claim", {}), kitchen.operation(recording, "pause", {}))
-    assert (operator.get(address).status_code, operator.get(address).content) == (204, b"")
+    assert asked() == {"paused": True, "until_ms": 0, "pictures": {}}
     assert operator.get(f"/api/v1/desk/recordings/{recording}/live").json()["paused"]
     assert kitchen.tools.pictures._of == {}
     kitchen.post(kitchen.operation(recording, "resume", {}), kitchen.operation(recording, "withdraw", {}))
-    assert operator.get(address).status_code == 409
+    assert operator.get(address, params={"stream": PV}).status_code == 409

@@ -1,6 +1,7 @@
 // What the live pages of one recording and of all say of cameras and disk, and the newest pictures of the streams.
 
 import { h } from "/static/core/page.js";
+import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
 
 const ANSWER_MS = 2500;
@@ -17,35 +18,54 @@ export function ofDisk(disk) {
   return minutes === null ? t("live.disk_hours", { gigabytes }) : t("live.disk", { gigabytes, minutes: Math.round(minutes) });
 }
 
-export function picturesAt(address) { // kept while the tiles are drawn anew; a stream without any has none
-  const kept = new Map(), asked = new Set();
-  let paused = false;
-  async function renew(name) {
-    if (asked.has(name)) return; // the last answer is on its way still
-    asked.add(name);
-    await fetched(name).catch(() => kept.delete(name));
-    asked.delete(name);
+// Kept while the tiles are drawn anew; a stream without any has none. With `waitMs` the server is asked again and again,
+// and answers once there is something new.
+export function picturesAt(address, waitMs = 0) {
+  const kept = new Map();
+  let names = [], paused = false, afterMs = 0, isAsking = false;
+  const isWanted = () => names.length > 0 && !paused && !document.hidden;
+  function clear() {
+    kept.clear();
+    afterMs = 0;
   }
-  async function fetched(name) {
-    const answer = await fetch(`${address}/${name}`, { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) });
-    if (answer.status !== 200 || paused) return kept.delete(name);
-    const drawn = await createImageBitmap(await answer.blob());
-    if (paused) return kept.delete(name);
+  async function draw(name, { age_ms: age, jpeg }) {
+    const drawn = await createImageBitmap(new Blob([Uint8Array.from(atob(jpeg), (one) => one.charCodeAt(0))]));
     const image = kept.get(name)?.image ?? h("canvas", { role: "img", "aria-label": name });
     [image.width, image.height] = [drawn.width, drawn.height];
     image.getContext("2d").drawImage(drawn, 0, 0);
-    const age = Number(answer.headers.get("x-kitchensync-age-ms")) / 1000;
-    return kept.set(name, { image, age: t("live.picture", { seconds: Math.round(age) }) });
+    return [name, { image, age }];
+  }
+  async function renew() {
+    const query = new URLSearchParams([["after_ms", afterMs], ["wait_ms", waitMs], ...names.map((name) => ["stream", name])]);
+    const said = await ask(`${address}?${query}`, { timeout: ANSWER_MS });
+    const heard = performance.now();
+    if (said.paused) return clear();
+    const fresh = await Promise.all(Object.entries(said.pictures).map((one) => draw(...one)));
+    if (paused) return clear();
+    for (const [name, { image, age }] of fresh) {
+      image.dataset.ageMs = Math.round(age + performance.now() - heard);
+      kept.set(name, { image, taken: heard - age });
+    }
+    afterMs = said.until_ms;
+  }
+  async function follow() {
+    isAsking = true;
+    try {
+      do await renew(); while (waitMs && isWanted());
+    } catch {
+      clear();
+    }
+    isAsking = false;
   }
   return {
-    look(names, isPaused) {
-      paused = isPaused;
-      if (paused) kept.clear();
-      else names.forEach(renew);
+    look(wanted, isPaused) {
+      [names, paused] = [wanted, isPaused];
+      if (paused) clear();
+      if (!isAsking && isWanted()) follow();
     },
     of(name) {
-      const { image, age } = kept.get(name) ?? {};
-      return image && !paused ? [image, h("p", {}, age)] : [];
+      const { image, taken } = kept.get(name) ?? {};
+      return image && !paused ? [image, h("p", {}, t("live.picture", { seconds: Math.round((performance.now() - taken) / 1000) }))] : [];
     },
   };
 }

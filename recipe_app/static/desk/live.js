@@ -12,7 +12,7 @@ const at = (id) => document.getElementById(id);
 const { live, over } = at("tiles").dataset;
 let heard = performance.now(), shown = "";
 
-const pictures = picturesAt(live.replace(/live$/, "pictures"));
+const pictures = picturesAt(live.replace(/live$/, "pictures"), EVERY_MS);
 
 function tile([name, facts], wrong) {
   const { rate_hz: rate, nominal_hz: nominal, silent_s: seconds, waiting: packets } = facts;

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from kitchensync.dataset.errors import NotNow
@@ -19,6 +20,7 @@ from kitchensync.storage.consent import Purpose, require_consent
 
 STEERED = ("recording", "problem", "starting", "unknown")
 OVER = ("stopped", "standalone")
+MOST_STREAMS = 64
 
 
 def _folder(tools: Collaborators, recording: str) -> str | None:
@@ -57,10 +59,16 @@ def _is_paused(tools: Collaborators, recording: str) -> bool:
     return is_by_recorder or (bool(pauses) and pauses[-1]["end"] is None)
 
 
-def picture(tools: Tools, recording: str, device: str, stream: str) -> Response:
-    """Give the newest picture of a stream that is being recorded, nothing in a privacy pause.
+def pictures(
+    tools: Tools,
+    recording: str,
+    stream: Annotated[list[str], Query(max_length=MOST_STREAMS)],
+    after_ms: Annotated[int, Query(ge=0)] = 0,
+    wait_ms: Annotated[int, Query(ge=0, le=1000)] = 0,
+) -> dict[str, Any]:
+    """Give the newest pictures of streams being recorded that came after `after_ms`; none in a privacy pause.
 
-    Raises NotFound, NotNow, Withdrawn, NotPermitted.
+    Waits so long for the first. Raises NotFound, NotNow, Withdrawn, NotPermitted.
     """
     folder = _folder(tools, recording)
     if folder is None or health_of(tools, folder)["health"] not in STEERED:
@@ -68,13 +76,23 @@ def picture(tools: Tools, recording: str, device: str, stream: str) -> Response:
     path = (tools.folders.data / folder).absolute()
     if _is_paused(tools, recording):
         tools.pictures.forget(path)
-        return Response(status_code=204)
+        return {"paused": True, "until_ms": 0, "pictures": {}}
     require_consent(path, Purpose.LOOK)
-    newest = tools.pictures.newest(path, f"{device}/{stream}")
-    if newest is None or _is_paused(tools, recording) or was_paused(path, newest[0]):
-        return Response(status_code=204)
-    age_ms = max(tools.records.now_ns() - newest[0], 0) // 1_000_000
-    return Response(newest[1], media_type="image/jpeg", headers={"x-kitchensync-age-ms": str(age_ms)})
+    newest = tools.pictures.newest(path, stream, after_ms=after_ms, wait_s=wait_ms / 1000)
+    paused, now_ns = _is_paused(tools, recording), tools.records.now_ns()
+    given = {
+        name: {
+            "age_ms": max(now_ns - one.host_ns, 0) // 1_000_000,
+            "jpeg": base64.b64encode(one.jpeg).decode(),
+        }
+        for name, one in newest.items()
+        if not paused and not was_paused(path, one.host_ns)
+    }
+    return {
+        "paused": paused,
+        "until_ms": max((one.came_ms for one in newest.values()), default=after_ms),
+        "pictures": given,
+    }
 
 
 def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> dict[str, Any]:
@@ -90,6 +108,6 @@ def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> dic
 ROUTES = [
     Route("/desk/recordings/{recording}/live", live_page, Access.OPERATE, page=True),
     Route("/api/v1/desk/recordings/{recording}/live", live, Access.OPERATE),
-    Route("/api/v1/desk/recordings/{recording}/pictures/{device}/{stream}", picture, Access.OPERATE),
+    Route("/api/v1/desk/recordings/{recording}/pictures", pictures, Access.OPERATE),
     Route("/api/v1/desk/recordings/{recording}/remarks", remark, Access.OPERATE, "POST"),
 ]
