@@ -119,6 +119,7 @@ COMMANDS: Table = {
         "capture.commands.rehearse:rehearse",
         "Inject faults on purpose and account for every packet.",
     ),
+    "replay": ("storage.commands.replay:replay", "Serve a recording as a headset on the real wire."),
     "simulate": ("virtual_kitchen.cli:simulate", "Run a virtual kitchen that speaks the real protocols."),
 }
 """command -> (where it lives, one line of help): `--help` is instant, and no import edge is added."""
@@ -141,6 +142,7 @@ def main(context: click.Context) -> None:
         "show_aligned": _show_aligned,
         "check_place": _check_place,
         "shows_people": _shows_people,
+        "replay": _replay,
     }
 
 
@@ -188,3 +190,10 @@ def _shows_people(film: Path) -> bool:
     manifest = require_consent_for_file(film.resolve(), Purpose.LOOK)
     check_no_pauses_in(film)
     return manifest is not None and manifest.get("virtual") is not True
+
+
+def _replay(sent: Any, host: str) -> None:
+    """Join a recording with the virtual headset, which stands apart. Raises KitchenError."""
+    from kitchensync.virtual_kitchen.replaying import serve
+
+    serve(sent, host)

@@ -142,6 +142,13 @@ class NotRedactable(StorageError):
         super().__init__(f"{path}: cannot be redacted: {why}; {what_to_do}")
 
 
+class NothingToReplay(StorageError):
+    """A recording without any packet of a headset."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: holds no stream of a headset that could be served")
+
+
 class NotWithdrawable(StorageError):
     """A recording that cannot be withdrawn now."""
 

@@ -102,7 +102,7 @@ def run(options: Options) -> None:
     ports = VirtualHeadset(headset, options.hololens_host)
     ports.warm_up()
     cameras = _cameras(options, kitchen, replay)
-    with _signals() as asked_to_stop:
+    with stop_asked() as asked_to_stop:
         try:
             ports.bind()
             gopro_ports = [camera.start() for camera in cameras]
@@ -112,7 +112,7 @@ def run(options: Options) -> None:
             print(f"ready gopro={','.join(map(str, gopro_ports))}", flush=True)
             if sys.stdout.isatty():
                 print(f"in another terminal: {record_line(options, gopro_ports)}", file=sys.stderr)
-            _wait(headset, ports, cameras, asked_to_stop)
+            wait_for_end(headset, ports, cameras, asked_to_stop)
         finally:
             ports.stop()
             for camera in cameras:
@@ -213,7 +213,7 @@ def _cameras(options: Options, kitchen: Kitchen, replay: Replay | None) -> list[
 
 
 @contextmanager
-def _signals() -> Iterator[threading.Event]:
+def stop_asked() -> Iterator[threading.Event]:
     """Turn SIGINT and SIGTERM into an event; put the old handlers back at the end."""
     asked = threading.Event()
 
@@ -228,12 +228,13 @@ def _signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _wait(
+def wait_for_end(
     headset: HeadsetState,
     ports: VirtualHeadset,
     cameras: Sequence[VirtualGoPro],
     asked_to_stop: threading.Event,
 ) -> None:
+    """Wait until the streams have ended and clients have all and have gone, or a signal came."""
     if headset.end_world_s is None:
         while not asked_to_stop.wait(_TICK_S * 5):
             pass
@@ -247,7 +248,7 @@ def _wait(
             return
     ports.end_streams()
     wait_for_clients(
-        lambda: max(ports.client_seen_ns, *(camera.client_seen_ns for camera in cameras)),
+        lambda: max([ports.client_seen_ns, *(camera.client_seen_ns for camera in cameras)]),
         lambda: all(camera.idle_and_fetched() for camera in cameras),
         asked_to_stop,
     )

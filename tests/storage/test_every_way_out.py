@@ -98,6 +98,7 @@ WRITES_NO_RECORDING = {
         "study coverage",
         "top",
         "rehearse",
+        "replay",
         "simulate",
         "annotate pull",
         "withdraw",

@@ -99,6 +99,7 @@ TABLE: dict[str, list[str]] = {
     "gopro fetch": [RECORDING],
     "gopro import": [FOLDER, "--recording", RECORDING],
     "gopro free": [RECORDING],
+    "replay": [RECORDING],
     "rig check": [FILE],
     "study coverage": [FILE, "--data", FOLDER],
     "study plan": [FILE, "--out", "WRITTEN/out.json"],

@@ -52,6 +52,8 @@ class ConfigurationReader:
         self._connection = connection
         self.taken = b""
         "What has been read so far."
+        self.constants: bytes | None = None
+        "What is answered instead of the virtual sensor's constants."
 
     def take(self, count: int) -> bytes:
         """Return exactly `count` bytes."""
@@ -66,7 +68,7 @@ class ConfigurationReader:
 
     def answer(self, constants: bytes) -> None:
         """Send a download of constants (mode 2): bare bytes, after which the server closes."""
-        self._connection.sendall(constants)
+        self._connection.sendall(constants if self.constants is None else self.constants)
 
     def number(self, kind: str) -> int:
         """Return one integer of a `struct` kind: B, H, I, Q, i or q."""

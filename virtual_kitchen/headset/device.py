@@ -67,6 +67,8 @@ class HeadsetState:
     has_rings: bool = False
     is_unthrottled: bool = False
     ring_store: Path | None = None
+    is_virtual: bool = True
+    "Whether what is made of it is a virtual kitchen's; not where people are replayed."
     camera_on: bool = False
     camera: CameraSettings = field(default_factory=CameraSettings)
     restarts: int = 0

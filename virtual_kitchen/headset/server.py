@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 
 from kitchensync.virtual_kitchen.faults import is_waiting
 from kitchensync.virtual_kitchen.headset.cameras import VLC
@@ -48,7 +49,10 @@ _LAST_PACKETS_S = 15.0  # a client that does not read for this long after the en
 class VirtualHeadset:
     """Binds, listens and stops the ports of one headset at one address."""
 
-    def __init__(self, headset: HeadsetState, host: str) -> None:
+    def __init__(
+        self, headset: HeadsetState, host: str, *, replace: Callable[[Stream], Stream | None] | None = None
+    ) -> None:
+        """`replace` gives another stream for one, or None for none at its port."""
         self._headset = headset
         self._are_ending = threading.Event()
         self._host = host
@@ -66,7 +70,8 @@ class VirtualHeadset:
             ExtendedVideoStream(headset),
             ExtendedDepthStream(headset),
         )
-        self._streams = [StreamPort(headset, stream, host) for stream in streams]
+        replaced = [stream if replace is None else replace(stream) for stream in streams]
+        self._streams = [StreamPort(headset, stream, host) for stream in replaced if stream is not None]
         self._commands: list[ListeningPort] = [
             RemotePort(headset, host),
             VoicePort(host),
@@ -102,7 +107,8 @@ class VirtualHeadset:
 
     def listen(self) -> None:
         """Let clients in on every port."""
-        self._say_virtual()
+        if self._headset.is_virtual:
+            self._say_virtual()
         for port in self._ports:
             port.listen()
         if self._headset.faults.whole():

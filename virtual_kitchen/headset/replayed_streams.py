@@ -1,0 +1,71 @@
+"""Streams of a real recording in the place of made ones: the same ports and questions, the packets that came then."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
+from kitchensync.virtual_kitchen.headset.stream import Feed, SentPacket, Stream
+
+
+class Sent(Protocol):
+    """One stream as it was recorded; arrays are (n,), times host_ns of then."""
+
+    name: str
+    configuration: bytes
+    constants: bytes
+    ticks: Any
+    arrived_ns: Any
+    begins: Any
+
+    def packet(self, k: int) -> tuple[bytes, bytes]:
+        """Return payload and pose."""
+
+
+class ReplayedFeed(Feed):
+    """The packets as they came then; after the last one comes nothing."""
+
+    def __init__(self, sent: Sent, begin_ns: int, end_s: float) -> None:
+        """World time 0 is `begin_ns`."""
+        self._sent, self._end_s = sent, end_s
+        self._due_s: Sequence[float] = ((sent.arrived_ns - begin_ns) / 1e9).tolist()
+
+    def first_k(self, world_s: float) -> int:
+        """Return the first packet that has not left yet and with which a client can begin."""
+        first = bisect_left(self._due_s, world_s)
+        return next((k for k in range(first, len(self._due_s)) if self._sent.begins[k]), len(self._due_s))
+
+    def due_s(self, k: int) -> float:
+        """Return when packet k came then; behind the last one, later than the end."""
+        return self._due_s[k] if k < len(self._due_s) else self._end_s + 1
+
+    def packet(self, k: int) -> SentPacket:
+        """Return packet k."""
+        return SentPacket(int(self._sent.ticks[k]), *self._sent.packet(k))
+
+
+class ReplayedStream(Stream):
+    """A port that understands what the made stream's does, and answers with what was recorded."""
+
+    def __init__(self, made: Stream, sent: Sent, begin_ns: int, end_s: float) -> None:
+        super().__init__(made._headset)
+        self.name, self.port = made.name, made.port
+        self._made, self._sent = made, sent
+        self._feed = ReplayedFeed(sent, begin_ns, end_s)
+
+    def configure(self, reader: ConfigurationReader) -> Feed | None:
+        """Take the wishes that the recorder had; constants are those of the recording."""
+        reader.constants = self._sent.constants
+        if self._made.configure(reader) is None:
+            return None
+        if not reader.taken.endswith(self._sent.configuration):
+            print(f"{self.name}: asked for in another form than it was recorded in; refused", file=sys.stderr)
+            raise Rejected("another form than the recording's")
+        return self._feed
+
+    def release(self) -> None:
+        """Do what the made stream does when the client has gone."""
+        self._made.release()
