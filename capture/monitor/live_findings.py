@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -33,10 +33,6 @@ class LiveFinding:
     cook: str
     operator: str
     do: str
-
-    def as_dict(self) -> dict[str, str]:
-        """Return plain values."""
-        return asdict(self)
 
 
 def findings_in(state: dict[str, Any]) -> list[LiveFinding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ class RecordingMonitor:
             "news_s": round((now_ns - state["host_ns"]) / 1e9, 3),
             "waiting_for": state["waiting"],
             "ledger_closed": state["ledger_closed"],
-            "findings": [one.as_dict() for one in found],
+            "findings": [asdict(one) for one in found],
             "streams": {
                 stream: self._stream(endpoint, stream, facts, state)
                 for stream, facts in state["streams"].items()

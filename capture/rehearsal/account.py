@@ -10,7 +10,7 @@ from __future__ import annotations
 import filecmp
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ Index = npt.NDArray[np.void]
 
 @dataclass
 class Account:
-    """One row of the table."""
+    """One row of the table, with the keys of `rehearse/1`."""
 
     name: str
     produced: int = 0
@@ -74,10 +74,6 @@ class Account:
     longest_excess_s: float = 0.0
     "By how much the worst gap is longer than the faults that it meets."
     seconds: float = 0.0
-
-    def row(self) -> dict[str, Any]:
-        """Return the row as the contract has it."""
-        return asdict(self)
 
     @property
     def is_fine(self) -> bool:

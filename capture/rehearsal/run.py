@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -78,5 +79,5 @@ def accounted(place: Path, play: Callable[[Path], object]) -> Account:
     except (CaptureError, StorageError, OSError, subprocess.TimeoutExpired) as error:
         return Account(place.name, unexplained=1, notes=str(error))
     account.seconds = round(time.monotonic() - start_s, 1)
-    (place / ROW).write_text(json.dumps(account.row(), indent=1))
+    (place / ROW).write_text(json.dumps(asdict(account), indent=1))
     return account

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from kitchensync.capture.rehearsal.account import BAD, Account
@@ -26,7 +27,7 @@ def answer_of(accounts: list[Account]) -> dict[str, Any]:
         "scenarios": len(accounts),
         **{key: _sum(accounts, key) for key in BAD},
         "seconds": round(sum(account.seconds for account in accounts), 1),
-        "rows": [account.row() for account in accounts],
+        "rows": [asdict(account) for account in accounts],
     }
 
 

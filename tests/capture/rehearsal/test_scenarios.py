@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -62,7 +63,7 @@ def played(folder, scenario) -> Account:
     account = Account(scenario.name, produced=7, stored=7, seconds=12.0)
     place = folder / scenario.name
     place.mkdir()
-    (place / ROW).write_text(json.dumps(account.row()))
+    (place / ROW).write_text(json.dumps(asdict(account)))
     (place / "scenario.json").write_text(json.dumps({"recording": "take", **scenario.facts, "faults": []}))
     return account
 
