@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from kitchensync.capture.queue.newest_packets import in_order
 from kitchensync.capture.queue.queue_connection import reached
 from kitchensync.capture.queue.queue_reader import NO_PACKETS, sealed_files
 from kitchensync.capture.queue.server import QueueServer
-from kitchensync.capture.session.reserve import RESERVE
 from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.host_clock import UtcAnchor, utc_anchor
 from kitchensync.storage.chunks.chunk_reader import chunk_paths
@@ -31,6 +31,19 @@ ENDED = "ended.json"
 CLOSING = "closing"
 CLOSING_BYTES = 4 << 20
 """Room kept aside for the manifest, so that a recording can be closed on a full disk."""
+RESERVE = "reserve"
+RESERVE_BYTES = 48 << 20
+"""Room kept aside for the packets in hand and the ledger, so that they can be sealed on a full disk."""
+
+
+def set_aside(path: Path, size: int) -> None:
+    """Take room on the disk now, to have it back by removing the file when there is none."""
+    # A private file, like all beside it.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,12 @@ from kitchensync.capture.session.closing import (
     clear_queue,
     close_recording,
     finish_recording,
+    set_aside,
 )
 from kitchensync.capture.session.devices_taken import addresses_of, check_free, take
 from kitchensync.capture.session.first_manifest import first_manifest
 from kitchensync.capture.session.no_sleep import kept_awake
 from kitchensync.capture.session.recover import recover_all
-from kitchensync.capture.session.reserve import set_aside
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, require_version

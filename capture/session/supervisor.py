@@ -32,9 +32,8 @@ from kitchensync.capture.session.alarms import (
     quiet_streams,
 )
 from kitchensync.capture.session.children import LAST_WORD_S, WORKER, ChildProcesses, DrainProgress
-from kitchensync.capture.session.closing import Waiting
+from kitchensync.capture.session.closing import RESERVE, RESERVE_BYTES, Waiting, set_aside
 from kitchensync.capture.session.control import ControlServer, Request
-from kitchensync.capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
 from kitchensync.capture.session.told_state import told_state
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.disk.space_guard import STOP, DiskGuard, Outlook
