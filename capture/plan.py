@@ -1,4 +1,4 @@
-"""What one recording is to do, as plain data that its processes share by one private file."""
+"""What is asked of one recording, and what it is to do: plain data that its processes share by one private file."""
 
 from __future__ import annotations
 
@@ -49,6 +49,34 @@ class SensorPlan:
     kind: str
     streams: list[str]
     settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RecordingRequest:
+    """One recording as the operator asked for it."""
+
+    recording: str
+    data: Path
+    headsets: list[HeadsetPlan]
+    cameras: dict[str, str]
+    sensors: list[SensorPlan] = field(default_factory=list, kw_only=True)
+    camera_settings: dict[str, Any] = field(default_factory=dict, kw_only=True)
+    seconds: float | None = None
+    start_timeout_s: float = 30.0
+    accept_version: str | None = None
+    redis_url: str | None = None
+    retake_of: str | None = None
+    consent: str = "none"
+    participant: str = ""
+    place: str = ""
+    chunk_s: float = 10.0
+    stores: list[Path] = field(default_factory=list)
+    """Folders of network stores that get a proved copy while recording."""
+    gyroscope_unit: str = "auto"
+    """`auto` lets the alignment find it; `deg_per_s` or `rad_per_s` state it."""
+    linger_ms: int = LINGER_MS
+    override: str = ""
+    """Why it may begin though something that is expected is missing; "" where it may not."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from kitchensync.capture.doctor.checks import BAD, GOOD, LOOK, Report, examine_computer
 from kitchensync.capture.doctor.headset_checks import examine_headset
 from kitchensync.capture.monitor.rules import LOW_BATTERY_PERCENT
-from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.plan import RecordingRequest
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.open_camera import open_camera
 from kitchensync.sensors.hololens.profile import Profile

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any
 
-from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.plan import RecordingRequest
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.storage.chunks.layout import INDEX, POSE_FLOATS

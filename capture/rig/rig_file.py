@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from kitchensync.capture.errors import BadRig
-from kitchensync.capture.plan import LINGER_MS, HeadsetPlan, SensorPlan
+from kitchensync.capture.plan import LINGER_MS, HeadsetPlan, RecordingRequest, SensorPlan
 from kitchensync.capture.queue.address import check_address
-from kitchensync.capture.record_options import RecordingRequest
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.open_camera import SCHEMES
 from kitchensync.sensors.gopro.control.settings import GoProSettings

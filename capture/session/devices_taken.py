@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kitchensync.capture.errors import DeviceTaken
-from kitchensync.capture.plan import is_running, runtime_root
-from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.plan import RecordingRequest, is_running, runtime_root
 
 DEVICES = "devices.json"
 """In the runtime folder: the recording, and the addresses of its devices by name."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from kitchensync.capture.plan import Plan
-from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.plan import Plan, RecordingRequest
 from kitchensync.capture.zone import local_zone
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile

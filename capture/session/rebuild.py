@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kitchensync.capture.errors import AlreadyRunning
-from kitchensync.capture.plan import Plan, is_running, load_plan, runtime_folder
-from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.plan import Plan, RecordingRequest, is_running, load_plan, runtime_folder
 from kitchensync.capture.session.first_manifest import first_manifest
 from kitchensync.storage.names import WORK
 from kitchensync.storage.rebuild import Rebuilt

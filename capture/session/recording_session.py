@@ -21,12 +21,11 @@ from kitchensync.capture.errors import (
     StreamsMissing,
 )
 from kitchensync.capture.lock import held
-from kitchensync.capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
+from kitchensync.capture.plan import GROUP, QUEUE, RUNNING, Plan, RecordingRequest, is_running, runtime_folder
 from kitchensync.capture.process.fork_server import ForkServer
 from kitchensync.capture.process.outcome import Outcome
 from kitchensync.capture.queue.dry_run import check_server
 from kitchensync.capture.queue.server import QueueServer
-from kitchensync.capture.record_options import RecordingRequest
 from kitchensync.capture.session.closing import (
     CLOSING,
     CLOSING_BYTES,

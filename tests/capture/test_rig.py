@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from kitchensync.capture.errors import BadRig
-from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.plan import RecordingRequest
 from kitchensync.capture.rig.rig_file import no_options, order_from, template
 from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, STREAMS
 from kitchensync.sensors.hololens.profile import Profile

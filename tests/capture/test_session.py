@@ -7,8 +7,7 @@ import os
 import pytest
 
 from kitchensync.capture.errors import FolderNotWritable
-from kitchensync.capture.plan import Plan
-from kitchensync.capture.record_options import RecordingRequest
+from kitchensync.capture.plan import Plan, RecordingRequest
 from kitchensync.capture.session.first_manifest import first_manifest
 from kitchensync.capture.session.recording_session import record
 from kitchensync.storage.consent import Purpose, why_not
