@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,10 +121,6 @@ class CameraRecorder(threading.Thread):
     def end(self) -> None:
         """Ask the end: the shutter is closed and the files are fetched."""
         self._ending.set()
-
-    def discard(self) -> None:
-        """Leave the camera alone: nothing will be recorded."""
-        self._camera.close()
 
     def run(self) -> None:
         """Shutter, wait for the end, shutter, fetch. A camera that fails is a red light, not a stopped session."""
@@ -237,11 +234,9 @@ class CameraRecorder(threading.Thread):
         away = begun - len({(file.folder, file.recording_number) for file in new})
         self.state.problem = CARD_TAKEN.format(away, begun) if new and away > 0 else "" if new else NO_FILE
         self.state.promised_bytes = sum(file.bytes for file in new)
-        fetch_files(self._camera, self._folder, new, self._files, self._progress)
+        show = partial(setattr, self.state, "fetched_bytes")
+        fetch_files(self._camera, self._folder, new, self._files, show)
         self.state.fetched_bytes = self.state.promised_bytes
-
-    def _progress(self, here: int) -> None:
-        self.state.fetched_bytes = here
 
     def _save(self) -> None:
         shutters = {key: self._media.get(key) for key in ("shutter_on", "shutter_off")}
