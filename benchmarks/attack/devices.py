@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from registry import Aim, Seen, attack
@@ -16,10 +18,17 @@ async def _met(aim: Aim, what: str, seed: int = 0) -> Seen:
     with tempfile.TemporaryDirectory(prefix="ks") as place:
         folder = Path(place)
         await asyncio.to_thread(hostile.attack, what, folder, seed, Path(aim.knows["control"]))
-        for ended in hostile.seen_in(folder).values():
+        for ended in _ends_in(folder):
             seen.answer(ended)
         seen.wrong += hostile.wrong_in(folder)
     return seen
+
+
+def _ends_in(folder: Path) -> Iterator[str]:
+    """Yield how each kind ended in a scenario that was played: in a word of ours, or refused in words."""
+    for facts in json.loads((folder / hostile.SEEN).read_text()).values():
+        if "limit_bytes" not in facts or facts["ended"].isupper():
+            yield facts["ended"] if facts["ended"].isalpha() else "refused"
 
 
 @attack("a second recorder meets headsets that mean harm, eighteen kinds on six streams")

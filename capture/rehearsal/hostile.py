@@ -157,16 +157,6 @@ def attack(what: str, folder: Path, seed: int, endpoint: Path) -> None:
     (folder / SEEN).write_text(json.dumps(seen, indent=1))
 
 
-def seen_in(folder: Path) -> dict[str, str]:
-    """Return how each kind ended in a scenario that was played: in a word of ours, or refused in words."""
-    said = json.loads((folder / SEEN).read_text())
-    return {
-        kind: facts["ended"] if facts["ended"].isalpha() else "refused"
-        for kind, facts in said.items()
-        if "limit_bytes" not in facts or facts["ended"].isupper()
-    }
-
-
 def wrong_in(folder: Path) -> Iterator[str]:
     """Say what did not end, took too long or too much memory in a scenario that was played."""
     for kind, facts in json.loads((folder / SEEN).read_text()).items():
