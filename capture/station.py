@@ -46,9 +46,11 @@ class Station:
     """The devices of rig files, recording into one data folder; without a rig it watches what others record."""
 
     def __init__(self, data: Path, *rigs: str, start_timeout_s: float = 30.0) -> None:
-        """A rig is a path, for every place, or PLACE=path for the kitchen of that name. Raises BadRig."""
+        """A rig is a path, for every place, or PLACE=path for that kitchen. Raises BadRig when it cannot be used."""
         self.data, self.start_timeout_s = data, start_timeout_s
         self.rigs = {place: Path(path) for place, path in map(_of_place, rigs)}
+        for path in self.rigs.values():
+            read_rig(path)
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._monitor = RecordingMonitor()
 
@@ -172,7 +174,8 @@ class Station:
         `reasons` are for who runs it, `cook` for who cooks: of alarms alone, each once. `alarm` is what the first is
         about: `camera`, `headset`, `recording`, or `stopped` where it ended alone.
         """
-        self._reap()
+        # Take note of recorders that have ended, so that none stays behind as a zombie.
+        self._started = {name: process for name, process in self._started.items() if process.poll() is None}
         state = self._state(recording)
         if state is None:
             said = self._without_answer(recording)
@@ -204,10 +207,6 @@ class Station:
         """Say everything that is known of a running recording, as `kitchensync top` does; None when none runs."""
         endpoint = self._endpoint(recording)
         return self._monitor.look_at(endpoint) if endpoint.parent.exists() else None
-
-    def _reap(self) -> None:
-        """Take note of recorders that have ended, so that none stays behind as a zombie."""
-        self._started = {name: process for name, process in self._started.items() if process.poll() is None}
 
     def _state(self, recording: str) -> dict[str, Any] | None:
         endpoint = self._endpoint(recording)
@@ -252,11 +251,3 @@ def keep_reason(path: Path, reason: str) -> None:
     """Write into a recording why it shall not be used."""
     with edit_manifest(path) as manifest:
         manifest["abandoned"] = {"reason": reason, "host_ns": host_ns()}
-
-
-def station(data: Path, *rigs: str) -> Station:
-    """Make the station of rig files, or one that only watches. Raises BadRig when a file cannot be used."""
-    made = Station(data, *rigs)
-    for path in made.rigs.values():
-        read_rig(path)
-    return made

@@ -148,9 +148,9 @@ def main(context: click.Context) -> None:
 
 def _station(data: Path, *rigs: str) -> Any:
     """Join the recipe app with whoever runs the devices: neither imports the other."""
-    from kitchensync.capture.station import station
+    from kitchensync.capture.station import Station
 
-    return station(data, *rigs)
+    return Station(data, *rigs)
 
 
 def _check_mounts(recording: Path) -> None:
