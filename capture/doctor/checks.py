@@ -82,10 +82,7 @@ def examine_computer(data: Path, minutes: float, link: str) -> Report:
 
 
 def _clock_source(report: Report) -> None:
-    try:
-        name = CLOCK_SOURCE.read_text().strip()
-    except OSError:
-        name = "unknown"
+    name = _read(CLOCK_SOURCE) or "unknown"
     resolution_ns = round(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9)
     fine = name in GOOD_CLOCKS and resolution_ns <= 1000
     report.add(
