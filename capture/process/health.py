@@ -88,6 +88,14 @@ class HealthBoard:
                     self.states[message["process"]] = message
                     self.vanished_ns = max(self.vanished_ns, message.get("vanished_ns", 0))
 
+    def heard(self) -> dict[str, Health]:
+        """Report of each process when it told last how it is, whether it ended, and what its clock probes brought."""
+        told = ("host_ns", "probes", "answered_host_ns")
+        return {
+            name: {key: state.get(key) for key in told} | {"done": bool(state.get("done"))}
+            for name, state in self.states.items()
+        }
+
     def close(self) -> None:
         """Close the endpoint."""
         self._socket.close()

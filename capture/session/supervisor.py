@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from kitchensync.capture.errors import (
     StreamsMissing,
 )
 from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.cpu_pressure import waits_percent
 from kitchensync.capture.process.fork_server import ForkServer
 from kitchensync.capture.process.health import HealthBoard
 from kitchensync.capture.process.heartbeat import Heartbeat
@@ -34,7 +36,6 @@ from kitchensync.capture.session.alarms import (
 from kitchensync.capture.session.children import LAST_WORD_S, WORKER, ChildProcesses, DrainProgress
 from kitchensync.capture.session.closing import RESERVE, RESERVE_BYTES, Waiting, set_aside
 from kitchensync.capture.session.control import ControlServer, Request
-from kitchensync.capture.session.told_state import told_state
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.disk.space_guard import STOP, DiskGuard, Outlook
 from kitchensync.storage.events import EventLog
@@ -43,6 +44,7 @@ from kitchensync.storage.move.mover_process import MoverProcess
 from kitchensync.storage.names import LOGS
 from kitchensync.storage.privacy import OPERATOR, PAUSE, RESUME
 from kitchensync.storage.reading.swaps import SWAP, SWAPPED
+from kitchensync.storage.shell.loopback import is_loopback_address
 
 LOOP_MS = 100
 PRODUCER_END_S = 40.0
@@ -252,9 +254,19 @@ class Supervisor:
     def _state(self) -> dict[str, Any]:
         """Return what other processes of this user may ask for: facts, not judged."""
         going = "recording" if self.outcome.first_packets else "starting"
-        parts = (self.children.pids(), self.server, self.board.states, self.cameras, self.outlook)
-        stores = self._mover.progress() if self._mover is not None else []
-        return told_state(self.plan, *parts, stores) | {
+        queue = self.server.process if self.server is not None else None
+        return {
+            "recording": self.plan.recording,
+            "path": self.plan.path,
+            "pid": os.getpid(),
+            "host_ns": host_ns(),
+            "waits_percent": waits_percent(),
+            "here": [one.name for one in self.plan.headsets if is_loopback_address(one.host)],
+            "processes": self.children.pids() | ({"queue server": queue.pid} if queue is not None else {}),
+            "heard": self.board.heard(),
+            "cameras": {one.device: asdict(one.state) for one in self.cameras},
+            "disk": self.outlook.facts() if self.outlook is not None else {},
+            "stores": self._mover.progress() if self._mover is not None else [],
             "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
             "stop_asked": self._stop_asked,
             "ledger_closed": self._left is not None,

@@ -6,7 +6,9 @@ import shutil
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 OK, WARN, STOP = "ok", "warn", "stop"
 
@@ -37,6 +39,11 @@ class Outlook:
         """One line for the operator."""
         left = f"{self.minutes_left:.0f} minutes left" if self.minutes_left < 600 else "hours left"
         return f"{self.free_bytes / 1e9:.1f} GB free, {left}"
+
+    def facts(self) -> dict[str, Any]:
+        """Return the same for programs; no minutes where nothing is used up."""
+        minutes = round(self.minutes_left, 1) if isfinite(self.minutes_left) else None
+        return {"level": self.level, "free_bytes": self.free_bytes, "minutes_left": minutes}
 
 
 def bytes_per_minute(samples: Sequence[Sample]) -> float:
