@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from types import FrameType
+from typing import NoReturn
 
 import click
 
@@ -45,37 +43,23 @@ def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> Non
     from kitchensync.capture.rehearsal.scenario_table import answer_of, table_of
     from kitchensync.capture.rehearsal.scenarios import draw
     from kitchensync.capture.rehearsal.small_disks import can_mount
+    from kitchensync.storage.shell.end_signals import ending_at_signals
 
     small_disks = can_mount()
     if not small_disks:
         click.echo("no small disk can be mounted here: full disks are left out", err=True)
     drawn = draw(scenarios, seed, can_mount=small_disks)
-    with _interruptible(), _folder(keep) as folder:
-        accounts = run(drawn, folder, quiet=as_json)
+    with (
+        ending_at_signals(_interrupt),
+        nullcontext(keep) if keep else tempfile.TemporaryDirectory(prefix="kitchensync-rehearse-") as folder,
+    ):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        accounts = run(drawn, Path(folder).resolve(), quiet=as_json)
     click.echo(json.dumps(answer_of(accounts)) if as_json else table_of(accounts))
     if not all(account.is_fine for account in accounts):
         sys.exit(1)
 
 
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let SIGTERM end a rehearsal as Ctrl-C does: with everything put away."""
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextlib.contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
-    if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-        yield keep.resolve()
-        return
-    with tempfile.TemporaryDirectory(prefix="kitchensync-rehearse-") as name:
-        yield Path(name)
+def _interrupt() -> NoReturn:
+    """End a rehearsal at SIGTERM as Ctrl-C does: with everything put away."""
+    raise KeyboardInterrupt
