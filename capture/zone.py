@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from bisect import bisect_left
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -23,10 +24,8 @@ def local_zone(utc_ns: int) -> dict[str, Any]:
     now_s, later_s = _offset_s(utc_s, zone), _offset_s(utc_s + DAY_S, zone)
     changes = []
     if later_s != now_s:
-        before, after = utc_s, utc_s + DAY_S
-        while after - before > 1:
-            middle = (before + after) // 2
-            before, after = (middle, after) if _offset_s(middle, zone) == now_s else (before, middle)
+        day = range(utc_s, utc_s + DAY_S)
+        after = utc_s + bisect_left(day, True, key=lambda at_s: _offset_s(at_s, zone) != now_s)
         changes.append({"utc_ns": after * 1_000_000_000, "utc_offset_s": later_s})
     return {"iana": name, "utc_offset_s": now_s, "changes": changes}
 
