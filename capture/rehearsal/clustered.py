@@ -37,18 +37,8 @@ def _clustered_server(folder: Path, *, whole: bool) -> Iterator[tuple[str, redis
     """Run a server that is a cluster alone; it owns every slot, or half of them, so that the cluster is down."""
     folder.mkdir()
     port = _free_port()
-    command = [
-        str(queue_binary()),
-        "--port",
-        str(port),
-        "--bind",
-        ADDRESS,
-        "--dir",
-        str(folder),
-        "--save",
-        "",
-    ]
-    command += ["--cluster-enabled", "yes", "--logfile", str(folder / "queue.log")]
+    command = [str(queue_binary()), "--bind", ADDRESS, "--port", str(port), "--cluster-enabled", "yes"]
+    command += ["--dir", str(folder), "--save", "", "--logfile", str(folder / "queue.log")]
     with process(command, folder, "server"), redis.Redis(host=ADDRESS, port=port) as client:
         url = f"redis://{ADDRESS}:{port}"
         wait_until_ready(client, url)

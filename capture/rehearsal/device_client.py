@@ -53,7 +53,8 @@ def _ask_camera(url: str, place: Path) -> str:
 def _ask_headset(host: str, _: Path) -> str:
     """Ask one headset all that is asked on 3809, and for the constants of its sensors; return its first failure."""
     failed = list[str]()
-    for asked in (_control, _switch, *(_constants_of(name) for name in STREAMS)):
+    switch: Callable[[str], object] = partial(remote.start_pv, timeout_s=LIMIT_S)
+    for asked in (_control, switch, *map(_constants_of, STREAMS)):
         try:
             asked(host)
         except SensorError as error:
@@ -68,10 +69,6 @@ def _control(host: str) -> None:
         control.map_points(3801, c.MapDirection.PIXEL_TO_UNIT_PLANE, np.zeros((1000, 2), np.float32))
         control.rig_poses(range(1000))
         remote.require_version(control.version())
-
-
-def _switch(host: str) -> None:
-    remote.start_pv(host, LIMIT_S)
 
 
 def _constants_of(name: str) -> Callable[[str], object]:
