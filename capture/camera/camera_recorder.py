@@ -77,22 +77,13 @@ class CameraRecorder(threading.Thread):
             self._camera.close()
             raise
         anchor = utc_anchor()
-        self._media |= {
-            "serial": info.serial,
-            "model": info.model_name,
-            "firmware": info.firmware,
+        facts = {"serial": info.serial, "model": info.model_name, "firmware": info.firmware, "notes": notes}
+        self._media |= facts | {
             "anchor": {"host_ns": anchor.host_ns, "utc_ns": anchor.utc_ns},
             "before": sorted(map(list, self._before)),
-            "notes": notes,
         }
-        return {
-            "kind": "gopro",
-            "address": self._url,
-            "model": info.model_name,
-            "firmware": info.firmware,
-            "serial": info.serial,
-            "notes": notes,
-        } | ({"virtual": True} if info.is_virtual else {})
+        virtual = {"virtual": True} if info.is_virtual else {}
+        return {"kind": "gopro", "address": self._url, **facts, **virtual}
 
     def _set_up(self) -> list[str]:
         """Hand over control, set clock and settings; what does not work is a note, not a refusal."""

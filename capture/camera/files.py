@@ -46,11 +46,8 @@ def new_files(
 
 def _window_local_s(media: dict[str, Any]) -> tuple[float, float] | None:
     """Begin and end of the clip by the camera's own clock, seconds since 1970 as if it were UTC."""
-    started, clock, anchor = (
-        media.get("shutter_on"),
-        (media.get("clock") or {}).get("start"),
-        media.get("anchor"),
-    )
+    started, anchor = media.get("shutter_on"), media.get("anchor")
+    clock = (media.get("clock") or {}).get("start")
     if not started or not clock or not anchor:
         return None
     zero_ns = anchor["utc_ns"] - anchor["host_ns"] + clock["offset_ns"]
