@@ -92,7 +92,5 @@ def _metrics(port: int | None, newest: Callable[[], list[dict[str, Any]]]) -> It
     except OSError as error:
         raise click.UsageError(f"port {port} cannot be used ({error.strerror}); choose another") from error
     click.echo(f"ready metrics=http://{LOOPBACK}:{server.port}/metrics")
-    try:
+    with contextlib.closing(server):
         yield
-    finally:
-        server.close()

@@ -83,14 +83,10 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
         mute |= {process} if facts["silent_s"] > NO_NEWS_S else set()
         yield "process", facts
         if heard.get("answered_host_ns") and not heard["done"] and process not in mute:
-            silent_s, device = (
-                (heard["host_ns"] - heard["answered_host_ns"]) / 1e9,
-                process.removeprefix("producer "),
-            )
-            yield (
-                "clock",
-                here | {"name": device, "silent_s": silent_s, "is_here": device in state.get("here", ())},
-            )
+            silent_s = (heard["host_ns"] - heard["answered_host_ns"]) / 1e9
+            device = process.removeprefix("producer ")
+            is_here = device in state.get("here", ())
+            yield "clock", here | {"name": device, "silent_s": silent_s, "is_here": is_here}
     for store in state["stores"]:
         yield "store", {"name": store["target"], "problem": store["problem"]}
     for one in state["restarts"]:

@@ -183,13 +183,10 @@ class StorageTrouble:
             f"{stream} cannot be stored ({why}); its packets stay in the queue, the other streams go on"
             for stream, why in sorted(self.aside().items())
         ]
-        told: set[Any] = {state.get("problem") for state in self._board.states.values()} - {
-            None,
-            "",
-            NO_SPACE,
-        }
-        waiting = sorted(map(str, told))
-        return words + [f"a drainer cannot go on: {why}; its packets stay in the queue" for why in waiting]
+        told = {str(state.get("problem") or "") for state in self._board.states.values()} - {"", NO_SPACE}
+        return words + [
+            f"a drainer cannot go on: {why}; its packets stay in the queue" for why in sorted(told)
+        ]
 
     def fills_queue(self) -> bool:
         """Return whether packets that cannot be stored nearly fill the queue: then those of all would be lost."""

@@ -186,12 +186,9 @@ class Supervisor:
                 for name, facts in self.streams().items()
                 if not facts.get("first_host_ns")
             }
-            if not missing:
-                self.outcome.first_packets = True
-                return
-            if self._override and time.monotonic() > end_s and len(missing) < len(self.streams()):
-                self.outcome.first_packets = True
-                self.outcome.missing = missing
+            is_enough = self._override and time.monotonic() > end_s and len(missing) < len(self.streams())
+            if not missing or is_enough:
+                self.outcome.first_packets, self.outcome.missing = True, missing
                 return
             silent_s = self._queue_watch.silent_s
             if silent_s > limit_s:
