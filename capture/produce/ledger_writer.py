@@ -42,4 +42,4 @@ class Ledger:
     def hold(self, limit_s: float) -> None:
         """Stay until the queue server has synced every note, at most so long."""
         with self._lock:
-            self._writer.hold(limit_s)
+            self._writer.pipe.hold(limit_s)

@@ -139,7 +139,7 @@ class Producer:
         """Stay until a queue server that is killed cannot forget the last packets and notes any more."""
         end_s = time.monotonic() + HOLD_S
         for writer in self._writers:
-            writer.hold(end_s - time.monotonic())
+            writer.pipe.hold(end_s - time.monotonic())
         self.ledger.hold(end_s - time.monotonic())
 
     def _check_ends(self) -> None:
@@ -187,7 +187,7 @@ class Producer:
         streams = {recorder.name: self._shown(recorder) for recorder in self.recorders}
         probe = self.probe
         clock = {"probes": probe.probes, "answered_host_ns": probe.answered_host_ns} if probe else {}
-        vanished_ns = max((writer.vanished_ns for writer in self._writers), default=0)
+        vanished_ns = max((writer.pipe.vanished_ns for writer in self._writers), default=0)
         self._health.send(streams=streams, done=done, vanished_ns=vanished_ns, **clock)
 
     def _shown(self, recorder: StreamRecorder) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from kitchensync.storage.names import files_key, stream_key
 
 STREAMS = ("try/one", "try/two")
 """Two, since a drainer reads several at once: what a cluster refuses."""
-PACKETS = 3
+BODIES = [b"0", b"1", b"2"]
 LEAST_BYTES = 128 << 20
 """What drainers hold back and what is on its way fit in."""
 ONE_SERVER = "name one server that is no cluster, on this computer for choice"
@@ -66,22 +66,21 @@ def _try_streams(client: redis.Redis, url: str) -> None:
     try:
         for writer in writers:
             first = writer.next_sequence()
-            packets = [QueuedPacket(first + n, n, n, 1, b"%d" % n, 0) for n in range(PACKETS)]
-            if writer.put(packets, lambda: True) != PACKETS:
+            packets = [QueuedPacket(first + n, n, n, 1, body, 0) for n, body in enumerate(BODIES)]
+            if writer.put(packets, lambda: True) != len(BODIES):
                 raise redis.ResponseError("it takes no packets now: no memory or disk left")
-        got = reader.fresh(count=PACKETS, block_ms=None)
+        got = reader.fresh(count=len(BODIES), block_ms=None)
         for stream in STREAMS:
-            if [bytes(packet.payload) for packet in got.get(stream, [])] != [
-                b"%d" % n for n in range(PACKETS)
-            ]:
+            if [bytes(packet.payload) for packet in got.get(stream, [])] != BODIES:
                 raise redis.ResponseError("it does not give back what it was given")
-            reader.acknowledge(stream, got[stream], Sealed(Path("try"), 0, PACKETS - 1, PACKETS, 0, "none"))
+            sealed = Sealed(Path("try"), 0, len(BODIES) - 1, len(BODIES), 0, "none")
+            reader.acknowledge(stream, got[stream], sealed)
         if reader.waiting() or any(not sealed_files(client, name, stream) for stream in STREAMS):
             raise redis.ResponseError("it does not forget what is acknowledged")
     finally:
         reader.close()
         for writer in writers:
-            writer.close()
+            writer.pipe.close()
         for stream in STREAMS:
             client.delete(stream_key(name, stream), files_key(name, stream))
 

@@ -25,13 +25,8 @@ class QueueWriter(StreamEntries):
         together: int = ENTRY_PACKETS,
     ) -> None:
         """Use the connection of a `pipe`, else one of its own; the rest is as of `StreamEntries`."""
-        self._pipe = pipe or QueuePipe(client)
+        self.pipe = pipe or QueuePipe(client)
         super().__init__(client, recording_uuid, stream, epoch_ms, on_loss, together)
-
-    @property
-    def vanished_ns(self) -> int:
-        """When the server had lost a stream that it had been given, 0 for never."""
-        return self._pipe.vanished_ns
 
     def next_sequence(self) -> int:
         """Return the number after the last one that an earlier run of the producer queued, else 0.
@@ -48,13 +43,5 @@ class QueueWriter(StreamEntries):
     def put(self, packets: Sequence[QueuedPacket], give_up: Callable[[], bool]) -> int:
         """Queue packets in order; return how many, fewer than given when `give_up` said so before."""
         batch = Batch(self, list(packets))
-        self._pipe.put([batch], give_up)
+        self.pipe.put([batch], give_up)
         return batch.done
-
-    def hold(self, limit_s: float) -> None:
-        """Stay until the server has synced what it took, at most so long; see `QueuePipe.hold`."""
-        self._pipe.hold(limit_s)
-
-    def close(self) -> None:
-        """Give the connection back."""
-        self._pipe.close()

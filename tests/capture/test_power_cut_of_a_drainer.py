@@ -45,7 +45,7 @@ def queue_packets(client, plan: Plan, stream: str, seqs: range) -> None:
     writer = QueueWriter(client, plan.uuid, stream, 7, together=2)
     packets = [QueuedPacket(seq, seq * 480_000, seq, 1, payload(stream, seq), 0) for seq in seqs]
     assert writer.put(packets, lambda: True) == len(packets)
-    writer.close()
+    writer.pipe.close()
 
 
 def drain(plan: Plan, disk: TracingDisk | None = None) -> None:

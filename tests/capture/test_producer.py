@@ -136,7 +136,7 @@ def test_of_a_queue_that_vanished_nothing_is_noted_as_lost_that_is_sealed(
     ((kind, stream, first, last),) = told
     assert (kind, stream, first) == ("queue_loss", STREAM, begin)
     assert last < 100
-    writer.close()
+    writer.pipe.close()
     made._health.close()
 
 
@@ -151,5 +151,5 @@ def test_a_queue_that_vanished_when_all_was_sealed_has_lost_nothing(plan, client
     client.flushall()
     assert writer.put([QueuedPacket(50, 50, 50, 1, b"x", 0)], lambda: False) == 1
     assert told == []
-    writer.close()
+    writer.pipe.close()
     made._health.close()

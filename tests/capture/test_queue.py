@@ -174,7 +174,7 @@ def test_nothing_is_lost_when_the_server_is_killed(server, client):
     kill(server)
     server.start()
     put(writer, 100)
-    writer.close()
+    writer.pipe.close()
     assert seqs_in(server) == list(range(101))
 
 
@@ -187,7 +187,7 @@ def test_a_server_that_forgot_its_newest_packets_is_given_them_again(server, cli
     forget_the_newest(server, 3000)
     server.start()
     put(writer, 100)
-    writer.close()
+    writer.pipe.close()
     assert seqs_in(server) == list(range(101))
     assert losses == []
 
@@ -202,7 +202,7 @@ def test_what_was_forgotten_and_is_no_longer_here_is_told(server, client, monkey
     forget_the_newest(server, 3000)
     server.start()
     put(writer, 100)
-    writer.close()
+    writer.pipe.close()
     found = seqs_in(server)
     ((first, last),) = losses
     assert sorted([*found, *range(first, last + 1)]) == list(range(101))
@@ -217,7 +217,7 @@ def test_many_packets_at_once_are_stored_in_order_small_and_large(client):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     found = reader.fresh(count=1000, block_ms=100)["s"]
     assert [bytes(packet.payload) for packet in found] == bodies
-    writer.close()
+    writer.pipe.close()
 
 
 def test_a_full_queue_gives_back_the_packet_instead_of_dropping_others(client):

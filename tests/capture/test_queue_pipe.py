@@ -208,7 +208,7 @@ def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_pa
     reader.acknowledge("s", taken, Sealed(tmp_path / "000001.h5", 0, 99, 100, 1, "00"))
     assert reader.waiting() == 0
     assert client.hgetall("ks:{u:s}:files")
-    writer.close()
+    writer.pipe.close()
     reader.close()
 
 

@@ -65,7 +65,7 @@ def test_a_drainer_goes_on_and_stores_every_packet_once(client, plan, vanish, mo
     drainer.end()
     draining.join(60)
     assert stored(plan.path, STREAM) == list(range(200))
-    assert writer.vanished_ns or drainer._reader.vanished_ns
+    assert writer.pipe.vanished_ns or drainer._reader.vanished_ns
     assert client.xlen(stream_key(plan.uuid, STREAM)) == 0
 
 
@@ -171,7 +171,7 @@ def test_at_the_end_what_vanished_is_given_again(client):
     writer = QueueWriter(client, "u", "s", 7)
     put(writer, *range(10))
     flush(client)
-    writer.hold(60)
+    writer.pipe.hold(60)
     assert numbers_in_queue(client, "u", "s") == list(range(10))
 
 
@@ -185,7 +185,7 @@ def test_a_drainer_waits_where_there_is_no_memory_to_make_a_stream_anew(client, 
     assert seqs_of(reader) == []
     trying = threading.Thread(target=put, args=(writer, 1))
     trying.start()
-    until(lambda: writer._pipe.connections > 1, "a second try")
+    until(lambda: writer.pipe.connections > 1, "a second try")
     client.config_set("maxmemory", "0")
     trying.join(60)
     assert seqs_of(reader) == [0, 1]

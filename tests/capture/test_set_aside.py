@@ -183,7 +183,7 @@ def put_without_file(server, plan) -> None:
         writer = QueueWriter(client, plan.uuid, GOOD, 7)
         packets = [QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(QUEUED)]
         assert writer.put(packets, lambda: True) == QUEUED
-        writer.close()
+        writer.pipe.close()
 
 
 NO_ROOM = """
@@ -202,7 +202,7 @@ try:
     with connect(server.url) as client:
         writer = QueueWriter(client, "u", "hololens/pv", 7)
         assert writer.put([QueuedPacket(n, n, n, 1, bytes(1 << 20), 0) for n in range(30)], lambda: True) == 30
-        writer.close()
+        writer.pipe.close()
     print("kept", server.keep_files())
 finally:
     server.stop()

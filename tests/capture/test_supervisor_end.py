@@ -49,7 +49,7 @@ def ending(server, client, plan) -> Iterator[Supervisor]:
     """A supervisor that is to store what the queue holds."""
     writer = QueueWriter(client, plan.uuid, STREAM, 7)
     assert writer.put([QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(COUNT)], lambda: True) == COUNT
-    writer.close()
+    writer.pipe.close()
     wait_until_synced(client)
     plan.save(Path(plan.work) / "plan.json")
     (Path(plan.path) / LOGS).mkdir()
@@ -83,7 +83,7 @@ def test_a_drainer_that_keeps_dying_keeps_no_other_from_its_end(ending, client, 
     assert PV in two.share(1)
     writer = QueueWriter(client, plan.uuid, PV, 7)
     assert writer.put([QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(COUNT)], lambda: True) == COUNT
-    writer.close()
+    writer.pipe.close()
     write_json(Path(plan.path) / MANIFEST, MANIFEST_OF_BOTH)
     ending.close()
     two.save(Path(plan.work) / "plan.json")

@@ -24,7 +24,7 @@ def put(server: QueueServer, plan: Plan, stream: str) -> None:
         writer = QueueWriter(client, plan.uuid, stream, 7)
         packets = [QueuedPacket(n, n * 100, n * 10_000, 1, b"%06d" % n, 0) for n in range(QUEUED)]
         assert writer.put(packets, lambda: True) == QUEUED
-        writer.close()
+        writer.pipe.close()
         wait_until_synced(client)
 
 
