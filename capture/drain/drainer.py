@@ -181,11 +181,8 @@ class Drainer:
         for stream, packets in got.items():
             old = self._chunks[stream].take(packets, now_s)
             if old:
-                self._acknowledge(stream, self._not_waiting(stream, old), None)
-
-    def _not_waiting(self, stream: str, packets: list[Packet]) -> list[Packet]:
-        waiting = {packet.seq for packet in self._chunks[stream].packets}
-        return [packet for packet in packets if packet.seq not in waiting]
+                waiting = {packet.seq for packet in self._chunks[stream].packets}
+                self._acknowledge(stream, [packet for packet in old if packet.seq not in waiting], None)
 
     def _seal_due(self, *, everything: bool) -> None:
         now_s, most = time.monotonic(), QUEUE_BYTES // self._plan.drainers
@@ -280,12 +277,7 @@ class Drainer:
             return
         self._told_s = now_s
         streams = {
-            chunk.stream: {
-                "stored": chunk.stored,
-                "held": len(chunk.packets),
-                "held_bytes": chunk.bytes,
-                "duplicates": chunk.duplicates,
-            }
+            chunk.stream: {"stored": chunk.stored, "held": len(chunk.packets)}
             for chunk in self._chunks.values()
         }
         problems = {chunk.problem for chunk in self._chunks.values()} | {self._problem}

@@ -28,7 +28,6 @@ class OpenChunk:
     bytes: int = 0
     since_s: float = 0.0
     stored: int = 0
-    duplicates: int = 0
     problem: str = ""
     """Why its disk did not take it just now."""
     retry_s: float = 0.0
@@ -51,7 +50,6 @@ class OpenChunk:
         self.bytes += sum([len(packet.payload) for packet in fresh])
         if fresh:
             self.next_seq = fresh[-1].seq + 1
-        self.duplicates += len(old)
         return old
 
 
