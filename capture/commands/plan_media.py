@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,11 @@ NO_RIG = {"hololens": ("any",), "gopro": ("http://any",)}
 """One headset and one camera, wherever they are."""
 
 
+def _supply(flag: str, usual: float, words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what a lab has of one piece each; see `Supplies`."""
+    return click.option(flag, type=AMOUNT, default=usual, show_default=True, help=words)
+
+
 @click.command("plan-media")
 @click.option("--minutes", type=AMOUNT, required=True, help="Length of one recording in minutes.")
 @click.option("--recordings", type=click.IntRange(1, 1_000_000), required=True, help="How many recordings.")
@@ -40,36 +46,16 @@ NO_RIG = {"hololens": ("any",), "gopro": ("http://any",)}
     "--link", type=click.Choice(["wifi", "wired"]), default=None, help="How the headsets are connected."
 )
 @click.option("--data", type=given_path(exists=True), help="Folder whose disk must have room for all of it.")
-@click.option(
+@_supply(
     "--camera-mbit-per-s",
-    type=AMOUNT,
-    default=60.0,
-    show_default=True,
-    help="Bit rate of a camera's film in Mbit/s: 4K30 is 60, up to 120 where its bit rate is set to high.",
+    60.0,
+    "Bit rate of a camera's film in Mbit/s: 4K30 is 60, up to 120 where its bit rate is set to high.",
 )
-@click.option(
-    "--camera-battery-minutes",
-    type=AMOUNT,
-    default=70.0,
-    show_default=True,
-    help="Minutes that a camera's battery lasts.",
-)
-@click.option(
-    "--headset-battery-minutes",
-    type=AMOUNT,
-    default=120.0,
-    show_default=True,
-    help="Minutes that a headset's battery lasts.",
-)
-@click.option(
-    "--card-gb", type=AMOUNT, default=128.0, show_default=True, help="Size of a camera's card in GB."
-)
-@click.option(
-    "--fetch-mb-per-s",
-    type=AMOUNT,
-    default=30.0,
-    show_default=True,
-    help="Rate in MB/s at which films are fetched from a camera: 2 to 35 were seen.",
+@_supply("--camera-battery-minutes", 70.0, "Minutes that a camera's battery lasts.")
+@_supply("--headset-battery-minutes", 120.0, "Minutes that a headset's battery lasts.")
+@_supply("--card-gb", 128.0, "Size of a camera's card in GB.")
+@_supply(
+    "--fetch-mb-per-s", 30.0, "Rate in MB/s at which films are fetched from a camera: 2 to 35 were seen."
 )
 @answers("plan-media/1")
 def plan_media(
