@@ -28,8 +28,6 @@ from kitchensync.sensors.gopro.control.settings import (
 from kitchensync.sensors.gopro.files.card_names import proxy_name
 from kitchensync.sensors.host_clock import host_ns, utc_anchor
 
-__all__ = ["CameraHealth", "CameraRecorder"]
-
 WATCH_S = 1.0
 KEEP_ALIVE_S = 3.0
 IDLE_LIMIT_S = 60.0
@@ -219,8 +217,7 @@ class CameraRecorder(threading.Thread):
 
     def _fetch(self) -> None:
         self.state.state = "fetching"
-        listed = self._patiently(self._camera.media)
-        new = new_files(listed, self._before, self._media)
+        new = new_files(self._patiently(self._camera.media), self._before, self._media)
         begun = 1 + len(self._media.get("shutters_on_again", []))
         away = begun - len({(file.folder, file.recording_number) for file in new})
         self.state.problem = CARD_TAKEN.format(away, begun) if new and away > 0 else "" if new else NO_FILE

@@ -22,19 +22,14 @@ def examine_devices(order: RecordingRequest, data: Path, minutes: float, name: s
     links = [Profile(**headset.profile).link for headset in order.headsets]
     report = Report(name)
     with ThreadPoolExecutor(max_workers=1 + len(order.headsets) + len(order.cameras)) as pool:
-        asked = {
-            headset.name: pool.submit(
-                examine_headset,
-                headset.host,
-                headset.streams,
-                Profile(**headset.profile),
-                order.accept_version,
+        asked = {}
+        for one in order.headsets:
+            profile = Profile(**one.profile)
+            asked[one.name] = pool.submit(
+                examine_headset, one.host, one.streams, profile, order.accept_version
             )
-            for headset in order.headsets
-        }
-        asked |= {
-            camera: pool.submit(examine_camera, address, minutes) for camera, address in order.cameras.items()
-        }
+        for camera, address in order.cameras.items():
+            asked[camera] = pool.submit(examine_camera, address, minutes)
         report.take("this computer", examine_computer(data, minutes, "wired" if "wired" in links else "wifi"))
         for device, found in asked.items():
             report.take(device, found.result())

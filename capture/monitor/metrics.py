@@ -63,11 +63,10 @@ def metrics_text(recordings: list[dict[str, Any]]) -> str:
 def _samples(one: dict[str, Any]) -> Iterator[Sample]:
     """Yield what is known of one recording; what nobody knows is absent."""
     of = {"recording": str(one["recording"])}
-    known = list(_known(one))
     yield "healthy", of, float(one["health"] == "recording")
     for finding in one["findings"]:
         yield "finding", of | {key: finding[key] for key in ("rule", "severity", "subject")}, 1.0
-    for name, labels, value in known:
+    for name, labels, value in _known(one):
         if value is not None:
             yield name, of | labels, float(value)
 

@@ -58,9 +58,8 @@ class SupervisedProcess:
 
     def kill(self) -> None:
         """End it at once."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
         if self.process is not None:
+            self.process.kill()  # nothing where it has ended
             self.process.wait()
 
     def restart(self) -> None:

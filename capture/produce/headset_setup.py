@@ -159,18 +159,15 @@ class HeadsetSetup:
             return self._gone
 
     def _ask_whether_gone(self) -> str:
-        why = ""
         for _ in range(ANSWER_TRIES):
             try:
                 with remote.RemoteControl(self.host, ANSWER_TIMEOUT_S) as control:
-                    utc_offset = control.utc_offset()
+                    is_same = self._utc_offset in (None, control.utc_offset())
             except SensorError as error:
                 tell("the headset does not answer", device=self.device, why=str(error))
-                why = "the headset does not answer at any port"
-                continue
-            is_same = self._utc_offset in (None, utc_offset)
-            return "" if is_same else "the headset's app was started again"
-        return why
+            else:
+                return "" if is_same else "the headset's app was started again"
+        return "the headset does not answer at any port"
 
     def settings_seen(self, payload: bytes | memoryview) -> dict[str, list[float]]:
         """Compare a front-camera packet with the settings asked for: {name: [asked, seen]} of those that differ."""

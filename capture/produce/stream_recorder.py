@@ -255,7 +255,9 @@ class StreamRecorder:
     def queued(self, packets: list[QueuedPacket], lost: list[tuple[int, int]]) -> None:
         """Count what is in the queue now, and name what found no room there."""
         for first_seq, last_seq in lost:
-            self._declare_loss(first_seq, last_seq)
+            self.state.losses += last_seq - first_seq + 1
+            self.state.problem = "the queue takes nothing: packets are being lost"
+            self.note(DeclaredLossNote(first_seq=first_seq, last_seq=last_seq))
         state = self.state
         state.received = packets[-1].seq + 1
         state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self._pose_bytes
@@ -281,11 +283,6 @@ class StreamRecorder:
         self.state.flagged, self.state.flagged_host_ns = self.state.flagged + 1, host_ns()
         if self.state.flagged <= MOST_FLAGS:
             self.note(StampNote(flag=kind, seq=seq, ticks=ticks, ticks_before=before))
-
-    def _declare_loss(self, first_seq: int, last_seq: int) -> None:
-        self.state.losses += last_seq - first_seq + 1
-        self.state.problem = "the queue takes nothing: packets are being lost"
-        self.note(DeclaredLossNote(first_seq=first_seq, last_seq=last_seq))
 
     def _closed(self, error: SensorError) -> None:
         self._show("reconnecting", error)

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -42,7 +43,7 @@ def run(scenarios: list[Scenario], folder: Path, *, quiet: bool) -> list[Account
         task = bar.add_task("", total=len(scenarios))
         for scenario in scenarios:
             bar.update(task, description=f"{scenario.name:22}")
-            account = kept(scenario, folder) or played(scenario, folder)
+            account = kept(scenario, folder) or accounted(folder / scenario.name, partial(play, scenario))
             accounts.append(account)
             bar.advance(task)
             if not quiet:
@@ -62,11 +63,6 @@ def kept(scenario: Scenario, folder: Path) -> Account | None:
     if any(facts.get(key) != value for key, value in scenario.facts.items()):
         raise OtherRehearsal(folder)
     return Account(**json.loads((place / ROW).read_text()))
-
-
-def played(scenario: Scenario, folder: Path) -> Account:
-    """Play a scenario and account for it."""
-    return accounted(folder / scenario.name, lambda place: play(scenario, place))
 
 
 def accounted(place: Path, play: Callable[[Path], object]) -> Account:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -16,7 +17,8 @@ import pytest
 from processes import COMMAND, kitchensync
 from second_checker import check, share_covered, verified, wrong_status
 
-from kitchensync.capture.rehearsal.run import played
+from kitchensync.capture.rehearsal.play import play
+from kitchensync.capture.rehearsal.run import accounted
 from kitchensync.capture.rehearsal.scenarios import draw
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(580)]
@@ -90,9 +92,9 @@ def test_a_drainer_that_lies_is_caught_by_both_checkers(tmp_path, monkeypatch, l
     (tmp_path / "sitecustomize.py").write_text(body)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     scenario = next(one for one in draw(12, 3, can_mount=False) if one.kind.name == "kill_drainer")
-    account = played(scenario, tmp_path / "kept")
-    assert account.unexplained or account.duplicates
     folder = tmp_path / "kept" / scenario.name
+    account = accounted(folder, partial(play, scenario))
+    assert account.unexplained or account.duplicates
     assert check(folder, verified(folder))[3] != []
 
 
