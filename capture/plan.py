@@ -116,12 +116,10 @@ class Plan:
         """Endpoint where the supervisor takes requests such as stop."""
         return f"ipc://{self.runtime}/control"
 
-    def sensor_streams(self) -> dict[str, tuple[str, str]]:
-        """Map full stream names to (device, short name)."""
+    def sensor_streams(self) -> list[str]:
+        """Return the full names of all streams that devices send."""
         devices: list[HeadsetPlan | SensorPlan] = [*self.headsets, *self.sensors]
-        return {
-            f"{device.name}/{short}": (device.name, short) for device in devices for short in device.streams
-        }
+        return [f"{device.name}/{short}" for device in devices for short in device.streams]
 
     def stored_streams(self) -> list[str]:
         """Return every stream that drainers store: sensors, clock probes, and the ledger of each device."""

@@ -125,9 +125,8 @@ class CameraWatch:
     def _judge(self, answer: Answer) -> str:
         if not answer.encoding and not self.ended_by_itself:
             reasons = ", ".join(answer.complaints())
-            self.ended_by_itself = "the camera stopped recording by itself" + (
-                f" ({reasons})" if reasons else ""
-            )
+            why = f" ({reasons})" if reasons else ""
+            self.ended_by_itself = f"the camera stopped recording by itself{why}"
         if self.ended_by_itself:
             return self.ended_by_itself
         recorded_s = answer.recorded_s

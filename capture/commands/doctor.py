@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
+from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.data_folder import data_option
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
 
@@ -46,7 +45,7 @@ from kitchensync.storage.shell.given_path import GivenRecording, given_path
 )
 @click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
 @click.option("--strict", is_flag=True, help="Give exit code 1 for warnings too.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@answers("doctor/1")
 def doctor(
     host: str | None,
     rig: Path | None,
@@ -57,8 +56,7 @@ def doctor(
     acceptance: Path | None,
     accept_version: str | None,
     strict: bool,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Check this computer before a session; with HOST a headset, with --rig all devices of a rig.
 
     Exit code 1 when something would spoil it. With --acceptance it is one page, which names nobody: what a lab's own
@@ -88,12 +86,12 @@ def doctor(
     else:
         wanted = [headset_stream(name).name for name in streams.split(",")] if streams else list(DEFAULT_SET)
         report = examine_headset(host, wanted, Profile(link=link), accept_version)
-    if as_json:
-        click.echo(json.dumps(report.as_dict()))
-    else:
-        for finding in report.findings:
-            advice = f"  -> {finding.advice}" if finding.advice else ""
-            click.echo(f"{finding.status:5} {finding.what:28} {finding.seen}{advice}")
-        click.echo(f"{report.subject}: {report.status}")
-    if report.status == BAD or (strict and report.status != GOOD):
-        sys.exit(1)
+    failed = report.status == BAD or (strict and report.status != GOOD)
+    return Answer(report.as_dict(), _show, failed=failed)
+
+
+def _show(said: dict[str, Any]) -> None:
+    for one in said["findings"]:
+        advice = f"  -> {one['advice']}" if one["advice"] else ""
+        click.echo(f"{one['status']:5} {one['what']:28} {one['seen']}{advice}")
+    click.echo(f"{said['subject']}: {said['status']}")

@@ -110,15 +110,12 @@ def stream_facts(name: str, facts: Facts, told_ns: int) -> Facts:
         f"{of}_s": max((at_ns - int(facts.get(f"{of}_host_ns") or at_ns)) / 1e9, 0.0)
         for of, at_ns in now_ns.items()
     }
-    return (
-        {"first_host_ns": 0, "rate_hz": 0.0, "problem": "", "fault": ""}
-        | facts
-        | {
-            "name": name,
-            "silent_s": max((told_ns - last_ns) / 1e9, 0.0),
-            "silent_limit_s": max(LEAST_SILENT_S, PERIODS / hz) if hz else inf,
-            "waiting": waiting,
-            "behind_s": waiting / hz if hz else 0.0,
-        }
-        | seconds
-    )
+    usual = {"first_host_ns": 0, "rate_hz": 0.0, "problem": "", "fault": ""}
+    return {
+        **(usual | facts | seconds),
+        "name": name,
+        "silent_s": max((told_ns - last_ns) / 1e9, 0.0),
+        "silent_limit_s": max(LEAST_SILENT_S, PERIODS / hz) if hz else inf,
+        "waiting": waiting,
+        "behind_s": waiting / hz if hz else 0.0,
+    }

@@ -46,9 +46,6 @@ class CpuMeter:
             return {"cpu_share": None, "memory_bytes": None}
         before = self._before.get(pid, ProcessUse(0.0, 0.0, 0))
         span_s = now.age_s - before.age_s
-        share = (now.cpu_s - before.cpu_s) / span_s if span_s > 0 else None
+        share = round((now.cpu_s - before.cpu_s) / span_s, 3) if span_s > 0 else None
         self._before[pid] = now
-        return {
-            "cpu_share": None if share is None else round(share, 3),
-            "memory_bytes": now.memory_bytes,
-        }
+        return {"cpu_share": share, "memory_bytes": now.memory_bytes}

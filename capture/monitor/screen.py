@@ -65,17 +65,11 @@ def _streams(one: dict[str, Any]) -> Table:
 
 def _cameras(one: dict[str, Any]) -> list[Text]:
     said = {"battery_percent": "battery {} %", "minutes_left": "{:.0f} min on the card", "recorded_s": "{} s"}
-    return [
-        Text(
-            ", ".join(
-                [
-                    f"{name}: {facts['state']}",
-                    *(words.format(facts[key]) for key, words in said.items() if facts[key] is not None),
-                ]
-            )
-        )
-        for name, facts in one["cameras"].items()
-    ]
+    lines = []
+    for name, facts in one["cameras"].items():
+        known = [words.format(facts[key]) for key, words in said.items() if facts[key] is not None]
+        lines.append(Text(", ".join([f"{name}: {facts['state']}", *known])))
+    return lines
 
 
 def _disk(one: dict[str, Any]) -> Text:

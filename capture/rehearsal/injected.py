@@ -38,11 +38,6 @@ def put(folder: Path, name: str, value: float | str) -> None:
     part.replace(folder / name)
 
 
-def mend(folder: Path) -> None:
-    """Remove the bug, as an update of the software does."""
-    (folder / BUG).unlink(missing_ok=True)
-
-
 def install() -> None:
     """Go by the folder from now on, in this process."""
     folder = Path(os.environ[VARIABLE])

@@ -111,7 +111,7 @@ class _Play:
         """Mend what was broken, and let `recover` finish the recording; return the faults as they were then."""
         if any(fault["kind"].startswith("kill_") for fault in faults):
             faults = _with_producers(_until_now(faults))
-        injected.mend(self.folder / "injected")
+        (self.folder / "injected" / injected.BUG).unlink(missing_ok=True)  # as an update of the software does
         moved = self.folder / "data" / MOVED
         if moved.exists():
             give_back(moved, moved.with_name(RECORDING))

@@ -114,7 +114,9 @@ def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:
     sensors = sensors_from(rig.sensor, streams)
     of_sensors = {f"{sensor.name}/{short}" for sensor in sensors for short in sensor.streams}
     of_headsets = None if streams is None else [name for name in streams if name not in of_sensors]
-    _different_names([*hololens, *gopro, *rig.sensor])
+    names = [*hololens, *gopro, *rig.sensor]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise BadRig(f"two devices are called {', '.join(sorted(twice))}; give each a name of its own")
     return RecordingRequest(
         recording=recording,
         data=options["data"],
@@ -174,12 +176,6 @@ def sensors_from(tables: dict[str, SensorTable], streams: list[str] | None) -> l
         if chosen:
             plans.append(SensorPlan(check_recording_id(name), table.kind, chosen, settings))
     return plans
-
-
-def _different_names(names: list[str]) -> None:
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise BadRig(f"two devices are called {', '.join(sorted(twice))}; give each a name of its own")
 
 
 def headsets_from(

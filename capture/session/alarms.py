@@ -75,15 +75,12 @@ def _said(streams: Mapping[str, Mapping[str, Any]], quiet: Mapping[str, int], wo
     for name in quiet:
         facts = streams[name]
         groups[name.partition("/")[0], facts.get("fault") or str(facts["state"])].append(name)
-    return [
-        f"{device}: "
-        + words.format(
-            f"{max(quiet[name] for name in names) / 1e9:.0f}",
-            ", ".join(name.partition("/")[2] for name in names),
-            why,
-        )
-        for (device, why), names in groups.items()
-    ]
+    said = []
+    for (device, why), names in groups.items():
+        longest_s = max(quiet[name] for name in names) / 1e9
+        shorts = ", ".join(name.partition("/")[2] for name in names)
+        said.append(f"{device}: " + words.format(f"{longest_s:.0f}", shorts, why))
+    return said
 
 
 PERIOD_S = 1.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -105,29 +104,25 @@ class ChildProcesses:
             worker.kill()
 
 
-@dataclass
 class DrainProgress:
     """Watches what the drainers have stored: the end of a recording waits for as long as they get on."""
 
-    now_s: Callable[[], float] = time.monotonic
-    _stored: int = -1
-    _since_s: float = field(init=False)
-    _killed: bool = False
-
-    def __post_init__(self) -> None:
-        self._since_s = self.now_s()
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Begin now."""
+        self._now_s, self._since_s = now_s, now_s()
+        self._stored, self._killed = -1, False
 
     def look(self, states: dict[str, dict[str, Any]]) -> float:
         """Return for how many seconds nothing more was stored, by the newest states of all processes."""
         facts = [stream for state in states.values() for stream in state.get("streams", {}).values()]
         stored = sum(int(stream.get("stored", 0)) for stream in facts)
         if stored != self._stored:
-            self._stored, self._since_s = stored, self.now_s()
-        return self.now_s() - self._since_s
+            self._stored, self._since_s = stored, self._now_s()
+        return self._now_s() - self._since_s
 
     def is_time_to_kill(self, limit_s: float) -> bool:
         """Tell once, when nothing was stored for this long, that what hangs is to be killed."""
-        if self._killed or self.now_s() - self._since_s < limit_s:
+        if self._killed or self._now_s() - self._since_s < limit_s:
             return False
         self._killed = True
         return True

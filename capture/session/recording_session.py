@@ -77,13 +77,11 @@ def record(
     path = _check_place(order)
     share(path)
     earlier = recover_all(order.data)
-    recovered = [
-        f"{path.name} was left open by a killed recorder and is recovered" for path in earlier.paths
-    ] + earlier.left
     plan = _plan(order, path)
     check_free(addresses_of(order), Path(plan.runtime))
     devices, warnings = _check_headsets(order)
-    warnings += recovered
+    warnings += [f"{one.name} was left open by a killed recorder and is recovered" for one in earlier.paths]
+    warnings += earlier.left
     cameras, absent = _prepared(order, path, devices)
     warnings += [f"{camera.device}: {note}" for camera in cameras for note in devices[camera.device]["notes"]]
     plan = replace(plan, cameras={one.device: order.cameras[one.device] for one in cameras})
