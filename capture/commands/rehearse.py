@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.output_options import OutputFolder
 
 
@@ -28,8 +27,8 @@ from kitchensync.storage.shell.output_options import OutputFolder
     type=OutputFolder(),
     help="Keep every recording and its truth here; go on there later.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> None:
+@answers("rehearse/1")
+def rehearse(scenarios: int, seed: int, keep: Path | None) -> Answer:
     """Inject faults while recording the virtual kitchen, and account for every packet.
 
     Plays one short recording after the other, about fifteen seconds each. Ctrl-C ends it with nothing left
@@ -54,10 +53,9 @@ def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> Non
         nullcontext(keep) if keep else tempfile.TemporaryDirectory(prefix="kitchensync-rehearse-") as folder,
     ):
         Path(folder).mkdir(parents=True, exist_ok=True)
-        accounts = run(drawn, Path(folder).resolve(), quiet=as_json)
-    click.echo(json.dumps(answer_of(accounts)) if as_json else table_of(accounts))
-    if not all(account.is_fine for account in accounts):
-        sys.exit(1)
+        accounts = run(drawn, Path(folder).resolve(), quiet=click.get_current_context().params["as_json"])
+    failed = not all(account.is_fine for account in accounts)
+    return Answer(answer_of(accounts), lambda _: click.echo(table_of(accounts)), failed=failed)
 
 
 def _interrupt() -> NoReturn:

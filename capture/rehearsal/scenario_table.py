@@ -23,7 +23,6 @@ def line_of(account: Account) -> str:
 def answer_of(accounts: list[Account]) -> dict[str, Any]:
     """Return the object `rehearse/1`."""
     return {
-        "schema": "rehearse/1",
         "scenarios": len(accounts),
         **{key: _sum(accounts, key) for key in BAD},
         "seconds": round(sum(account.seconds for account in accounts), 1),
