@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,8 @@ RESERVE_BYTES = 48 << 20
 
 def set_aside(path: Path, size: int) -> None:
     """Take room on the disk now, to have it back by removing the file when there is none."""
-    # A private file, like all beside it.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.posix_fallocate(descriptor, 0, size)
-    finally:
-        os.close(descriptor)
+    with open(path, "wb", opener=partial(os.open, mode=0o600)) as file:  # private, like all beside it
+        os.posix_fallocate(file.fileno(), 0, size)
 
 
 @dataclass(frozen=True)
@@ -145,12 +142,6 @@ def clear_queue(plan: Plan) -> None:
     with reached(plan.queue_url) as client:
         for stream in plan.stored_streams():
             client.delete(stream_key(plan.uuid, stream), files_key(plan.uuid, stream))
-
-
-def is_queued(plan: Plan) -> bool:
-    """Return whether the queue server holds packets of a recording. Raises QueueUnavailable."""
-    with reached(plan.queue_url) as client:
-        return any(client.xlen(stream_key(plan.uuid, stream)) for stream in plan.stored_streams())
 
 
 def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:

@@ -23,20 +23,14 @@ from kitchensync.capture.plan import (
     runtime_folder,
 )
 from kitchensync.capture.process.heartbeat import last_beat
-from kitchensync.capture.queue.queue_connection import RUNNING_READY_S, connect, wait_until_ready
+from kitchensync.capture.queue.queue_connection import RUNNING_READY_S, connect, reached, wait_until_ready
 from kitchensync.capture.queue.server import QueueServer
-from kitchensync.capture.session.closing import (
-    ENDED,
-    clear_queue,
-    close_recording,
-    finish_recording,
-    is_queued,
-)
+from kitchensync.capture.session.closing import ENDED, clear_queue, close_recording, finish_recording
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.sensors.host_clock import UtcAnchor
 from kitchensync.storage.errors import ManifestLost, NotARecording
 from kitchensync.storage.manifest import Manifest, read_manifest
-from kitchensync.storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK, holds_recorded_files
+from kitchensync.storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK, holds_recorded_files, stream_key
 
 ORPHANS_END_S = 15.0
 """Processes of a killed supervisor end by themselves within some seconds."""
@@ -55,16 +49,15 @@ class Recovered:
 def recover_all(data: Path) -> Recovered:
     """Recover every orphan below `data`; one that cannot be recovered keeps none of the others waiting."""
     done = Recovered()
-    for work in list(work_folders(data)):
+    for work in work_folders(data):
         try:
             plan = orphan_in(work)
             if plan is not None:
                 recover(work, plan)
                 done.paths.append(Path(plan.path))
         except Exception as error:  # noqa: BLE001 (whatever it is: it stays where it is, and the next one is looked at)
-            done.left.append(
-                f"{work.name} is not recovered yet: {' '.join(str(error).split()) or repr(error)}"
-            )
+            why = " ".join(str(error).split()) or repr(error)
+            done.left.append(f"{work.name} is not recovered yet: {why}")
     return done
 
 
@@ -110,7 +103,7 @@ def _settle(work: Path, plan: Plan, hold: int, server: QueueServer | None) -> No
             _drain(work, plan, hold, server, manifest)
         elif server is None:
             clear_queue(plan)
-    elif holds_recorded_files(recording) or _holds_packets(plan, server):
+    elif holds_recorded_files(recording) or holds_packets(plan, server):
         if recording.is_dir():
             raise ManifestLost(recording, f"{MANIFEST} is missing")
         raise RecordingGone(recording, work)
@@ -122,9 +115,10 @@ def _settle(work: Path, plan: Plan, hold: int, server: QueueServer | None) -> No
         work.parent.rmdir()
 
 
-def _holds_packets(plan: Plan, server: QueueServer | None) -> bool:
-    with _serving(plan, server):
-        return is_queued(plan)
+def holds_packets(plan: Plan, server: QueueServer | None) -> bool:
+    """Return whether the queue holds packets of a recording; `server` is ours, or None. Raises QueueUnavailable."""
+    with _serving(plan, server), reached(plan.queue_url) as client:
+        return any(client.xlen(stream_key(plan.uuid, stream)) for stream in plan.stored_streams())
 
 
 @contextlib.contextmanager
@@ -182,10 +176,9 @@ def _said_of(manifest: Manifest) -> list[str]:
     ]
 
 
-def work_folders(data: Path) -> Iterator[Path]:
-    """Yield the work folder of every recording below `data` that was not settled."""
-    for file in sorted((data.resolve() / WORK).glob("*/plan.json")):
-        yield file.parent
+def work_folders(data: Path) -> list[Path]:
+    """Return the work folder of every recording below `data` that was not settled."""
+    return [file.parent for file in sorted((data.resolve() / WORK).glob("*/plan.json"))]
 
 
 def orphan_in(work: Path) -> Plan | None:

@@ -24,8 +24,8 @@ from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.session.alarms import StorageTrouble
-from kitchensync.capture.session.closing import close_recording, is_queued
-from kitchensync.capture.session.recover import orphan_in, recover_all
+from kitchensync.capture.session.closing import close_recording
+from kitchensync.capture.session.recover import holds_packets, orphan_in, recover_all
 from kitchensync.storage.chunks.chunk_writer import prepare_folder
 from kitchensync.storage.manifest import read_manifest, write_json
 from kitchensync.storage.names import MANIFEST, WORK, stream_key
@@ -120,7 +120,7 @@ def test_on_a_server_of_yours_the_keys_stay_until_they_are_stored(queued, client
     manifest = read_manifest(recording)
     assert (manifest["state"], manifest["declared_losses"]) == ("recording", [])
     assert verify(recording)["status"] == "FAIL"
-    assert is_queued(queued)
+    assert holds_packets(queued, None)
     done = recover_all(recording.parent)
     assert done.left == []
     assert stored(recording, BAD) == list(range(QUEUED))
@@ -170,12 +170,7 @@ def test_files_that_were_given_back_are_written_anew_where_there_is_room(server,
     put_without_file(server, plan)
     assert server.keep_files()
     server.stop()
-    again = QueueServer(server.folder, server.socket)
-    again.start()
-    try:
-        assert is_queued(plan)
-    finally:
-        again.stop()
+    assert holds_packets(plan, QueueServer(server.folder, server.socket))
 
 
 def put_without_file(server, plan) -> None:
