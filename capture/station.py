@@ -120,9 +120,8 @@ class Station:
         while time.monotonic() < end_s:
             if process.poll() is not None:
                 lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-                return [line.removeprefix("kitchensync: ") for line in lines[-3:]] or [
-                    "the recorder ended at once"
-                ]
+                why = [line.removeprefix("kitchensync: ") for line in lines[-3:]]
+                return why or ["the recorder ended at once"]
             state = self._state(recording)
             if state is not None and state["phase"] == "recording":
                 self._started[recording] = process

@@ -63,11 +63,9 @@ def _version(report: Report, version: tuple[int, ...], accept: str | None) -> No
 
 
 def _clock(report: Report, remote: RemoteControl) -> None:
-    trips = []
-    for _ in range(EXCHANGES):
-        answer = remote.clock_exchange()
-        trips.append((answer.host_receive_ns - answer.host_send_ns) / 1e6)
-    best, middle, worst = min(trips), sorted(trips)[len(trips) // 2], max(trips)
+    answers = [remote.clock_exchange() for _ in range(EXCHANGES)]
+    trips = sorted((one.host_receive_ns - one.host_send_ns) / 1e6 for one in answers)
+    best, middle, worst = trips[0], trips[len(trips) // 2], trips[-1]
     status = GOOD if middle < GOOD_ROUND_TRIP_MS else LOOK if middle < BAD_ROUND_TRIP_MS else BAD
     report.facts["round_trip_ms"] = {"best": best, "median": middle, "worst": worst}
     seen = f"{best:.2f} ms best, {middle:.2f} median, {worst:.2f} worst of {EXCHANGES}"

@@ -27,11 +27,9 @@ class Supplies:
 
 def headset_bytes_per_s(streams: list[str], profile: Profile) -> float:
     """Return what a headset's streams are told to send a second, with each packet's pose and row of the index."""
-    known = [headset_stream(name) for name in streams]
-    beside = [INDEX.itemsize + POSE_BYTES * one.has_pose for one in known]
     return sum(
-        one.bits_per_s(profile) / 8 + one.rate_hz(profile) * more
-        for one, more in zip(known, beside, strict=True)
+        one.bits_per_s(profile) / 8 + one.rate_hz(profile) * (INDEX.itemsize + POSE_BYTES * one.has_pose)
+        for one in map(headset_stream, streams)
     )
 
 
@@ -40,10 +38,8 @@ def media_plan(order: RecordingRequest, minutes: float, recordings: int, has: Su
     seconds = 60 * minutes
     devices = {}
     for headset in order.headsets:
-        rate = headset_bytes_per_s(headset.streams, Profile(**headset.profile))
-        devices[headset.name] = _device(
-            "headset", rate * seconds, minutes, recordings, has.headset_battery_minutes
-        )
+        size = headset_bytes_per_s(headset.streams, Profile(**headset.profile)) * seconds
+        devices[headset.name] = _device("headset", size, minutes, recordings, has.headset_battery_minutes)
     for name in order.cameras:
         rate = has.camera_mbit_per_s * 1e6 / 8
         row = _device("camera", rate * seconds, minutes, recordings, has.camera_battery_minutes)

@@ -60,8 +60,7 @@ class HealthSender:
 
     def close(self) -> None:
         """Send what waits, for LINGER_MS at most, and close."""
-        self._socket.close()
-        self._context.term()
+        self._context.destroy()
 
 
 class HealthBoard:
@@ -98,5 +97,4 @@ class HealthBoard:
 
     def close(self) -> None:
         """Close the endpoint."""
-        self._socket.close()
-        self._context.term()
+        self._context.destroy()

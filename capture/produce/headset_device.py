@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from kitchensync.capture.plan import HeadsetPlan, Plan
@@ -64,10 +65,8 @@ class HeadsetSource(StreamSource):
     def receive(self, recorder: StreamRecorder) -> None:
         """Let the receiver do it. Raises what the client raises."""
         assert self._client is not None, "it was opened"
-        try:
+        with suppress(StreamStopped):
             self._receiver.receive(self._client, recorder)
-        except StreamStopped:
-            return
 
     def refuses(self, *, only_ask: bool) -> bool:
         """Try to connect; the front camera wants to be on first, so its port is only asked."""

@@ -218,8 +218,12 @@ class StreamRecorder:
 
     def _over(self, error: SensorError) -> None:
         self._missed = self.state.away
-        self._closed(error)
-        if getattr(error, "at_boundary", False):
+        self._show("reconnecting", error)
+        cause = "corrupt_packet" if isinstance(error, AbsurdSize) else self.source.cause
+        self.state.away, self.state.left_host_ns = self.state.away or cause, host_ns()
+        at_boundary = getattr(error, "at_boundary", None)
+        self.note(ClosedNote(cause=cause, next_seq=self.next_seq, why=str(error), at_boundary=at_boundary))
+        if at_boundary:
             self._look_for_end()
         elif not self.source.tells_refusal:
             self.state.fault = self.state.fault or str(error)
@@ -283,13 +287,6 @@ class StreamRecorder:
         self.state.flagged, self.state.flagged_host_ns = self.state.flagged + 1, host_ns()
         if self.state.flagged <= MOST_FLAGS:
             self.note(StampNote(flag=kind, seq=seq, ticks=ticks, ticks_before=before))
-
-    def _closed(self, error: SensorError) -> None:
-        self._show("reconnecting", error)
-        cause = "corrupt_packet" if isinstance(error, AbsurdSize) else self.source.cause
-        self.state.away, self.state.left_host_ns = self.state.away or cause, host_ns()
-        at_boundary = getattr(error, "at_boundary", None)
-        self.note(ClosedNote(cause=cause, next_seq=self.next_seq, why=str(error), at_boundary=at_boundary))
 
     def _show(self, state: str, error: SensorError) -> None:
         self.state.state = state

@@ -7,9 +7,7 @@ keeps what was seen.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import subprocess
 import sys
 import time
@@ -19,6 +17,7 @@ from typing import Any
 
 import zmq
 
+from kitchensync.capture.monitor.process_use import process_use
 from kitchensync.capture.rehearsal.breaking import children_of
 from kitchensync.capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process, run
 from kitchensync.capture.rehearsal.scenarios import STREAMS
@@ -78,11 +77,8 @@ def _watched(recorder: subprocess.Popen[str]) -> dict[str, Any]:
 
 def _memory_of(pid: int) -> int:
     """Return the resident bytes of a process and its children."""
-    total = 0
-    for one in (pid, *children_of(pid)):
-        with contextlib.suppress(OSError):  # it has ended
-            total += int(Path(f"/proc/{one}/statm").read_text().split()[1])
-    return total * os.sysconf("SC_PAGE_SIZE")
+    uses = map(process_use, (pid, *children_of(pid)))
+    return sum(use.memory_bytes for use in uses if use is not None)
 
 
 def attack_clients(device: str, folder: Path) -> Seen:

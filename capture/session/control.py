@@ -13,6 +13,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,8 +67,7 @@ class ControlServer:
         self._used: dict[str, int] = {}
         self._key_file = Path(endpoint.removeprefix("ipc://")).with_name(KEY)
         self._key_file.unlink(missing_ok=True)
-        descriptor = os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with open(self._key_file, "xb", opener=partial(os.open, mode=0o600)) as file:
             file.write(self._key)
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REP)
@@ -92,7 +92,13 @@ class ControlServer:
                 self._socket.send(json.dumps({"ok": False, "error": "refused"}).encode())
                 continue
             understood.append(request.command)
-            self._socket.send(json.dumps(_answer(request, heed, state)).encode())
+            try:
+                heed(request)
+            except (CaptureError, OSError, StorageError) as error:
+                answer: dict[str, Any] = {"ok": False, "error": f"it could not be kept ({error})"}
+            else:
+                answer = {"ok": True, **state()}
+            self._socket.send(json.dumps(answer).encode())
         return understood
 
     def _checked(self, message: bytes) -> Request | None:
@@ -115,19 +121,8 @@ class ControlServer:
 
     def close(self) -> None:
         """Close the endpoint; the key is of no use any more."""
-        self._socket.close()
-        self._context.term()
+        self._context.destroy()
         self._key_file.unlink(missing_ok=True)
-
-
-def _answer(
-    request: Request, heed: Callable[[Request], None], state: Callable[[], dict[str, Any]]
-) -> dict[str, Any]:
-    try:
-        heed(request)
-    except (CaptureError, OSError, StorageError) as error:
-        return {"ok": False, "error": f"it could not be kept ({error})"}
-    return {"ok": True, **state()}
 
 
 def running(data: Path | None = None) -> list[tuple[str, Path]]:
