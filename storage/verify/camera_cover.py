@@ -10,7 +10,7 @@ from typing import Any
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
 from kitchensync.storage.verify import thresholds as limits
-from kitchensync.storage.verify.coverage import Span, without
+from kitchensync.storage.verify.coverage import Span, length_of, without
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings
 from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.steps import StepTime
@@ -33,17 +33,18 @@ class CameraCover:
     @property
     def share(self) -> float:
         """Share of what was asked, 0 to 1."""
-        return 1.0 - _sum(self.holes) / max(_sum([self.asked]), 1e-9)
+        return 1.0 - length_of(self.holes) / max(length_of([self.asked]), 1e-9)
 
     def facts(self, steps: Sequence[StepTime]) -> dict[str, Any]:
         """Return what `verify/1` says of the camera; `steps_coverage` is None where no step was done."""
         here = without([self.asked], self.holes)
         times = [(step.start_s, step.end_s) for step in steps]
         shown_s = sum(max(min(b, d) - max(a, c), 0.0) for a, b in times for c, d in here)
+        steps_s = length_of(times) if self.is_known else 0.0
         return {
             "coverage": round(self.share, 4) if self.is_known else None,
             "from_s": round(self.asked[0], 2),
-            "steps_coverage": round(shown_s / _sum(times), 4) if self.is_known and _sum(times) > 0 else None,
+            "steps_coverage": round(shown_s / steps_s, 4) if steps_s > 0 else None,
         }
 
 
@@ -57,12 +58,11 @@ def camera_cover(
         return {}
     start_s = session.seconds(shutter_host_ns(opened))
     asked = start_s, max(session.stop_s, start_s)
-    for entry in media.get("files", []):
+    entries = media.get("files", [])
+    for entry in entries:
         _download(device, entry, findings)
     filmed, at_s = [], start_s
-    for opening in clip_openings(
-        media, [recording / device / str(entry["file"]) for entry in media.get("files", [])]
-    ):
+    for opening in clip_openings(media, [recording / device / str(entry["file"]) for entry in entries]):
         lengths = [_seconds(file) for file in opening.files]
         if None in lengths:
             findings.add(WARN, f"{device}: a film of it does not open, so nobody can tell what it covers")
@@ -100,7 +100,3 @@ def _seconds(path: Path) -> float | None:
     except (SensorError, OSError, ValueError, IndexError):
         return None
     return float(video.duration_s) if video is not None else None
-
-
-def _sum(spans: Sequence[Span]) -> float:
-    return sum(b - a for a, b in spans)

@@ -64,19 +64,15 @@ def place(indexes: Mapping[str, npt.NDArray[np.void]], zero_host_ns: int) -> dic
     }
     arrivals = {name: (index["host_ns"] - zero_host_ns) / 1e9 for name, index in filled.items()}
     if all(_runs_ahead(index, stamps[name], arrivals[name]) for name, index in filled.items()):
-        own = (
-            max(float(part[0]) for part in stamps.values()),
-            max(float(part[-1]) for part in stamps.values()),
-        )
-        return {name: PlacedPackets(stamps[name], stamps[name], own) for name in filled}
+        first_s, last_s = (max(float(part[at]) for part in stamps.values()) for at in (0, -1))
+        return {name: PlacedPackets(stamps[name], stamps[name], (first_s, last_s)) for name in filled}
     quickest = {name: _quickest(filled[name], arrivals[name] - stamps[name]) for name in filled}
     usual = float(np.median([least for least, _ in quickest.values()]))
     placed = {}
     for name, (least, offsets) in quickest.items():
         reference = least if abs(least - usual) <= JUMPED_S else usual
-        placed[name] = PlacedPackets(
-            stamps[name] + np.where(np.isnan(offsets), reference, offsets), arrivals[name]
-        )
+        at_s = stamps[name] + np.where(np.isnan(offsets), reference, offsets)
+        placed[name] = PlacedPackets(at_s, arrivals[name])
     return placed
 
 
@@ -121,8 +117,8 @@ def cover(placed: PlacedPackets, session: SessionTimes, step_s: float, pauses: S
     late_s = arrived_s - placed.at_s
     end_s = _end(at_s, float(late_s[-1]), stop_s)
     holes = without(_holes(at_s, start_s, end_s, step_s), pauses)
-    asked_s = _sum(without([(start_s, end_s)], pauses))
-    share = 1.0 - _sum(holes) / asked_s if asked_s > 0 else 1.0
+    asked_s = length_of(without([(start_s, end_s)], pauses))
+    share = 1.0 - length_of(holes) / asked_s if asked_s > 0 else 1.0
     return Cover(
         share=min(max(share, 0.0), 1.0),
         holes=holes,
@@ -168,5 +164,6 @@ def without(spans: Sequence[Span], pauses: Sequence[Span]) -> list[Span]:
     return left
 
 
-def _sum(spans: Sequence[Span]) -> float:
+def length_of(spans: Sequence[Span]) -> float:
+    """Return how long spans are together, seconds."""
     return sum(b - a for a, b in spans)

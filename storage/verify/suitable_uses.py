@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from kitchensync.storage.verify.coverage import Span
+from kitchensync.storage.verify.coverage import Span, length_of
 from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.steps import StepTime, in_words, touched
 
@@ -95,8 +95,7 @@ def _what(name: str, holes: Sequence[Span], session: SessionTimes, told: Callabl
         parts = [f"{told(a)} to {told(b)}" for a, b in holes]
         return f"{name} has nothing from {' and '.join(parts)}"
     longest = max(holes, key=lambda hole: hole[1] - hole[0])
-    lacking_s = sum(b - a for a, b in holes)
     return (
-        f"{name} has {len(holes)} holes of {lacking_s:.1f} s together,"
+        f"{name} has {len(holes)} holes of {length_of(holes):.1f} s together,"
         f" the longest from {told(longest[0])} to {told(longest[1])}"
     )
