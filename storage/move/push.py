@@ -89,10 +89,10 @@ class Pushed:
 
 
 class Store(Protocol):
-    """A place that takes files; `commits` where they count only after `finish`."""
+    """A place that takes files; `commits` where they count only after `finish`, and not at once."""
 
     identity: str
-    commits: bool
+    commits: bool = False
 
     def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
         """Return whether a file is there as it must be; one that is noted in the journal need not be read again."""
@@ -101,7 +101,8 @@ class Store(Protocol):
         """Bring a file there, prove it, and say how it was read back. Raises SourceDiffers, CopyDiffers."""
 
     def finish(self) -> None:
-        """Make what was sent count."""
+        """Make what was sent count, where it does not at once."""
+        return
 
 
 def push(
@@ -173,10 +174,8 @@ def _store(to: str, log: CopyLog) -> Store:
     return _Folder(Path(to).absolute(), log)
 
 
-class _Folder:
+class _Folder(Store):
     """A folder of a disk or a mounted store; the folder around it must be there."""
-
-    commits = False
 
     def __init__(self, path: Path, log: CopyLog) -> None:
         """Look whether the store is the one of the last time. Raises TargetAway."""
@@ -195,14 +194,9 @@ class _Folder:
         """Copy, sync, read back past the cache; an interrupted copy goes on where it was."""
         return self._target.copy(source, self._name, name, sha256, lambda: False, tell).read
 
-    def finish(self) -> None:
-        """Every file counts already."""
 
-
-class _Cloud:
+class _Cloud(Store):
     """A store that fsspec knows."""
-
-    commits = False
 
     def __init__(self, url: str) -> None:
         """Open it. Raises CloudRefused."""
@@ -217,6 +211,3 @@ class _Cloud:
         """Write and read back."""
         self._store.send(source, name, sha256, tell)
         return "downloaded"
-
-    def finish(self) -> None:
-        """Every file counts already."""
