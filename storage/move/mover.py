@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
-from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_closed
+from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
 from kitchensync.storage.copies.target import MARKER, Stopped, Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
@@ -164,11 +164,7 @@ def _check_mounted(recording: Path, where: Path) -> None:
 def _is_copied(recording: Path, item: FileToCopy, log: CopyLog, target: Target) -> bool:
     """Return whether the copy log holds this very content, and the store still something of its size."""
     line = log.copies.get((item.relative, target.identity))
-    if line is None or item.expected not in (None, line.sha256):
-        return False
-    facts = item.source.stat()
-    is_here = item.source == recording / item.relative  # a copy has a time of its own
-    if line.bytes != facts.st_size or (is_here and line.mtime_ns != facts.st_mtime_ns):
+    if line is None or not is_as_sent(item, line, recording):
         return False
     place = target.place_of(recording, item.relative)
     return place.is_file() and place.stat().st_size == line.bytes
