@@ -8,7 +8,6 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
@@ -122,9 +121,7 @@ class CopyLog:
         """Return the open log."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close and unlock."""
         os.close(self._handle)
         note_change(self._recording)

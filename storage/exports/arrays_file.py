@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
@@ -43,9 +42,7 @@ class ArraysFile(AbstractContextManager["ArraysFile"]):
         self._zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_FAST)
         self.add(MADE_OF, np.array(made_of))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Write the list of what is in it."""
         self._zip.close()
 
