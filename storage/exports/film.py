@@ -87,9 +87,8 @@ class FilmWriter(AbstractContextManager["FilmWriter"]):
             self.open(*shown_size(frame.width, frame.height, frame.rotation))
         frame = shown_frame(frame, width=self._stream.width, height=self._stream.height)
         frame.pts, frame.time_base = at, self._time_base
-        frame.pict_type = (
-            PictureType.NONE
-        )  # where key pictures stand is said here, not by the film it comes from
+        # Where key pictures stand is said here, not by the film it comes from.
+        frame.pict_type = PictureType.NONE
         self.film.mux(self._stream.encode(frame))
         self.pictures += 1
 

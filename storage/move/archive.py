@@ -51,12 +51,8 @@ def archive(recording: Path, progress: Progress = lambda *_: None, disk: Disk = 
         raise NotPackable(recording, "its files were freed; archive a copy of it in its store")
     if manifest["state"] not in ("complete", "aborted"):
         raise NotPackable(recording, f"it is not finished (state {manifest['state']!r})")
-    done = []
-    for stream in streams_with_files(manifest):
-        packed = archive_stream(recording, stream, disk, progress)
-        if packed is not None:
-            done.append(packed)
-    return done
+    packed = [archive_stream(recording, stream, disk, progress) for stream in streams_with_files(manifest)]
+    return [one for one in packed if one is not None]
 
 
 def streams_with_files(manifest: dict[str, Any]) -> list[str]:

@@ -50,10 +50,8 @@ class MoverProcess:
     def progress(self) -> list[dict[str, Any]]:
         """Return what it said last of each store, as `StoreProgress`."""
         lines: list[bytes] = []
-        with (
-            contextlib.suppress(OSError),
-            self._log.open("rb") as file,
-        ):  # the recording's folder may be moved
+        # The recording's folder may be moved.
+        with contextlib.suppress(OSError), self._log.open("rb") as file:
             file.seek(self._read)
             lines = whole_lines(file.read())
         self._read += sum(map(len, lines))

@@ -93,11 +93,9 @@ def _by_clock(
         best = min(range(len(openings)), key=away.__getitem__)
         found.append(best if away[best] <= CLOCK_AGREES_S else None)
     known = [best for best in found if best is not None]
-    return (
-        [None if best is None else openings[best] for best in found]
-        if len(set(known)) == len(known)
-        else None
-    )
+    if len(set(known)) != len(known):
+        return None
+    return [None if best is None else openings[best] for best in found]
 
 
 def _within_step(away_s: float) -> float:

@@ -25,11 +25,6 @@ Runs = list[list[int]]
 """[first, last] numbers of samples."""
 
 
-def runs_of(hidden: Mask) -> Runs:
-    """Return the runs of what is marked."""
-    return [[first, end - 1] for first, end in marked_runs(hidden)]
-
-
 def hidden_samples(recording: Recording, file: Path) -> dict[str, Runs]:
     """Return which samples of a film are to be destroyed, by handler of the track; nothing where none is."""
     chapter, found = read_chapter(file), {}
@@ -44,7 +39,7 @@ def hidden_samples(recording: Recording, file: Path) -> dict[str, Runs]:
             ends_s = starts_s + tables.durations / track.timescale
             hidden = hidden_in_film(recording, file, starts_s) | hidden_in_film(recording, file, ends_s)
         if hidden.any():
-            found[handler] = runs_of(hidden)
+            found[handler] = [[first, end - 1] for first, end in marked_runs(hidden)]
     return found
 
 

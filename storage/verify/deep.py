@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -48,23 +49,19 @@ def decode(
     cameras: Facts = {}
     with open_recording(recording, with_pauses=True) as opened:
         for name in [name for name in opened.streams if name in names]:
-            streams[name] = _guarded(
-                name, lambda name=name: _stream(opened, name, most_parts, findings), findings
-            )
+            look = partial(_stream, opened, name, most_parts, findings)
+            streams[name] = _guarded(name, look, findings)
         for device, files in opened.gopro_files.items():
             if not files or any(f"{device}/{file.name}" not in names for file in files):
                 continue
-            cameras[device] = _guarded(
-                device, lambda device=device: _camera(opened, device, findings), findings
-            )
+            cameras[device] = _guarded(device, partial(_camera, opened, device, findings), findings)
     return streams, cameras
 
 
-def _guarded(name: str, look: Any, findings: Findings) -> dict[str, Any]:
+def _guarded(name: str, look: Callable[[], dict[str, Any]], findings: Findings) -> dict[str, Any]:
     """Look at one stream; one whose files cannot be read is named by the balance already."""
     try:
-        found: dict[str, Any] = look()
-        return found
+        return look()
     except (StorageError, SensorError, OSError, ValueError) as error:
         findings.note(f"{name} was not decoded: {' '.join(str(error).split())}")
         return {}

@@ -118,9 +118,8 @@ def _judge(
     if placed is None:
         return StreamQuality({"coverage": 0.0}, [(session.start_s, session.stop_s)])
     adaptive = is_adaptive(name, description)
-    facts = _tracked(name, found, findings) | _rate(
-        name, placed.at_s, nominal_hz, findings, adaptive=adaptive
-    )
+    facts = _tracked(name, found, findings)
+    facts |= _rate(name, placed.at_s, nominal_hz, findings, adaptive=adaptive)
     pauses = _pauses(found.index, placed, gaps)
     step_s = longest_step_s(nominal_hz, adaptive=adaptive) if nominal_hz else math.inf
     seen = cover(placed, session, step_s, pauses)
@@ -133,12 +132,9 @@ def _judge(
         return StreamQuality({"coverage": None, **facts}, [])
     _coverage(name, seen, session, findings)
     share = math.floor(seen.share * 1e4) / 1e4  # never rounded up to a limit
-    named = [hole for hole in seen.holes if seen.share < limits.COVERAGE_WARN or _is_long(hole)]
+    least_s = 0.0 if seen.share < limits.COVERAGE_WARN else limits.HOLE_NAMED_S
+    named = [(first_s, last_s) for first_s, last_s in seen.holes if last_s - first_s >= least_s]
     return StreamQuality({"coverage": share, **facts}, named)
-
-
-def _is_long(hole: Span) -> bool:
-    return hole[1] - hole[0] >= limits.HOLE_NAMED_S
 
 
 def _coverage(name: str, seen: Cover, session: SessionTimes, findings: Findings) -> None:
@@ -170,12 +166,11 @@ def _rate(
     seconds = float(at_s[-1] - at_s[0])
     rate_hz = (len(at_s) - 1) / seconds if seconds > 0 else 0.0
     if nominal_hz and len(at_s) >= 10 and rate_hz < limits.RATE_WARN * nominal_hz:
+        said = f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}"
         if adaptive:
-            findings.note(
-                f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}; it slows down by itself"
-            )
+            findings.note(f"{said}; it slows down by itself")
         else:
-            findings.add(WARN, f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}")
+            findings.add(WARN, said)
     return {"rate_hz": round(rate_hz, 2), "nominal_hz": nominal_hz or None}
 
 
