@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -222,9 +221,11 @@ class CameraRecorder(threading.Thread):
         away = begun - len({(file.folder, file.recording_number) for file in new})
         self.state.problem = CARD_TAKEN.format(away, begun) if new and away > 0 else "" if new else NO_FILE
         self.state.promised_bytes = sum(file.bytes for file in new)
-        show = partial(setattr, self.state, "fetched_bytes")
-        fetch_files(self._camera, self._folder, new, self._files, show)
+        fetch_files(self._camera, self._folder, new, self._files, self._show_fetched)
         self.state.fetched_bytes = self.state.promised_bytes
+
+    def _show_fetched(self, here: int) -> None:
+        self.state.fetched_bytes = here
 
     def _save(self) -> None:
         shutters = {key: self._media.get(key) for key in ("shutter_on", "shutter_off")}

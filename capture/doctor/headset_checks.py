@@ -121,12 +121,15 @@ def _judge_ports(report: Report, states: dict[str, str], streams: list[str], *, 
 
 def _research_mode(report: Report, research: set[str], others: set[str]) -> None:
     """Judge by which ports answer: with Research Mode off, its own refuse and the others do not."""
-    is_on = True if research & {_OPEN, _SILENT} else False if _OPEN in others else None
-    report.facts["research_mode"] = is_on
-    if is_on is None:
-        report.add("research mode", LOOK, "cannot be told while no port answers", MEANING[_REFUSED])
+    if research & {_OPEN, _SILENT}:
+        report.facts["research_mode"] = True
+        report.add("research mode", GOOD, "on")
+    elif _OPEN in others:
+        report.facts["research_mode"] = False
+        report.add("research mode", BAD, "off", MEANING["research"])
     else:
-        report.add("research mode", *((GOOD, "on") if is_on else (BAD, "off")), MEANING["research"])
+        report.facts["research_mode"] = None
+        report.add("research mode", LOOK, "cannot be told while no port answers", MEANING[_REFUSED])
 
 
 def _together(report: Report, streams: list[str]) -> None:
