@@ -78,8 +78,10 @@ def _sets_of(codec: str, unit: bytes) -> bytes:
 def film_units(clip: Clip, wanted: Container[int]) -> Iterator[tuple[int, bytes]]:
     """Yield (number, access unit) of the `wanted` pictures of a film, each key picture with its parameter sets.
 
-    Pictures before the first key picture are left out. Raises NoPlainVideo where pictures are stored out of order.
+    Pictures before the first key picture are left out, as are destroyed ones and what hangs on them. Raises
+    NoPlainVideo where pictures are stored out of order.
     """
+    import av
     from av.bitstream import BitStreamFilterContext
 
     for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
@@ -94,15 +96,16 @@ def film_units(clip: Clip, wanted: Container[int]) -> Iterator[tuple[int, bytes]
             to_annex_b: Any = BitStreamFilterContext(TO_ANNEX_B[codec], stream)
             last, is_sound = -1, False
             for packet in source.demux(stream):
-                for one in to_annex_b.filter(packet if packet.size else None):
-                    number = numbers.get(-1 if one.pts is None else one.pts, -1)
-                    if number < 0:
-                        continue
-                    if number < last:
-                        raise NoPlainVideo(
-                            f"{chapter.path.name}: it holds B frames; `export mcap` hands over none"
-                        )
-                    last = number
-                    is_sound = (is_sound or bool(one.is_keyframe)) and number in wanted
-                    if is_sound:
-                        yield number, bytes(one)
+                number = numbers.get(-1 if packet.pts is None else packet.pts, -1)
+                if 0 <= number < last:
+                    raise NoPlainVideo(
+                        f"{chapter.path.name}: it holds B frames; `export mcap` hands over none"
+                    )
+                last = max(number, last)
+                try:
+                    units = to_annex_b.filter(packet) if number in wanted else []
+                except av.FFmpegError:  # it was destroyed, or is damaged
+                    units = []
+                is_sound = bool(units) and (is_sound or any(one.is_keyframe for one in units))
+                if is_sound:
+                    yield from ((number, bytes(one)) for one in units)

@@ -121,7 +121,7 @@ def _media(folder: Path, redaction: dict[str, Any], facts: Facts) -> None:
         if not path.is_file():
             continue
         media = json.loads(path.read_bytes())
-        for entry in media["files"]:
+        for entry in media.get("files", []):  # its recorder may have died before it knew them
             entry |= facts.get(f"{camera}/{entry['file']}", {})
         write_json(path, {key: value for key, value in media.items() if key != "check"})
 

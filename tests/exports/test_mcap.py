@@ -22,6 +22,7 @@ from small_recordings import HOST0_NS, seal_stream
 import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.exports import mcap_file
+from kitchensync.reader.timed_stream import Unreadable
 from kitchensync.sensors.hololens.streams import depth_ahat
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
@@ -242,3 +243,30 @@ def test_a_disk_that_is_full_is_said_in_one_line(
     done = run(cooked, tmp_path)
     assert (done.exit_code, "free some space" in done.output, done.output.count("\n")) == (1, True, 1)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_what_was_destroyed_of_a_film_keeps_the_rest_of_it_from_nobody(
+    cooked: Path, tmp_path: Path, is_paused: bool
+) -> None:
+    take = Path(shutil.copytree(cooked, tmp_path / "take1"))
+    with ks.open(take) as rec:
+        rows = rec.gopro.rows
+        whole = rec.gopro[-1]
+    if is_paused:
+        log = EventLog(take, "tablet")
+        log.append("pause", host_ns=HOST0_NS + 10 * 10**9, uncertainty_ns=0, body={})
+        log.append("resume", host_ns=HOST0_NS + 12 * 10**9, uncertainty_ns=0, body={})
+    span = [] if is_paused else ["--from", "10", "--to", "12"]
+    done = CliRunner().invoke(main, ["redact", str(take), "--reason", "a visitor", *span])
+    assert done.exit_code == 0, done.output
+    assert CliRunner().invoke(main, ["sync", str(take), "--workers", "1"]).exit_code == 0
+    with ks.open(take) as rec:
+        assert np.array_equal(rec.gopro[-1], whole)
+        if not is_paused:
+            with pytest.raises(Unreadable, match="cannot be decoded"):
+                rec.gopro.at(11.0)
+    assert run(take, tmp_path / "out").exit_code == 0
+    topics, _ = read(tmp_path / "out" / "take1.mcap")
+    shown = pictures(topics["/gopro/video"])
+    assert len(rows) - 150 < len(shown) == len(topics["/gopro/video"]) < len(rows) - 60

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -102,8 +102,10 @@ class PictureReader:
             raise UnreadableMedia(self._media.path, f"has {len(pts)} pictures, there is no picture {index}")
         for frame in self._from(index):
             self._next = int(np.searchsorted(pts, frame.pts)) + 1
-            if frame.pts >= pts[index]:
+            if frame.pts == pts[index]:
                 return frame
+            if frame.pts > pts[index]:
+                break
         self._next = -1
         raise UnreadableMedia(self._media.path, f"picture {index} cannot be decoded")
 
@@ -112,8 +114,16 @@ class PictureReader:
         if not 0 <= index - self._next <= READ_ON_FRAMES or self._next < 0:
             target = int(self._media.frame_pts[index])
             self._container.seek(target, stream=self._stream, backward=True)
-            self._frames = (f for f in self._container.decode(self._stream) if f.pts is not None)
+            self._frames = self._decoded()
         return self._frames
+
+    def _decoded(self) -> Iterator[Any]:
+        """Decode on; pictures that were destroyed, or are damaged, are passed over."""
+        import av
+
+        for packet in self._container.demux(self._stream):
+            with suppress(av.FFmpegError):
+                yield from (frame for frame in packet.decode() if frame.pts is not None)
 
     def _picture(self, frame: Any, index: int, width: int | None) -> Picture:
         shown = shown_size(frame.width, frame.height, frame.rotation if self._is_upright else 0)
