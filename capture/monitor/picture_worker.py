@@ -201,6 +201,8 @@ def main(recording: Path) -> None:
     while not ended.wait(LOOK_S):
         since_s = time.monotonic() - UNASKED_S
         wanted = {name for name, at_s in list(asked_s.items()) if at_s > since_s}
+        for name in {*asked_s} - wanted:
+            del asked_s[name]
         if not wanted:
             return
         if found := list(pictures.look(wanted)):

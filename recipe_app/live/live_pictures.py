@@ -19,6 +19,9 @@ from kitchensync.sensors.untrusted_json import BadJson, parse_object
 PROGRAM = "kitchensync.capture.monitor.picture_worker"
 AGAIN_S = 10.0
 """A process that has ended is started again no sooner."""
+ASKED_S = 15.0
+"""So long after it was asked for a picture of a stream is kept."""
+END_S = 1.0
 MOST_BYTES, MOST_LINE = 1 << 20, 10_000
 JPEG = b"\xff\xd8"
 
@@ -40,6 +43,8 @@ class _Pictures:
     started_s: float
     reader: threading.Thread | None = None
     newest: dict[str, LivePicture] = field(default_factory=dict)
+    asked_s: dict[str, float] = field(default_factory=dict)
+    "When each stream was asked for last, those of a while ago left out."
 
 
 class LivePictures:
@@ -57,12 +62,13 @@ class LivePictures:
 
         An `after_ms` that is still to come is of another start of the computer, and asks for all.
         """
+        now_s = time.monotonic()
         with self._changed:
-            known = self._of.get(recording)
-            if known is None or (
-                known.process.poll() is not None and time.monotonic() - known.started_s > AGAIN_S
-            ):
-                known = self._of[recording] = self._started(recording)
+            self._of = {path: one for path, one in self._of.items() if not _is_over(one, now_s)}
+            known = self._of.get(recording) or self._started(recording)
+            self._of[recording] = known
+            asked_s = known.asked_s | dict.fromkeys(streams, now_s)
+            known.asked_s = {name: at_s for name, at_s in asked_s.items() if now_s - at_s < ASKED_S}
         with suppress(OSError, ValueError):  # it has just ended
             assert known.process.stdin is not None
             known.process.stdin.write("".join(f"{stream}\n" for stream in streams).encode())
@@ -83,8 +89,7 @@ class LivePictures:
         if known is not None:
             assert known.reader is not None
             known.process.kill()
-            known.reader.join()
-            known.newest.clear()
+            known.reader.join(END_S)
 
     def close(self) -> None:
         """End all processes."""
@@ -117,11 +122,18 @@ class LivePictures:
             try:
                 while sent := _taken(pipe):
                     with self._changed:
-                        pictures.newest |= sent
+                        newest = pictures.newest | sent
+                        pictures.newest = {one: newest[one] for one in pictures.asked_s if one in newest}
                         self._changed.notify_all()
             except (BadJson, ValueError, KeyError, TypeError, OSError):
                 process.kill()
+        pictures.newest = {}
         process.wait()
+
+
+def _is_over(pictures: _Pictures, now_s: float) -> bool:
+    """Return whether its process has ended and may be started again."""
+    return pictures.process.poll() is not None and now_s - pictures.started_s > AGAIN_S
 
 
 def _now_ms() -> int:

@@ -23,7 +23,7 @@ USUAL = {"link": "wifi"}
 
 def _of_this_computer(_context: click.Context, _parameter: click.Parameter, host: str) -> str:
     with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(host).is_loopback:
+        if ipaddress.IPv4Address(host).is_loopback:
             return host
     raise click.BadParameter(f"{host} is no loopback address such as 127.3.2.1")
 

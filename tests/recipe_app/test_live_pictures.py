@@ -31,6 +31,17 @@ PV, DEPTH = "hololens/pv", "hololens/depth_ahat"
 NAMES = {PV, DEPTH}
 
 
+FLOODING = """
+import json, sys
+names = [*(f"invented/{number}" for number in range(99)), "hololens/pv"]
+said = [{"stream": name, "host_ns": 1, "bytes": 4} for name in names]
+sys.stdout.buffer.write(json.dumps({"pictures": said}).encode() + b"\\n" + 100 * b"\\xff\\xd8ab")
+sys.stdout.buffer.flush()
+sys.stdin.read()
+"""
+"""A process that sends pictures of streams that nobody knows."""
+
+
 @pytest.fixture
 def take(tmp_path: Path) -> Path:
     """A recording whose pictures say which one they are."""
@@ -107,8 +118,7 @@ def test_a_process_that_stops_or_dies_holds_up_nobody(take: Path, pictures: Live
     for _ in range(100):  # far more than a pipe holds
         assert pictures.newest(take, [PV, *(f"{number:01000}" for number in range(10))]) == first
     os.kill(process.pid, signal.SIGKILL)
-    until(lambda: process.poll() is not None, "the end of the process")
-    assert pictures.newest(take, [PV]) == first  # till it is started again
+    until(lambda: pictures.newest(take, [PV]) == {}, "the end of what it sent")  # till it is started again
     pictures.forget(take)
     assert pictures.newest(take, [PV]) == {}
     again = pictures._of[take].process
@@ -126,6 +136,17 @@ def test_what_is_no_picture_is_never_shown(
     process = pictures._of[take].process
     until(lambda: process.poll() is not None, "the end of the process")
     assert pictures._of[take].newest == {}
+
+
+@pytest.mark.slow
+def test_only_what_was_asked_for_is_kept(
+    take: Path, pictures: LivePictures, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "flooding.py").write_text(FLOODING)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.setattr(live_pictures, "PROGRAM", "flooding")
+    assert pictures.newest(take, [PV], wait_s=60).keys() == {PV}
+    assert pictures._of[take].newest.keys() == {PV}
 
 
 @pytest.mark.slow

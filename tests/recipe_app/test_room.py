@@ -144,8 +144,10 @@ def test_several_rigs_are_followed_and_steered_from_one_page(
 
 @pytest.mark.slow
 def test_devices_are_looked_over_from_the_page_but_not_while_something_is_recorded(
-    kitchen: Any, url: str, browser: Any, request: pytest.FixtureRequest
-) -> None:
+    kitchen: Any, url: str, browser: Any, request: pytest.FixtureRequest,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # others may record on this computer
     desk = kitchen.desk("operator")
     assert kitchen.place
     page = at_the_desk(browser, url, desk.headers["x-kitchensync-login"]).page

@@ -39,7 +39,10 @@ export function picturesAt(address, waitMs = 0) {
     const query = new URLSearchParams([["after_ms", afterMs], ["wait_ms", waitMs], ...names.map((name) => ["stream", name])]);
     const said = await ask(`${address}?${query}`, { timeout: ANSWER_MS });
     const heard = performance.now();
-    if (said.paused) return clear();
+    if (said.paused) { // sooner than whoever calls us knows it
+      paused = true;
+      return clear();
+    }
     const fresh = await Promise.all(Object.entries(said.pictures).map((one) => draw(...one)));
     if (paused) return clear();
     for (const [name, { image, age }] of fresh) {

@@ -17,6 +17,7 @@ from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.storage.errors import StorageError
 
 STEERED = ("recording", "problem", "starting", "unknown")
 OVER = ("stopped", "standalone")
@@ -71,13 +72,19 @@ def pictures(
     Waits so long for the first. Raises NotFound, NotNow, Withdrawn, NotPermitted.
     """
     folder = _folder(tools, recording)
-    if folder is None or health_of(tools, folder)["health"] not in STEERED:
+    if folder is None:
         raise NotNow("nothing is being recorded here")
     path = (tools.folders.data / folder).absolute()
+    try:
+        if health_of(tools, folder)["health"] not in STEERED:
+            raise NotNow("nothing is being recorded here")
+        require_consent(path, Purpose.LOOK)
+    except (NotNow, StorageError):
+        tools.pictures.forget(path)
+        raise
     if _is_paused(tools, recording):
         tools.pictures.forget(path)
         return {"paused": True, "until_ms": 0, "pictures": {}}
-    require_consent(path, Purpose.LOOK)
     newest = tools.pictures.newest(path, stream, after_ms=after_ms, wait_s=wait_ms / 1000)
     paused, now_ns = _is_paused(tools, recording), tools.records.now_ns()
     given = {
