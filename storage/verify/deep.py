@@ -180,7 +180,8 @@ def _levels(blocks: Iterable[Block]) -> Iterator[float]:
     """Yield the level of every second, dB against full scale: the root of the mean square."""
     power, count = 0.0, 0
     for samples, rate_hz in blocks:
-        power += float(np.square(samples, dtype=np.float64).sum())
+        with np.errstate(invalid="ignore"):  # sound that decodes to no numbers is none
+            power += float(np.square(samples, dtype=np.float64).sum())
         count += samples.size
         if count >= rate_hz * samples.shape[0]:
             yield _level(power / count)

@@ -62,6 +62,16 @@ def test_a_silent_microphone_is_seen_when_listened_to(tmp_path, amplitude, statu
     assert any("silent" in reason for reason in answer["reasons"]) == (status == "WARN")
 
 
+@pytest.mark.filterwarnings("error")
+def test_sound_that_decodes_to_no_numbers_is_silent_without_a_warning(tmp_path):
+    signalling = np.full(
+        768 * 5, 0x7FA00000, "<u4"
+    ).tobytes()  # a computer complains when it calculates with it
+    form = {"codec": "raw", "channels": 5}
+    path = write(tmp_path / "take", "hololens/microphone", 62.5, [signalling] * round(62.5 * SECONDS), form)
+    assert any("silent" in reason for reason in verify(path, deep=True)["reasons"])
+
+
 def pictures(count: int, black: range = range(0)) -> list[bytes]:
     """Front camera packets: each picture a key frame, H.264 as bytes, and the metadata of the lens."""
     rng = np.random.default_rng(1)
