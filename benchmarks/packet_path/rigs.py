@@ -3,7 +3,7 @@
     python -P benchmarks/packet_path/rigs.py [--rigs 1 2 4 8] [--seconds 20] [--only TEXT]
 
 All at real time and at once, the headsets on the same processors. Prints one line of JSON for each number of rigs:
-CPU ms a rig-second, the most memory of all recorders together, what was lost or late, how busy the computer was.
+CPU ms a rig-second, the most memory of each kind of process added up, what was lost or late, how busy it was.
 """
 
 from __future__ import annotations
