@@ -157,7 +157,7 @@ def test_a_process_is_started_anew_where_none_can_be_forked(tmp_path, why):
 {CANNOT_FORK[why]}
 with ForkServer(COMMAND, work) as server:
     worker = start(server, "one")
-    assert said(1)[0].split()[:2] == ["one", "False"]
+    assert said(1)[0].split()[:2] == ["one", "False"], said(1)
     worker.kill()
 """
     apart(script, tmp_path)
