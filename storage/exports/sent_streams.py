@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Int64, Mask
-from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens import video
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream
 from kitchensync.storage.errors import BadChunk, NothingToReplay
-from kitchensync.storage.reading.headset_pictures import RAW, cut_picture
+from kitchensync.storage.reading.headset_pictures import RAW, holds_key
 from kitchensync.storage.recording import Recording, StoredStream
 
 
@@ -110,21 +109,14 @@ def _whole(stream: StoredStream, sensor: HeadsetStream) -> tuple[Int64, Mask]:
     codec, hidden = stream.format.get("codec", RAW), stream.hidden
     rows: list[int] = []
     begins: list[bool] = []
-    is_broken = codec in video.CODECS
+    is_broken = is_coded = codec in video.CODECS
     for row, payload in stream.packets():
-        is_key = codec not in video.CODECS or _is_key(codec, sensor, payload)
-        is_broken = codec in video.CODECS and (bool(hidden[row]) or (is_broken and not is_key))
+        is_key = not is_coded or holds_key(codec, sensor, payload)
+        is_broken = is_coded and (bool(hidden[row]) or (is_broken and not is_key))
         if not hidden[row] and not is_broken:
             rows.append(row)
             begins.append(is_key)
     return np.array(rows, np.int64), np.array(begins, np.bool_)
-
-
-def _is_key(codec: str, sensor: HeadsetStream, payload: bytes) -> bool:
-    try:
-        return video.is_key_frame(codec, cut_picture(sensor, payload).image)
-    except SensorError:
-        return False
 
 
 def _constants(recording: Recording, name: str, sensor: HeadsetStream) -> bytes:

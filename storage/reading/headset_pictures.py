@@ -202,10 +202,13 @@ def _unbroken(stream: StoredPackets, start: int, stop: int) -> Iterator[Decoded]
 
 def is_key(stream: StoredPackets, row: int) -> bool:
     """Return whether decoding can start at a row of an encoded stream."""
+    return holds_key(stream.format["codec"], _stream_of(stream), stream.payload(row))
+
+
+def holds_key(codec: str, sensor: HeadsetStream, payload: bytes) -> bool:
+    """Return whether decoding can start at a packet of an encoded stream."""
     try:
-        return video.is_key_frame(
-            stream.format["codec"], cut_picture(_stream_of(stream), stream.payload(row)).image
-        )
+        return video.is_key_frame(codec, cut_picture(sensor, payload).image)
     except SensorError:
         return False
 
