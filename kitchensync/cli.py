@@ -119,6 +119,7 @@ COMMANDS: Table = {
         "capture.commands.rehearse:rehearse",
         "Inject faults on purpose and account for every packet.",
     ),
+    "cut": ("exports.cut_recording:cut", "Make a part of a recording a recording of its own."),
     "replay": ("storage.commands.replay:replay", "Serve a recording as a headset on the real wire."),
     "simulate": ("virtual_kitchen.cli:simulate", "Run a virtual kitchen that speaks the real protocols."),
 }

@@ -142,6 +142,13 @@ class NotRedactable(StorageError):
         super().__init__(f"{path}: cannot be redacted: {why}; {what_to_do}")
 
 
+class CannotCut(StorageError):
+    """A recording of which no part can be made."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: cannot be cut: {why}")
+
+
 class NothingToReplay(StorageError):
     """A recording without any packet of a headset."""
 

@@ -17,6 +17,8 @@ COPIES = "copies.jsonl"
 """Which files of a recording lie verified where."""
 DERIVED = "derived.jsonl"
 """What commands wrote of a recording outside of it."""
+PART_OF = "part_of"
+"""Key in the manifest of a recording that `kitchensync cut` made: of what."""
 LOGS = "logs"
 """What the processes of a recording said, one file a process; no payload is in there."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,14 @@ def pauses_of(recording: Path) -> Pauses:
     """Return the pauses of a recording, with the doubt about their touches. Raises BadEventLog: nobody knows then."""
     by_tablet = pauses_in(event for writer in WRITERS for event in events_of(recording, writer))
     return tuple(sorted(by_tablet + pauses_in(events_of(recording, OPERATOR))))
+
+
+def outside_of(manifest: Mapping[str, Any]) -> Pauses:
+    """Return what lies outside of a part that `kitchensync cut` made; nothing of a whole recording."""
+    if "part_of" not in manifest:
+        return ()
+    first_ns, last_ns = manifest["part_of"]["host_ns"]
+    return (-FOR_EVER, first_ns - 1), (last_ns + 1, FOR_EVER)
 
 
 def pauses_in(events: Iterable[Event]) -> Pauses:

@@ -21,7 +21,7 @@ from kitchensync.storage.events import Event, read_events
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
-from kitchensync.storage.privacy import AROUND, Pauses, hidden_packets, pauses_of
+from kitchensync.storage.privacy import AROUND, Pauses, hidden_packets, outside_of, pauses_of
 from kitchensync.storage.reading.instants import Instant, Instants
 from kitchensync.storage.reading.shutter_openings import in_order
 
@@ -184,9 +184,9 @@ class Recording:
     def pauses(self) -> Pauses:
         """When nothing was to be recorded, spans of the capture clock, ns; none where they are asked for too.
 
-        Raises BadEventLog where nobody can tell.
+        Of a part of a recording what lies outside is among them. Raises BadEventLog where nobody can tell.
         """
-        return () if self._with_pauses else pauses_of(self.path)
+        return () if self._with_pauses else pauses_of(self.path) + outside_of(self.manifest)
 
     def hides(self, name: str, index: npt.NDArray[np.void]) -> Mask:
         """Return which packets of a stream, (n,) of INDEX, may hold something of a privacy pause."""
@@ -313,7 +313,9 @@ class Recording:
 
         if not self.main_headset:
             return None
-        return SessionTime(min(self._first_ticks(self.main_headset)), self.device_clock(self.main_headset))
+        of_whole = self.manifest.get("part_of", {}).get("first_ticks")
+        first = min(self._first_ticks(self.main_headset)) if of_whole is None else of_whole
+        return SessionTime(first, self.device_clock(self.main_headset))
 
     def _first_ticks(self, device: str) -> list[int]:
         streams = [self[name] for name in self.streams if name.startswith(f"{device}/")]

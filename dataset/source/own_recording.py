@@ -59,6 +59,8 @@ class OwnRecording:
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
         if (why := why_aborted(recording.manifest)) and purpose != Purpose.LOOK:
             raise NotReleasable(f"{path}: it was aborted and shall not be used: {why}")
+        if (part := recording.manifest.get("part_of")) and purpose != Purpose.LOOK:
+            raise NotReleasable(f"{path}: it is a part of {part['recording']}; use that one")
         state = reduce_log(filed_operations(path))
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")

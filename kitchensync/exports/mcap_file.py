@@ -113,7 +113,7 @@ def _why_silent(recording: OpenedRecording, span: ExportedSpan) -> str:
     ends_s = max(span.start, 0.0), min(span.end, recording.duration)
     start_ns, end_ns = host_ns_of(recording, (np.array(ends_s) * 1e9).astype(np.int64)).tolist()
     if any(first < end_ns and start_ns < last for first, last in recording.stored.pauses):
-        return "it holds nothing, or nothing in this span but what a privacy pause hides"
+        return "it holds nothing, or nothing in this span but what a privacy pause or a cut hides"
     return "it holds nothing, or nothing in this span"
 
 

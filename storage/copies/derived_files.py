@@ -13,7 +13,8 @@ from typing import Any
 
 from kitchensync.storage.copies.derived import Stamp, before_of, parts_of, stamps_of
 from kitchensync.storage.disk.self_check import read_sound_lines
-from kitchensync.storage.names import DERIVED
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import DERIVED, MANIFEST
 
 CLOCKS_APART_NS = 86_400_000_000_000
 """How much the clock of a network drive may be behind ours; one that keeps local time is, too."""
@@ -74,6 +75,8 @@ def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
     place = Path(line["path"])
     if not place.parent.is_dir():
         return 0, "it is away"
+    if (place / MANIFEST).is_file():
+        return 0, "" if "withdrawn" in read_manifest(place) else "it is a part of it: withdraw it too"
     found = sum(_destroy(part) for part in _parts_of_unended(line))
     there = stamps_of(place)
     noted = {name: tuple(stamp) for name, stamp in line.get("files", {}).items() if name in there}

@@ -11,15 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from kitchensync.sensors.array_types import Int64, Mask
+from kitchensync.sensors.gopro.files.film_part import silence_of
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, read_chapter
+from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, TrackId, read_chapter
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.redact.redactions import PICTURES, SOUND
-
-SILENCE = {1: bytes.fromhex("00c800802380"), 2: bytes.fromhex("211004608c1c")}
-"""A block of AAC without sound, by channels."""
 
 Runs = list[list[int]]
 """[first, last] numbers of samples."""
@@ -27,24 +25,37 @@ Runs = list[list[int]]
 
 def hidden_samples(recording: Recording, file: Path) -> dict[str, Runs]:
     """Return which samples of a film are to be destroyed, by handler of the track; nothing where none is."""
-    chapter, found = read_chapter(file), {}
-    pictures_s = open_media(file).frame_times_s
-    for handler, track in _tracks(chapter):
-        tables = track.tables
-        if handler == PICTURES:
-            shown = hidden_in_film(recording, file, pictures_s)
-            hidden = _whole_groups(_as_stored(shown, tables.shifts, tables.durations), tables.sync)
+    hidden = hidden_of_tracks(recording, read_chapter(file))
+    return {key.handler: runs_of(mask) for key, mask in hidden.items() if mask.any()}
+
+
+def hidden_of_tracks(recording: Recording, chapter: ChapterFile) -> dict[TrackId, Mask]:
+    """Return which samples of pictures and sound may show something of a pause, (n,) of each track."""
+    found = {}
+    for key, track in _tracks(chapter):
+        if key.handler == PICTURES:
+            shown = hidden_in_film(recording, chapter.path, open_media(chapter.path).frame_times_s)
+            stored = _as_stored(shown, track.tables.shifts, track.tables.durations)
+            found[key] = _whole_groups(stored, track.tables.sync)
         else:
-            starts_s = (np.cumsum(tables.durations) - tables.durations) / track.timescale
-            ends_s = starts_s + tables.durations / track.timescale
-            hidden = hidden_in_film(recording, file, starts_s) | hidden_in_film(recording, file, ends_s)
-        if hidden.any():
-            found[handler] = [[first, end - 1] for first, end in marked_runs(hidden)]
+            found[key] = hidden_by_time(recording, chapter.path, track)
     return found
 
 
-def _tracks(chapter: ChapterFile) -> list[tuple[str, ChapterTrack]]:
-    return [(key.handler, track) for key, track in chapter.tracks.items() if key.handler in (PICTURES, SOUND)]
+def hidden_by_time(recording: Recording, file: Path, track: ChapterTrack) -> Mask:
+    """Return which samples of a track may begin or end in a pause, (n,)."""
+    ends = np.cumsum(track.tables.durations)
+    starts_s, ends_s = (ends - track.tables.durations) / track.timescale, ends / track.timescale
+    return hidden_in_film(recording, file, starts_s) | hidden_in_film(recording, file, ends_s)
+
+
+def runs_of(marked: Mask) -> Runs:
+    """Return [first, last] of each run of samples."""
+    return [[first, end - 1] for first, end in marked_runs(marked)]
+
+
+def _tracks(chapter: ChapterFile) -> list[tuple[TrackId, ChapterTrack]]:
+    return [(key, track) for key, track in chapter.tracks.items() if key.handler in (PICTURES, SOUND)]
 
 
 def _as_stored(shown: Mask, shifts: Int64 | None, durations: Int64) -> Mask:
@@ -71,18 +82,11 @@ def blank(file: Path, runs: dict[str, Runs]) -> None:
     Raises OSError, UnreadableMedia.
     """
     with file.open("r+b") as film:
-        for handler, track in _tracks(read_chapter(file)):
-            silence = SILENCE.get(_channels(track.description), b"") if handler == SOUND else b""
-            for first, last in runs.get(handler, []):
+        for key, track in _tracks(read_chapter(file)):
+            silence = silence_of(track) if key.handler == SOUND else b""
+            for first, last in runs.get(key.handler, []):
                 for number in range(first, last + 1):
                     size = int(track.tables.sizes[number])
                     content = silence if len(silence) <= size else b""
                     os.pwrite(film.fileno(), content.ljust(size, b"\0"), int(track.tables.offsets[number]))
         os.fsync(film.fileno())
-
-
-def _channels(description: bytes) -> int:
-    """Read the number of channels of `mp4a` (stsd: 8 bytes, an entry's 8, 8 reserved, 8 of version); 0 for others."""
-    if description[12:16] != b"mp4a" or len(description) < 34:
-        return 0
-    return int.from_bytes(description[32:34], "big")

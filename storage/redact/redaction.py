@@ -184,7 +184,7 @@ def redact(
     with CopyLog(path) if (path / COPY_LOG).exists() else nullcontext():
         done = [_finish(path, one) for one in redactions(manifest) if one["state"] == BEGUN or one["open"]]
         with open_recording(path) as recording:
-            spans = recording.pauses if span_s is None else _host_span(recording, span_s)
+            spans = pauses_of(path) if span_s is None else host_span(recording, span_s)
             if not spans and not done:
                 raise NotRedactable(path, "it has no privacy pause", "give --from and --to")
             found = plan(recording, spans, whole_films=whole_films)
@@ -207,7 +207,7 @@ def destroy_where_dropped(path: Path) -> None:
             manifest["problems"] = list(dict.fromkeys([*manifest.get("problems", []), why]))
 
 
-def _host_span(recording: Recording, span_s: Span) -> Pauses:
+def host_span(recording: Recording, span_s: Span) -> Pauses:
     """Put seconds of session time on the capture clock."""
     session = recording.session_time
     host_ns = session.to_host([round(at_s * 1e9) for at_s in span_s]) if session is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kitchensync.storage.manifest import Manifest
@@ -18,6 +19,8 @@ NOT_YET = "a privacy pause is not destroyed yet"
 """Begins the problem of a recording whose pause could not be destroyed when it was closed."""
 PRIVACY = "privacy"
 """Cause of gaps in what was never stored, and id of the entry about it."""
+CUT = "cut"
+"""Cause of what lies outside of a part of a recording, and id of the entry about it."""
 
 
 def withhold(manifest: Manifest, stream: str, facts: dict[str, Any]) -> None:
@@ -49,9 +52,15 @@ def redacted_chunks(manifest: Manifest, stream: str) -> list[dict[str, Any]]:
     return [chunk for one in redactions(manifest) for chunk in one["streams"].get(stream, [])]
 
 
-def done_samples(manifest: Manifest, film: str) -> dict[str, Any]:
-    """Return which samples of a film were destroyed last, by handler."""
-    found: dict[str, Any] = {}
+def numbers_in(runs: Iterable[Sequence[int]]) -> set[int]:
+    """Return the numbers of samples in runs, [first, last] each."""
+    return {number for first, last in runs for number in range(first, last + 1)}
+
+
+def done_samples(manifest: Manifest, film: str) -> dict[str, set[int]]:
+    """Return which samples of a film were destroyed, by handler."""
+    found: dict[str, set[int]] = {}
     for one in redactions(manifest):
-        found |= one["films"].get(film, {}).get("samples", {})
+        for handler, runs in one["films"].get(film, {}).get("samples", {}).items():
+            found.setdefault(handler, set()).update(numbers_in(runs))
     return found

@@ -20,11 +20,13 @@ from kitchensync.storage.privacy import Pauses, pauses_of
 from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.redact.blanked_films import hidden_samples
-from kitchensync.storage.redact.redactions import done_samples
+from kitchensync.storage.redact.redactions import done_samples, numbers_in
 from kitchensync.storage.timeline.film_times import UNKNOWN
 
 Plan = dict[str, Any]
 """{"streams": {name: [chunk, ..]}, "films": {file: {"sha256", "samples"}}}."""
+Told = dict[str, Any]
+"""What a chunk is, or was: `chunk` (its number), `bytes`, `sha256`, `packets`, `seq` and `ticks` [first, last]."""
 
 
 def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> Plan:
@@ -44,25 +46,27 @@ def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> Plan:
     return {"streams": {name: found for name, found in streams.items() if found}, "films": films}
 
 
-def _chunks(recording: Recording, name: str) -> Iterator[dict[str, Any]]:
+def _chunks(recording: Recording, name: str) -> Iterator[Told]:
+    return (told for _, index, told in chunks_of(recording, name) if recording.hides(name, index).any())
+
+
+def chunks_of(recording: Recording, name: str) -> Iterator[tuple[Path, npt.NDArray[np.void], Told]]:
+    """Yield each chunk of a stream, those in archives too: its file, its index, (n,) of INDEX, and what it is."""
     known = recording.manifest["files"]
     for path in chunk_paths(stream_folder(recording.readable, name)):
         with Chunk(path) as chunk:
             index, blocks = chunk.index, chunk.blocks
-        hidden = recording.hides(name, index)
         if is_archive(path):
             for block in blocks:
-                rows = slice(int(block["first_row"]), int(block["first_row"] + block["rows"]))
-                if hidden[rows].any():
-                    sha256, size = block["file_sha256"].decode(), int(block["file_bytes"])
-                    yield _tombstone(int(block["number"]), size, sha256, index[rows])
-        elif hidden.any():
+                rows = index[int(block["first_row"]) : int(block["first_row"] + block["rows"])]
+                sha256, size = block["file_sha256"].decode(), int(block["file_bytes"])
+                yield path, rows, _told(int(block["number"]), size, sha256, rows)
+        else:
             facts = known.get(f"{name}/{path.name}") or {"sha256": file_sha256(path)}
-            yield _tombstone(chunk_number(path) or 0, path.stat().st_size, facts["sha256"], index)
+            yield path, index, _told(chunk_number(path) or 0, path.stat().st_size, facts["sha256"], index)
 
 
-def _tombstone(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> dict[str, Any]:
-    """Report what a chunk was."""
+def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> Told:
     seqs, ticks = index["seq"], index["device_ticks"]
     return {
         "chunk": number,
@@ -92,8 +96,8 @@ def _films(recording: Recording) -> Iterator[tuple[str, dict[str, Any]]]:
         for file in files:
             name = f"{camera}/{file.name}"
             samples = hidden_samples(recording, file)
-            before = done_samples(recording.manifest, name)
-            if any(runs != before.get(handler) for handler, runs in samples.items()):
+            done = done_samples(recording.manifest, name)
+            if any(numbers_in(runs) - done.get(handler, set()) for handler, runs in samples.items()):
                 yield name, {"sha256": file_sha256(file), "samples": samples}
 
 
@@ -107,7 +111,7 @@ def check_no_pauses(recording: Path) -> None:
     """Raise HoldsPauses while a recording holds pictures or sound of its privacy pauses; StorageError."""
     if pauses_of(recording):
         with open_recording(recording) as opened:
-            found = plan(opened, opened.pauses, whole_films=True)
+            found = plan(opened, pauses_of(recording), whole_films=True)
         if found["streams"] or found["films"]:
             raise HoldsPauses(recording)
 
@@ -117,6 +121,6 @@ def check_no_pauses_in(file: Path) -> None:
     recording = file.resolve().parent.parent
     if (recording / MANIFEST).is_file() and pauses_of(recording):
         with open_recording(recording) as opened:
-            found = plan(opened, opened.pauses, whole_films=True)
+            found = plan(opened, pauses_of(recording), whole_films=True)
         if f"{file.resolve().parent.name}/{file.name}" in found["films"]:
             raise HoldsPauses(recording)

@@ -32,7 +32,7 @@ from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.suitable_uses import clock, spans_in_words
 from kitchensync.storage.verify.tracking import GAZE, HEAD, STILL, spans_of, united
 
-WANTED = ("privacy", "redacted")
+WANTED = ("privacy", "redacted", "cut")
 """Causes of gaps that somebody asked for: no part of the session."""
 Description = Mapping[str, Any]
 

@@ -44,16 +44,21 @@ def session_of(
 ) -> SessionTimes | None:
     """Return the session; None where no packet came.
 
-    The end is the recording's, not that of a stream: a stream that died early must not shorten it.
+    The end is the recording's, not that of a stream: a stream that died early must not shorten it. A part of a
+    recording ends where it was cut, and its 0:00 is that of the whole.
     """
     filled = [index for index in indexes.values() if len(index)]
     if not filled:
         return None
     firsts = [int(index["host_ns"][0]) for index in filled]
     if _ended_by_devices(indexes, notes):
-        return SessionTimes(min(firsts), max(firsts), max(map(_last_sent_ns, filled)))
-    last = max(int(index["host_ns"][-1]) for index in filled)
-    return SessionTimes(min(firsts), max(firsts), _stop(notes, manifest, last))
+        stop_ns = max(map(_last_sent_ns, filled))
+    else:
+        stop_ns = _stop(notes, manifest, max(int(index["host_ns"][-1]) for index in filled))
+    if (part := manifest.get("part_of")) is None:
+        return SessionTimes(min(firsts), max(firsts), stop_ns)
+    first_ns, last_ns = part["host_ns"]
+    return SessionTimes(part["first_host_ns"], max(*firsts, first_ns), min(stop_ns, last_ns))
 
 
 def _ended_by_devices(indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]]) -> bool:

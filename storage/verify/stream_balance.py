@@ -20,7 +20,7 @@ from kitchensync.storage.ledger import (
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.reading.swaps import DEVICE_SWAP
 from kitchensync.storage.reading.worlds import first_rows, frames_of
-from kitchensync.storage.redact.redactions import PRIVACY, REDACTED, redacted_chunks
+from kitchensync.storage.redact.redactions import CUT, PRIVACY, REDACTED, redacted_chunks
 from kitchensync.storage.verify.coverage import is_adaptive
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings
 from kitchensync.storage.verify.gaps import (
@@ -86,7 +86,7 @@ def balance(
         findings.add(FAIL, f"{name}: packets {unnamed} are missing and no cause is named")
     elif any(uncovered(part, redacted) for part in missing) and not queued:
         findings.add(WARN, f"{name}: packets {missing} are a named loss")
-    for cause in dict.fromkeys(gap["cause"] for gap in gaps if gap["cause"] not in (REDACTED, PRIVACY)):
+    for cause in dict.fromkeys(gap["cause"] for gap in gaps if gap["cause"] not in (REDACTED, PRIVACY, CUT)):
         count = sum(gap["cause"] == cause for gap in gaps)
         findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")
     if back := stamps_that_go_back(index):

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from kitchensync.storage.catalogue.listing import recordings_below
+from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.manifest import Manifest, read_manifest
-from kitchensync.storage.names import MEDIA
+from kitchensync.storage.names import MEDIA, PART_OF
 
 
 def made_of(recording: Path, manifest: Manifest) -> list[Path]:
-    """Return the recordings beside one that were made of it: one of their films is to the bit one of its own.
+    """Return the recordings that were made of one: its copies and parts, and those that hold one of its films.
 
-    `manifest` may be the tombstone, which keeps the hashes.
+    They are looked for beside it and where commands noted that they wrote. `manifest` may be the tombstone, which
+    keeps the hashes. A part has no film of its own: what else was made of the whole is not made of it.
     """
-    films = _films(recording, manifest)
-    return [
-        other
-        for other in recordings_below(recording.parent)
-        if other != recording and _is_of(other, films, manifest)
-    ]
+    films = set() if PART_OF in manifest else _films(recording, manifest)
+    places = [*recordings_below(recording.parent), *_parts_noted(recording, manifest)]
+    others = {one.resolve(): one for one in reversed(places) if one.resolve() != recording.resolve()}
+    return [other for other in reversed(others.values()) if _is_of(other, films, manifest)]
+
+
+def _parts_noted(recording: Path, manifest: Manifest) -> Iterator[Path]:
+    for line in read_derived(recording, (manifest.get("withdrawn") or {}).get("derived", ())):
+        place = Path(line.get("path", ""))
+        if cut_from(place):
+            yield place
+
+
+def cut_from(folder: Path) -> list[str]:
+    """Return the uuids of the recordings that a part was cut from, one from the other; of what is no part none."""
+    try:
+        found: list[str] = read_manifest(folder).get(PART_OF, {}).get("uuids", [])
+    except StorageError:
+        return []
+    return found
 
 
 def _is_of(other: Path, films: set[str], manifest: Manifest) -> bool:
@@ -29,8 +46,10 @@ def _is_of(other: Path, films: set[str], manifest: Manifest) -> bool:
         theirs = read_manifest(other)
     except StorageError:  # its films tell
         theirs = {}
-    is_copy = "uuid" in theirs and theirs["uuid"] == manifest.get("uuid")
-    return is_copy or bool(films & _films(other, theirs))
+    own = manifest.get("uuid")
+    if own is not None and own in (theirs.get("uuid"), *cut_from(other)):
+        return True
+    return PART_OF not in theirs and bool(films & _films(other, theirs))
 
 
 def _films(recording: Path, manifest: Manifest) -> set[str]:

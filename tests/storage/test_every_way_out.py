@@ -22,6 +22,7 @@ LOOKS: dict[str, list[str]] = {
     "mesh": [TAKE, "--out", f"{OUT}/mesh.ply"],
     "view": [TAKE, "--save", f"{OUT}/take.rrd"],
     "report": [TAKE],
+    "cut": [TAKE, "--to", "2", "--out", f"{OUT}/part"],
     "gopro join": [f"{TAKE}/gopro/GX010001.MP4", "--out", f"{OUT}/film.mp4"],
     "info": [TAKE],
     "batch": ["report", "data"],

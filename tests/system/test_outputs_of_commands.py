@@ -73,6 +73,7 @@ INTO_FOLDERS = {
 GROWS = {
     "record": ["new", "--hololens", "127.0.0.1", "--data", OUT],
     "move": ["TAKE", "--to", OUT],
+    "cut": ["TAKE", "--to", "2", "--out", OUT],
     "sync-camera": ["film.mp4", "--data", OUT],
     "app": ["--data", OUT],
     "adopt": ["new", "film.mp4", "--data", OUT],

@@ -79,6 +79,7 @@ TABLE: dict[str, list[str]] = {
     "export prompts": [RECORDING, "--out", "WRITTEN/out.json"],
     "export keysteps": [RECORDING, "--out", "WRITTEN/out.json"],
     "export tables": [RECORDING, "--out", "WRITTEN/out"],
+    "cut": [RECORDING, "--to", "2", "--out", "WRITTEN/out"],
     "export lerobot": [RECORDING, "--out", "WRITTEN/out"],
     "export egoverse": [RECORDING, "--out", "WRITTEN/out"],
     "export mcap": [RECORDING, "--out", "WRITTEN/out"],

@@ -74,7 +74,7 @@ def join(
             if strip_location:
                 for key in [key for key in tracks if key.format == "fdsc"]:
                     tracks.pop(key)  # a recorder's diary for repairs: it may hold anything
-            _write_moov(chapters[0].moov, tracks, out, strip_location=strip_location)
+            write_moov(chapters[0].moov, tracks, out, strip_location=strip_location)
             out.flush()
             os.fsync(out.fileno())
             if strip_location:
@@ -118,7 +118,7 @@ Tracks = dict[TrackId, tuple[ChapterTrack, SampleTables]]
 
 def _write_data(chapters: list[ChapterFile], out: BinaryIO, progress: Progress | None) -> Tracks:
     """Write ftyp and all data; return every track with its tables in the new file."""
-    out.write(_file_type(chapters[0].path))
+    out.write(file_type(chapters[0].path))
     header_at = out.tell()
     out.write(struct.pack(">I4sQ", 1, b"mdat", 0))
     total = sum(end - start for chapter in chapters for start, end in chapter.data)
@@ -127,7 +127,7 @@ def _write_data(chapters: list[ChapterFile], out: BinaryIO, progress: Progress |
         with chapter.path.open("rb") as source:
             for start, end in chapter.data:
                 moved.append((start, end, out.tell()))
-                for _ in _copy(source, out, start, end):
+                for _ in copy_range(source, out, start, end):
                     if progress is not None:
                         progress(out.tell() - header_at - MDAT_HEADER_BYTES, total)
         for track in chapter.tracks.values():
@@ -139,7 +139,8 @@ def _write_data(chapters: list[ChapterFile], out: BinaryIO, progress: Progress |
     return _joined_tables(chapters)
 
 
-def _file_type(path: Path) -> bytes:
+def file_type(path: Path) -> bytes:
+    """Return the first box of a file, or what cameras write there."""
     with path.open("rb") as file:
         for top in top_boxes(file, path.stat().st_size):
             if top.kind == "ftyp":
@@ -148,7 +149,8 @@ def _file_type(path: Path) -> bytes:
     return box("ftyp", b"mp41", struct.pack(">I", 0x20131018), b"mp41")
 
 
-def _copy(source: BinaryIO, out: BinaryIO, start: int, end: int) -> Iterator[int]:
+def copy_range(source: BinaryIO, out: BinaryIO, start: int, end: int) -> Iterator[int]:
+    """Copy the bytes [start, end), and yield how many after each block. Raises OSError."""
     source.seek(start)
     left = end - start
     while left:
@@ -222,7 +224,8 @@ def _for_strip(tracks: Tracks, chapters: list[ChapterFile]) -> strip.SamplePlace
     return strip.SamplePlaces(telemetry, kept)
 
 
-def _write_moov(first: memoryview, tracks: Tracks, out: BinaryIO, *, strip_location: bool) -> None:
+def write_moov(first: memoryview, tracks: Tracks, out: BinaryIO, *, strip_location: bool = False) -> None:
+    """Write the box that tells of all samples: that of a chapter, with the tables of the tracks that stay."""
     header = find(first, "mvhd")
     if header is None or len(header) < 24:
         raise UnreadableMedia(str(out.name), "box mvhd: missing or cut short")

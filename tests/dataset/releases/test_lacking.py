@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numbered_recording import FRAME_S, PV_S, film_host_ns, write_numbered
+from resealed import reseal
 from small_recordings import FRAMES, HOST0_NS, SECONDS
 from typed_commands import answer
 
-from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
-from kitchensync.storage.recording import open_recording
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow
@@ -28,25 +27,6 @@ DONE_S = (3.25, 5.4, 7.777, 11.1, 14.05, 19.5, 24.0)
 PV_HZ = 29.97
 
 run = partial(answer, code=None)
-
-
-def reseal(
-    recording: Path, name: str, kitchen: Kitchen, holes_s: tuple[tuple[float, float], ...] = ()
-) -> None:
-    """Let each packet come when it was taken, but for those in the holes."""
-    with open_recording(recording) as opened:
-        stream = opened[name]
-        rows = [(int(stream.index["device_ticks"][row]), payload) for row, payload in stream.packets()]
-        poses = stream.poses()
-    shutil.rmtree(recording / name)
-    (recording / name).mkdir()
-    packets = []
-    for k, (ticks, payload) in enumerate(rows):
-        world_s = kitchen.headset_clock.world_s_at(ticks)
-        if not any(a < world_s < b for a, b in holes_s):
-            host_ns, pose = HOST0_NS + round(world_s * 1e9), b"" if poses is None else poses[k].tobytes()
-            packets.append(Packet(len(packets), 1, ticks, host_ns, 1, payload, pose))
-    seal(recording / name, 1, packets, {})
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,89 @@
+"""A part of a film as a file: the samples outside of it are emptied, and every other keeps its number and its time.
+
+So what counts the film's pictures, or goes by its seconds, holds for the part as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from kitchensync.sensors.array_types import Mask
+from kitchensync.sensors.gopro.files.join import Tracks, copy_range, file_type, write_moov
+from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, TrackId
+
+NO_PICTURE = bytes(4)
+NO_TELEMETRY = b"DEVC\x01\x01\x00\x00"
+"""A device that says nothing, in GPMF."""
+SILENCE = {1: bytes.fromhex("00c800802380"), 2: bytes.fromhex("211004608c1c")}
+"""A block of AAC without sound, by channels."""
+
+
+def write_part(chapter: ChapterFile, target: Path, stays: Mapping[TrackId, Mask]) -> None:
+    """Write a film with the samples that stay, (n,) of each track; others are empty.
+
+    Raises OSError, UnreadableMedia.
+    """
+    with chapter.path.open("rb") as source, target.open("xb") as out:
+        out.write(file_type(chapter.path))
+        header_at = out.tell()
+        out.write(struct.pack(">I4sQ", 1, b"mdat", 0))
+        tracks = _write_samples(chapter, stays, source, out)
+        end_at = out.tell()
+        out.seek(header_at + 8)
+        out.write(struct.pack(">Q", end_at - header_at))
+        out.seek(end_at)
+        write_moov(chapter.moov, tracks, out)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def silence_of(track: ChapterTrack) -> bytes:
+    """Return a block without sound as it would stand in a track; nothing where nobody knows one."""
+    return SILENCE.get(_channels(track.description), b"")
+
+
+def _channels(description: bytes) -> int:
+    """Read the number of channels of `mp4a` (stsd: 8 bytes, an entry's 8, 8 reserved, 8 of version); 0 for others."""
+    if description[12:16] != b"mp4a" or len(description) < 34:
+        return 0
+    return int.from_bytes(description[32:34], "big")
+
+
+def _empty(key: TrackId, track: ChapterTrack) -> bytes:
+    return NO_TELEMETRY if key.format == "gpmd" else silence_of(track) or NO_PICTURE
+
+
+def _write_samples(
+    chapter: ChapterFile, stays: Mapping[TrackId, Mask], source: BinaryIO, out: BinaryIO
+) -> Tracks:
+    """Write one empty sample for each track, then those that stay in the order in which they lie in the film."""
+    places = np.concatenate([
+        np.stack([track.tables.offsets, track.tables.offsets + track.tables.sizes], axis=1)[stays[key]]
+        for key, track in chapter.tracks.items()
+    ])  # fmt: skip
+    places = places[np.argsort(places[:, 0], kind="stable")]
+    empty = {key: _empty(key, track) for key, track in chapter.tracks.items()}
+    empty_at = {}
+    for key, content in empty.items():
+        empty_at[key] = out.tell()
+        out.write(content)
+    begins = np.flatnonzero(np.diff(places[:, 1], prepend=-1) != places[:, 1] - places[:, 0])
+    starts, ends = places[begins, 0], places[np.append(begins[1:], len(places))[: len(begins)] - 1, 1]
+    moved = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        moved.append(out.tell() - start)
+        for _ in copy_range(source, out, start, end):
+            pass
+    for key, track in chapter.tracks.items():
+        tables, kept = track.tables, stays[key]
+        run = np.searchsorted(starts, tables.offsets[kept], side="right") - 1
+        tables.offsets[kept] += np.array(moved, np.int64)[run]
+        tables.offsets[~kept] = empty_at[key]
+        tables.sizes = np.where(kept, tables.sizes, len(empty[key]))
+    return {key: (track, track.tables) for key, track in chapter.tracks.items()}

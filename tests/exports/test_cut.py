@@ -1,0 +1,310 @@
+"""A part of a recording: what is in it is as it was, and nothing else of the whole is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import av
+import h5py
+import numpy as np
+import pytest
+from numbered_recording import write_numbered
+from resealed import reseal
+from small_recordings import HOST0_NS
+from typed_commands import answer
+
+import kitchensync as ks
+from kitchensync.storage.errors import HoldsPauses
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.redact.to_destroy import check_no_pauses
+
+pytestmark = pytest.mark.slow
+FIRST_S, LAST_S, EDGE_S = 9.0, 14.0, 0.5
+PV, FILM = "hololens/pv", "gopro/GX010001.MP4"
+
+run = partial(answer, code=None)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording that was agreed to and aligned; times of its packets are those of the world."""
+    take = write_aligned(tmp_path_factory.mktemp("whole"))
+    with edit_manifest(take) as manifest:
+        manifest |= {"consent": "form-7", "consent_scopes": ["annotate"], "state": "complete"}
+    return take
+
+
+def write_aligned(folder: Path) -> Path:
+    kitchen = write_numbered(folder)
+    for name in (PV, "hololens/gyroscope", "hololens/depth_ahat"):
+        reseal(folder / "take1", name, kitchen)
+    assert run("sync", folder / "take1", "--workers", "1")["recordings"][0]["status"] == "aligned"
+    return folder / "take1"
+
+
+def copied(recording: Path, to: Path) -> Path:
+    """Copy a recording without what is noted of what was written of it."""
+    return Path(shutil.copytree(recording, to, ignore=shutil.ignore_patterns("derived.jsonl")))
+
+
+@contextmanager
+def edit_media(recording: Path) -> Iterator[dict[str, Any]]:
+    path = recording / "gopro" / "media.json"
+    media = json.loads(path.read_bytes())
+    yield media
+    write_json(path, {key: value for key, value in media.items() if key != "check"})
+
+
+@pytest.fixture(scope="module")
+def part(whole: Path) -> tuple[Path, dict[str, Any]]:
+    out = whole.parent / "part"
+    return out, run("cut", whole, "--from", FIRST_S, "--to", LAST_S, "--out", out)
+
+
+def payloads_in(recording: Path, stream: str) -> list[bytes]:
+    """All payloads that lie in a recording's files, read by h5py alone."""
+    found = []
+    for path in sorted((recording / stream).glob("*.h5")):
+        with h5py.File(path) as file:
+            content = b"".join(
+                np.asarray(file[name]).tobytes() for name in file if name not in ("index", "pose")
+            )
+            for row in file["index"]:
+                found.append(content[int(row["offset"]) : int(row["offset"]) + int(row["size"])])
+    return found
+
+
+def test_what_is_in_the_span_is_read_as_before(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
+    path, said = part
+    assert (said["recording"], said["of"], said["sync"]) == ("part", "take1", "aligned")
+    with ks.open(whole) as before, ks.open(path) as after:
+        for name in ("pv", "gopro", "gyroscope"):
+            old, new = getattr(before, name), getattr(after, name)
+            inside = (old.times >= FIRST_S) & (old.times <= LAST_S)
+            assert np.isin(old.times[inside], new.times).all(), name
+            assert np.isin(new.times, old.times).all(), name
+            assert new.times.min() > FIRST_S - EDGE_S
+            assert new.times.max() < LAST_S + EDGE_S
+            for at in np.flatnonzero(inside)[:: max(1, inside.sum() // 5)]:
+                seconds = float(old.times[at])
+                assert np.array_equal(new.at(seconds), old[int(at)]), f"{name} at {seconds}"
+            assert np.array_equal(new[-1], old.at(float(new.times[-1]))), (
+                "the last one, with nothing behind it"
+            )
+        assert after.utc(10.0) == before.utc(10.0)
+    maps = [
+        json.loads((one / "sync/alignment/GX010001.MP4.json").read_text())["map"] for one in (whole, path)
+    ]
+    assert maps[0] == maps[1], "aligned by the same motion"
+
+
+def test_nothing_outside_of_the_span_is_in_its_files(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
+    path, _ = part
+    kept, every = payloads_in(path, PV), payloads_in(whole, PV)
+    first = every.index(kept[0])
+    assert kept == every[first : first + len(kept)]
+    assert len(kept) < 31 * (LAST_S - FIRST_S + 2 * EDGE_S) + 30, "and from the key frame before it"
+    sizes = {}
+    for one in (whole, path):
+        with av.open(str(one / FILM)) as film:
+            packets = [bytes(packet) for packet in film.demux(video=0) if packet.size]
+            sound = (
+                [bytes(packet) for packet in film.demux(audio=0) if packet.size] if film.streams.audio else []
+            )
+        sizes[one] = len(packets)
+        if one == path:
+            emptied = [number for number, packet in enumerate(packets) if packet == bytes(4)]
+    assert sizes[whole] == sizes[path], "pictures keep their numbers"
+    assert 0 < sizes[path] - len(emptied) < sizes[path] / 2
+    assert sound == []
+    assert (path / FILM).stat().st_size < (whole / FILM).stat().st_size
+
+
+def test_each_picture_of_the_film_is_that_of_the_whole(
+    whole: Path, part: tuple[Path, dict[str, Any]]
+) -> None:
+    with av.open(str(whole / FILM)) as film:
+        every = [picture.to_ndarray(format="rgb24") for picture in film.decode(video=0)]
+    with ks.open(part[0]) as after:
+        rows = after.gopro.rows
+        assert np.array_equal(rows, np.arange(rows[0], rows[-1] + 1))
+        for at in (0, 1, len(rows) // 2, len(rows) - 1):
+            assert np.array_equal(after.gopro[at], every[rows[at]]), at
+
+
+def test_verify_passes_consent_goes_with_it_and_what_is_missing_is_named(
+    whole: Path, part: tuple[Path, dict[str, Any]]
+) -> None:
+    path, _ = part
+    before, after = run("verify", whole), run("verify", path)
+    assert after["corrupt"] == []
+    assert after["status"] == before["status"], after["reasons"]
+    for name, said in after["streams"].items():
+        if name.startswith("hololens/"):
+            assert said["received"] == before["streams"][name]["received"]
+            gone = sum(last + 1 - first for first, last in said["missing"])
+            assert said["stored"] + gone == said["received"]
+            assert {gap["cause"] for gap in said["gaps"]} <= {
+                "cut",
+                *(g["cause"] for g in before["streams"][name]["gaps"]),
+            }
+    old, new = read_manifest(whole), read_manifest(path)
+    assert new["part_of"]["uuids"] == [old["uuid"]] != [new["uuid"]]
+    assert [new[key] for key in ("consent", "consent_scopes")] == ["form-7", ["annotate"]]
+
+
+def test_a_part_can_be_cut_again_and_its_seconds_stay(
+    part: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    path, _ = part
+    said = run("cut", path, "--from", 10, "--to", 11, "--out", tmp_path / "again")
+    assert said["recording"] == "again"
+    with ks.open(path) as before, ks.open(tmp_path / "again") as after:
+        assert np.array_equal(after.pv.at(10.5), before.pv.at(10.5))
+        assert 10 - EDGE_S < after.gopro.times[0] < 10.1 < 10.9 < after.gopro.times[-1] < 11 + EDGE_S
+    run("cut", path, "--from", 0, "--out", tmp_path / "wider")
+    with ks.open(path) as before, ks.open(tmp_path / "wider") as after:
+        assert np.array_equal(after.gopro.times, before.gopro.times), "nothing comes back"
+        assert np.array_equal(after.pv.times, before.pv.times)
+
+
+def test_the_film_of_a_part_is_handed_over_as_mcap(part: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    take = Path(shutil.copytree(part[0], tmp_path / "part"))
+    with edit_manifest(take) as manifest:
+        manifest["consent_scopes"] = ["release_raw"]
+    (said,) = run("export", "mcap", take, "--out", tmp_path / "out")["recordings"]
+    with ks.open(take) as after:
+        assert len(after.gopro) - 30 < said["messages"]["gopro/video"] <= len(after.gopro), (
+            "from a key picture on"
+        )
+
+
+def test_no_data_set_counts_a_part_as_a_recording(part: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    take = Path(shutil.copytree(part[0], tmp_path / "data" / "part"))
+    with edit_manifest(take) as manifest:
+        manifest["consent_scopes"] = ["release_raw"]
+    said = answer("release", "captaincook4d", take.parent, "--out", tmp_path / "out", code=1)
+    assert "it is a part of take1; use that one" in said["reason"]
+
+
+def test_what_lies_in_a_privacy_pause_is_not_there_at_all(tmp_path: Path) -> None:
+    whole = write_aligned(tmp_path)
+    log, out = EventLog(whole, "tablet"), tmp_path / "part"
+    for kind, at_s in (("pause", 10), ("resume", 11), ("pause", 25), ("resume", 26)):
+        log.append(kind, host_ns=HOST0_NS + at_s * 10**9, uncertainty_ns=0, body={})
+    run("cut", whole, "--from", FIRST_S, "--to", LAST_S, "--out", out)
+    with ks.open(whole) as before, ks.open(out) as shown, ks.open(out, with_pauses=True) as after:
+        times = before.pv.times
+        hole = times[np.flatnonzero(np.diff(times) > 0.9)[0]]
+        assert not ((after.pv.times > hole + 0.1) & (after.pv.times < hole + 0.9)).any()
+        assert ((after.pv.times > FIRST_S) & (after.pv.times < hole)).any()
+        for at in range(len(shown.pv)):
+            assert np.array_equal(shown.pv[at], before.pv.at(float(shown.pv.times[at]))), at
+    kept = payloads_in(out, PV)
+    with ks.open(whole, with_pauses=True) as every:
+        inside = (every.pv.times > hole + 0.1) & (every.pv.times < hole + 0.9)
+        hidden = {every.stored[PV].payload(int(row)) for row in np.flatnonzero(inside)}
+    assert hidden
+    assert not hidden & set(kept)
+    check_no_pauses(out)  # the other pause is not in the part: nothing is to be destroyed
+    before, said = payloads_in(out, PV), run("redact", out, "--reason", "test")
+    assert (said["status"], said["films"], payloads_in(out, PV)) == ("nothing", [], before)
+
+
+def test_a_pause_that_is_filed_later_is_destroyed_and_nothing_else(
+    part: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    take = Path(shutil.copytree(part[0], tmp_path / "part"))
+    log = EventLog(take, "tablet_late")
+    log.append("pause", host_ns=HOST0_NS + 12 * 10**9, uncertainty_ns=0, body={})
+    log.append("resume", host_ns=HOST0_NS + round(12.4e9), uncertainty_ns=0, body={})
+    with pytest.raises(HoldsPauses):
+        check_no_pauses(take)
+    assert run("redact", take, "--reason", "test")["films"] == [FILM]
+    with ks.open(part[0]) as before, ks.open(take) as after:
+        assert 0 < len(after.gopro) < len(before.gopro)
+        assert np.array_equal(after.gopro[0], before.gopro[0])
+    assert run("verify", take)["corrupt"] == []
+
+
+def test_a_withdrawal_of_the_whole_finds_its_parts_wherever_they_were_put(
+    whole: Path, tmp_path: Path
+) -> None:
+    data, away = tmp_path / "data", tmp_path / "away"
+    take, other = (copied(whole, data / name) for name in ("take1", "take2"))
+    for one, pseudonym in ((take, "P07"), (other, "P08")):
+        with edit_manifest(one) as manifest:
+            manifest |= {"recording": one.name, "pseudonym": pseudonym, "uuid": f"uuid of {one.name}"}
+        with edit_media(one) as media:
+            media["files"] = [{"file": "GX010001.MP4", "sha256": f"film of {one.name}"}]
+    run("cut", take, "--from", 9, "--to", 14, "--out", data / "part")
+    run("cut", data / "part", "--from", 10, "--to", 11, "--out", away / "part-of-part")
+    run("cut", take, "--from", 9, "--to", 10, "--out", away / "noted")
+    run("cut", other, "--from", 9, "--to", 10, "--out", data / "other-part")
+    shutil.copytree(data / "part", data / "deep" / "copy")
+    said = run("withdraw", data / "take1")
+    assert said["status"] == "done", said
+    gone = {data / "take1", data / "part", data / "deep/copy", away / "part-of-part", away / "noted"}
+    assert {Path(one["place"]) for one in said["places"]} >= gone
+    for one in gone:
+        assert [path.name for path in one.rglob("*") if path.is_file()] == ["recording.json"], one
+    for one in (other, data / "other-part"):
+        assert "withdrawn" not in read_manifest(one)
+        assert (one / FILM).is_file()
+    assert run("withdraw", data / "take1")["status"] == "done", "again"
+
+
+def test_a_withdrawal_of_a_part_leaves_the_whole_and_its_other_parts(whole: Path, tmp_path: Path) -> None:
+    take = copied(whole, tmp_path / "data" / "take1")
+    for name in ("part", "other"):
+        run("cut", take, "--from", 9, "--to", 14, "--out", take.parent / name)
+    said = run("withdraw", take.parent / "part")
+    assert (said["status"], said["recordings"]) == ("done", ["part"])
+    assert run("withdraw", take.parent / "part")["recordings"] == ["part"], "its tombstone finds no other"
+    for name in ("take1", "other"):
+        assert (take.parent / name / FILM).is_file()
+        assert "withdrawn" not in read_manifest(take.parent / name)
+    assert "open" not in json.dumps([one["open"] for one in run("withdraw", take)["places"] if one["open"]])
+
+
+def test_all_of_a_person_are_withdrawn_parts_among_them(whole: Path, tmp_path: Path) -> None:
+    take = copied(whole, tmp_path / "data" / "take1")
+    with edit_manifest(take) as manifest:
+        manifest["pseudonym"] = "P07"
+    run("cut", take, "--from", 9, "--to", 14, "--out", take.parent / "a-part")
+    said = run("withdraw", "--person", "P07", "--data", take.parent)
+    assert (said["status"], sorted(said["recordings"])) == ("done", ["a-part", "take1"]), said
+    assert not list(take.parent.rglob("*.MP4"))
+
+
+def test_a_recording_is_never_replaced(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
+    for there in (whole, part[0]):
+        said = answer("cut", whole, "--to", 5, "--out", there, code=1)["reason"]
+        assert f"lies inside the recording {there.name}" in said
+    assert (whole / FILM).is_file()
+
+
+def test_what_cannot_be_cut_is_refused_in_one_line(whole: Path, tmp_path: Path) -> None:
+    def refused(*words: Any, code: int = 1) -> str:
+        return str(answer("cut", *words, "--out", tmp_path / "out", code=code)["reason"])
+
+    assert "nothing lies there" in refused(whole, "--from", 500)
+    assert "is nothing" in refused(whole, "--from", 5, "--to", 4)
+    assert "no step 3 was done" in refused(whole, "--step", 3)
+    alone = Path(shutil.copytree(whole, tmp_path / "alone"))
+    shutil.rmtree(alone / "sync")
+    (alone / "gopro" / "media.json").unlink()
+    assert "nothing tells well when gopro/GX010001.MP4 was filmed" in refused(alone, "--to", 5)
+    with edit_manifest(alone) as manifest:
+        manifest["state"] = "recording"
+    assert "it is not finished" in refused(alone, "--to", 5)
+    assert not (tmp_path / "out").exists()
+    said = answer("cut", whole, "--to", 5, "--out", tmp_path / "my part", code=1)["reason"]
+    assert "my part" in said

@@ -1,0 +1,62 @@
+"""A part of a film: numbers and times are those of the whole, what lies outside is empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import numpy as np
+from films import film
+
+from kitchensync.sensors.gopro.files.film_part import write_part
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.sample_tables import read_chapter
+
+FIRST, LAST = 30, 59
+"""Pictures that stay: a group from key to key."""
+BLOCKS = (10, 40)
+
+
+def packets_of(path: Path, kind: str) -> list[tuple[int, bytes]]:
+    with av.open(str(path)) as container:
+        stream = next(one for one in container.streams if one.type == kind)
+        return [(packet.pts, bytes(packet)) for packet in container.demux(stream) if packet.size]
+
+
+def samples_of(path: Path) -> np.ndarray:
+    with av.open(str(path)) as container:
+        return np.concatenate([frame.to_ndarray() for frame in container.decode(audio=0)], axis=1)
+
+
+def test_only_what_stays_is_in_it(tmp_path: Path) -> None:
+    whole = film(tmp_path / "100GOPRO", 90).chapters[0].path
+    part = tmp_path / "part.mp4"
+    chapter = read_chapter(whole)
+    stays = {key: np.full(len(track.tables), key.format != "gpmd") for key, track in chapter.tracks.items()}
+    for key, stay in stays.items():
+        if key.handler in ("vide", "soun"):
+            stay[:] = False
+            stay[slice(FIRST, LAST + 1) if key.handler == "vide" else slice(*BLOCKS)] = True
+        elif key.format == "gpmd":
+            stay[0] = True
+    write_part(chapter, part, stays)
+    before, after = packets_of(whole, "video"), packets_of(part, "video")
+    assert [pts for pts, _ in after] == [pts for pts, _ in before]
+    assert after[FIRST : LAST + 1] == before[FIRST : LAST + 1]
+    outside = [content for number, (_, content) in enumerate(after) if not FIRST <= number <= LAST]
+    assert set(outside) == {bytes(4)}
+    gone = sum(len(one) for number, (_, one) in enumerate(before) if not FIRST <= number <= LAST)
+    assert part.stat().st_size < whole.stat().st_size - gone + 1000, "each picture of the ring is in it once"
+    np.testing.assert_array_equal(open_media(part).frame_times_s, open_media(whole).frame_times_s)
+    assert packets_of(part, "audio")[slice(*BLOCKS)] == packets_of(whole, "audio")[slice(*BLOCKS)]
+    heard, now = samples_of(whole), samples_of(part)
+    assert heard.shape == now.shape
+    shown = slice(1024 * (BLOCKS[0] + 1), 1024 * (BLOCKS[1] - 1))
+    np.testing.assert_allclose(now[:, shown], heard[:, shown], atol=1e-3)
+    assert np.abs(now[:, : 1024 * (BLOCKS[0] - 1)]).max() < 1e-3
+    assert np.abs(now[:, 1024 * (BLOCKS[1] + 1) :]).max() < 1e-3
+    before, after = open_media(whole), open_media(part)
+    assert len(after.payloads) == len(before.payloads)
+    assert after.payloads[0] == before.payloads[0]
+    kept = len(before.stream_parts[0])
+    assert [len(one) for one in after.stream_parts] == [kept] + [0] * (len(before.payloads) - 1)
