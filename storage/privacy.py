@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Int64, Mask
 from kitchensync.storage.events import Event, events_of
+from kitchensync.storage.names import PART_OF
 from kitchensync.storage.timeline.film_times import UNKNOWN
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ def pauses_of(recording: Path) -> Pauses:
 
 def outside_of(manifest: Mapping[str, Any]) -> Pauses:
     """Return what lies outside of a part that `kitchensync cut` made; nothing of a whole recording."""
-    if "part_of" not in manifest:
+    if PART_OF not in manifest:
         return ()
-    first_ns, last_ns = manifest["part_of"]["host_ns"]
+    first_ns, last_ns = manifest[PART_OF]["host_ns"]
     return (-FOR_EVER, first_ns - 1), (last_ns + 1, FOR_EVER)
 
 

@@ -20,7 +20,7 @@ from kitchensync.storage.errors import UnknownStream
 from kitchensync.storage.events import Event, read_events
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import Manifest
-from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
+from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_OF, stream_folder
 from kitchensync.storage.privacy import AROUND, Pauses, hidden_packets, outside_of, pauses_of
 from kitchensync.storage.reading.instants import Instant, Instants
 from kitchensync.storage.reading.shutter_openings import in_order
@@ -313,7 +313,7 @@ class Recording:
 
         if not self.main_headset:
             return None
-        of_whole = self.manifest.get("part_of", {}).get("first_ticks")
+        of_whole = self.manifest.get(PART_OF, {}).get("first_ticks")
         first = min(self._first_ticks(self.main_headset)) if of_whole is None else of_whole
         return SessionTime(first, self.device_clock(self.main_headset))
 

@@ -29,6 +29,7 @@ class SentAll(Protocol):
     ticks_at_first: int
     drift_ppm: float
     is_virtual: bool
+    uuid: str
 
     @property
     def streams(self) -> Sequence[Sent]:
@@ -39,12 +40,12 @@ def serve(sent: SentAll, host: str) -> None:
     """Serve a headset until its streams have ended and clients have gone, or a signal; raise `KitchenError`."""
     begin_ns = sent.first_ns - round(BEFORE_S * 1e9)
     end_s = (sent.last_ns - begin_ns) / 1e9 + AFTER_S
-    clock = TickCounter(sent.ticks_at_first, sent.drift_ppm)
     by_name = {one.name: one for one in sent.streams}
     with tempfile.TemporaryDirectory(prefix="kitchensync-replay-") as folder:
         kitchen = Kitchen(0, simulated_motion(0), Truth(Path(folder), 0))
-        kitchen.headset_clock = TickCounter(clock.ticks_at(-BEFORE_S), sent.drift_ppm)
-        headset = HeadsetState(kitchen, end_world_s=end_s, is_virtual=sent.is_virtual)
+        at_first = TickCounter(sent.ticks_at_first, sent.drift_ppm)
+        kitchen.headset_clock = TickCounter(at_first.ticks_at(-BEFORE_S), sent.drift_ppm)
+        headset = HeadsetState(kitchen, end_world_s=end_s, is_virtual=sent.is_virtual, replays=sent.uuid)
         headset.start = CommonStart(is_wanted=True)
 
         def replayed(made: Stream) -> Stream | None:

@@ -12,6 +12,7 @@ from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.sensors.plugin import load_sensor
 from kitchensync.storage.manifest import SCHEMA, Manifest
+from kitchensync.storage.names import MADE_FROM
 
 
 def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any]) -> Manifest:
@@ -39,6 +40,7 @@ def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any])
                     "adaptive": other.adaptive,
                     "format": other.kept_format,
                 }
+    replayed = sorted({device["replays"] for device in devices.values() if "replays" in device})
     is_virtual = bool(devices) and all("virtual" in device for device in devices.values())
     return {
         "schema": SCHEMA,
@@ -59,4 +61,5 @@ def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any])
         "software": {"kitchensync": version("kitchensync")},
         "files": {},
         **({"virtual": True} if is_virtual else {}),
+        **({MADE_FROM: replayed} if replayed else {}),
     }

@@ -41,7 +41,7 @@ from kitchensync.capture.session.no_sleep import kept_awake
 from kitchensync.capture.session.recover import recover_all
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, require_version
+from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, replayed_uuid, require_version
 from kitchensync.storage.disk.durable import make_durable_folders
 from kitchensync.storage.errors import RecordingExists
 from kitchensync.storage.lab import give_to_group, lab_of, share
@@ -219,6 +219,8 @@ def _check_headsets(order: RecordingRequest) -> tuple[dict[str, Any], list[str]]
                 "utc_offset_ticks": remote.utc_offset(),
                 "gyroscope_unit": order.gyroscope_unit,
             } | ({"virtual": True} if is_virtual(headset.host) else {})
+            if replayed := replayed_uuid(headset.host):
+                devices[headset.name]["replays"] = replayed
         warnings += [warning] if warning else []
     return devices, warnings
 

@@ -20,6 +20,7 @@ from kitchensync.storage.consent import Purpose
 from kitchensync.storage.events import events_of
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.names import MADE_FROM
 from kitchensync.storage.privacy import WRITERS, Pauses, in_pauses
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.reading.camera_streams import film_of
@@ -59,8 +60,8 @@ class OwnRecording:
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
         if (why := why_aborted(recording.manifest)) and purpose != Purpose.LOOK:
             raise NotReleasable(f"{path}: it was aborted and shall not be used: {why}")
-        if (part := recording.manifest.get("part_of")) and purpose != Purpose.LOOK:
-            raise NotReleasable(f"{path}: it is a part of {part['recording']}; use that one")
+        if recording.manifest.get(MADE_FROM) and purpose != Purpose.LOOK:
+            raise NotReleasable(f"{path}: it was cut or replayed from another recording; use that one")
         state = reduce_log(filed_operations(path))
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")

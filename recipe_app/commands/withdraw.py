@@ -34,8 +34,8 @@ def withdraw(
 ) -> Answer:
     """Destroy recordings and their copies because the participant withdrew consent.
 
-    Copies are those that `move`, `record --nas` and `upload` made, recordings beside it that hold the same film
-    (adopted, replayed, copied by hand), and the files on the camera's card. The recipe app over the same data folder
+    Copies are those that `move`, `record --nas` and `upload` made, recordings beside it that were made of it (cut,
+    replayed, adopted, copied by hand), and the files on the camera's card. The recipe app over the same data folder
     forgets them: touches, voice notes, plans; its backups are rewritten. `recording.json` stays as a tombstone: ids,
     and names, sizes and hashes of what was destroyed; every later command refuses the recording. A store or a camera
     that is unavailable stays open, and is done when the same command runs again.

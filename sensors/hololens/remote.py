@@ -7,6 +7,7 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -205,6 +206,16 @@ def is_virtual(host: str) -> bool:
         except OSError:
             return False
         return True
+
+
+def replayed_uuid(host: str) -> str:
+    """Return the uuid of the recording that is replayed as the headset at an address; nothing for any other."""
+    prefix = f"@kitchensync-replayed-headset/{socket.gethostbyname(host)}/"
+    try:
+        names = Path("/proc/net/unix").read_text().split()
+    except OSError:  # a system without such names
+        return ""
+    return next((name.removeprefix(prefix) for name in names if name.startswith(prefix)), "")
 
 
 def parse_version(text: str) -> tuple[int, int, int]:

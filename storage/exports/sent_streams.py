@@ -55,6 +55,7 @@ class SentByHeadset:
     ticks_at_first: int
     drift_ppm: float
     is_virtual: bool
+    uuid: str
     consent: str
     settings: dict[str, Any]
     "As they would stand in a rig file."
@@ -80,6 +81,7 @@ def sent_by_headset(recording: Recording) -> SentByHeadset:
         at_first,
         drift_ppm,
         recording.manifest.get("virtual") is True,
+        str(recording.manifest.get("uuid", "")),
         str(recording.manifest.get("consent") or "none"),
         (recording.manifest.get("profile") or {}).get(headset, {}),
         [name for name in devices if name != headset],

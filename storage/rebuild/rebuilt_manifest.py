@@ -150,6 +150,9 @@ def rebuild(recording: Path, plan: Manifest | None = None) -> Rebuilt:
     elif freed_to(recording):
         where = " or ".join(freed_to(recording))
         raise CannotRebuild(recording, f"its files were freed; mount a store that has them: {where}")
+    elif len(sealed.uuids) > 1:
+        why = "its files are of several recordings: sort them into folders of their own; a part is cut anew"
+        raise CannotRebuild(recording, why)
     else:
         manifest = _put_together(recording, sealed, plan)
         done = Rebuilt(unknown=manifest["rebuilt"]["unknown"])

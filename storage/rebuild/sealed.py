@@ -14,7 +14,6 @@ from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.copies.copy_log import COPIED, read_copies
-from kitchensync.storage.errors import CannotRebuild
 from kitchensync.storage.ledger import Note
 from kitchensync.storage.ledger_reader import notes_in
 from kitchensync.storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
@@ -40,7 +39,7 @@ class SealedFacts:
 
 
 def read_sealed(recording: Path) -> SealedFacts:
-    """Read all sealed files, each in a process apart first. Raises CannotRebuild for files of several recordings."""
+    """Read all sealed files, each in a process apart first."""
     found = SealedFacts()
     known = _hashes_when_copied(recording)
     folders = sorted({path.parent for path in recording.glob(f"*/*/*{CHUNK_SUFFIX}")})
@@ -57,10 +56,6 @@ def read_sealed(recording: Path) -> SealedFacts:
                 found.files[relative] = {"bytes": path.stat().st_size, "sha256": sha256}
     for stream in found.notes:
         found.formats.setdefault(stream, {})
-    if len(found.uuids) > 1:
-        raise CannotRebuild(
-            recording, "its files are of several recordings: sort them into folders of their own"
-        )
     found.files |= calibration_files(recording)
     return found
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import time
-import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
-import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Mask
+from kitchensync.sensors.array_types import Int64, Mask
 from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.gopro.files.clip import open_clip
 from kitchensync.sensors.gopro.files.film_part import write_part
@@ -23,14 +23,21 @@ from kitchensync.sensors.hololens.headset_stream import SAMPLES
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.annotation_folder import FILMS, FOLDER, PUSHED
 from kitchensync.storage.capture_times import rough_capture_times
-from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import CannotCut
 from kitchensync.storage.exports.hidden_films import clips_in
 from kitchensync.storage.manifest import Manifest, write_json
-from kitchensync.storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS, MANIFEST, MEDIA
+from kitchensync.storage.names import (
+    CHUNK_SUFFIX,
+    CLOCK_STREAMS,
+    LEDGER_STREAMS,
+    MADE_FROM,
+    MANIFEST,
+    MEDIA,
+    PART_OF,
+)
 from kitchensync.storage.privacy import FOR_EVER, Pauses, pauses_of
 from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.reading.headset_pictures import key_row
@@ -51,6 +58,21 @@ AS_IT_IS = ("events", FOLDER)
 TELEMETRY, TIME_CODE = "gpmd", "tmcd"
 
 
+@dataclass(frozen=True)
+class _Part:
+    """What is made: its folder and uuid, from when to when (host_ns), and the pauses that are not in it."""
+
+    out: Path
+    uuid: str
+    inside: tuple[int, int]
+    pauses: Pauses
+
+    @property
+    def around(self) -> tuple[int, int]:
+        """From when to when its motion goes."""
+        return self.inside[0] - MOTION_NS, self.inside[1] + MOTION_NS
+
+
 def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> dict[str, Any]:
     """Write a span of session seconds of a recording into an empty folder, as recording `as_id`.
 
@@ -58,17 +80,13 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> d
     for those that a privacy pause touches. Raises CannotCut, StorageError, UnreadableMedia, OSError.
     """
     _check(recording)
-    inside = _host_ns(recording, span_s)
-    pauses = pauses_of(recording.path)
-    entry: dict[str, Any] = {"streams": {}, "films": {}}
-    files = {}
+    part = _Part(out, str(uuid4()), _host_ns(recording, span_s), pauses_of(recording.path))
+    left_out: dict[str, Any] = {"streams": {}, "films": {}}
     for name in recording.streams:
-        entry["streams"][name] = _write_stream(recording, name, inside, pauses, out)
-    films = []
+        left_out["streams"][name] = list(_write_stream(recording, name, part))
     for camera in recording.gopro_files:
-        made = dict(_films(recording, camera, inside, pauses, out))
-        entry["films"] |= {f"{camera}/{film}": facts.pop("left_out") for film, facts in made.items()}
-        films += [f"{camera}/{film}" for film in made]
+        made = dict(_films(recording, camera, part))
+        left_out["films"] |= {f"{camera}/{film}": facts.pop("left_out") for film, facts in made.items()}
         _write_media(recording, camera, made, out)
     for folder, home in [
         *((name, recording.path) for name in AS_IT_IS),
@@ -77,15 +95,17 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> d
         if (home / folder).is_dir():
             shutil.copytree(home / folder, out / folder, ignore=shutil.ignore_patterns(FILMS, PUSHED))
     for path in recording.path.glob(f"*/calibration/*{CHUNK_SUFFIX}"):
-        _copy(path, out / path.relative_to(recording.path))
-    known = recording.manifest["files"]
-    for path in out.rglob(f"*{CHUNK_SUFFIX}"):
-        name = path.relative_to(out).as_posix()
-        facts = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
-        files[name] = facts if known.get(name, {}).get("sha256") != facts["sha256"] else known[name]
-    write_json(out / MANIFEST, _manifest(recording, inside, as_id, entry, files))
-    gone = {name: sum(one["packets"] for one in told) for name, told in entry["streams"].items()}
-    return {"packets": {name: len(recording[name]) - gone[name] for name in gone}, "films": sorted(films)}
+        target = out / path.relative_to(recording.path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    write_json(out / MANIFEST, _manifest(recording, part, as_id, left_out))
+    return {
+        "packets": {
+            name: len(recording[name]) - sum(one["packets"] for one in gone)
+            for name, gone in left_out["streams"].items()
+        },
+        "films": sorted(left_out["films"]),
+    }
 
 
 def _check(recording: Recording) -> None:
@@ -101,87 +121,63 @@ def _check(recording: Recording) -> None:
         for paths in clips_in(recording, camera):
             times = rough_capture_times(recording, camera, open_clip(*paths))
             if (times.capture_ns == UNKNOWN).any() or np.max(times.bound_ns, initial=0) > EDGE_NS:
-                film = f"{camera}/{paths[0].name}"
-                raise CannotCut(
-                    recording.path, f"nothing tells well when {film} was filmed; run `kitchensync sync`"
-                )
+                why = f"nothing tells well when {camera}/{paths[0].name} was filmed; run `kitchensync sync`"
+                raise CannotCut(recording.path, why)
 
 
 def _host_ns(recording: Recording, span_s: Span) -> tuple[int, int]:
-    """Put session seconds on the capture clock, with an edge on both sides."""
+    """Put session seconds on the capture clock, with an edge on both sides; a part has nothing outside of its own."""
     first_ns, last_ns = (
         host_span(recording, (at_s, at_s))[0][0] if isfinite(at_s) else round(np.sign(at_s)) * FOR_EVER
         for at_s in span_s
     )
-    before = recording.manifest.get("part_of", {}).get("host_ns", (-FOR_EVER, FOR_EVER))
-    return max(first_ns - EDGE_NS, before[0]), min(last_ns + EDGE_NS, before[1])
+    whole = recording.manifest.get(PART_OF, {}).get("host_ns", (-FOR_EVER, FOR_EVER))
+    return max(first_ns - EDGE_NS, whole[0]), min(last_ns + EDGE_NS, whole[1])
 
 
-def _wider(span: tuple[int, int], more_ns: int) -> tuple[int, int]:
-    return span[0] - more_ns, span[1] + more_ns
-
-
-def _write_stream(
-    recording: Recording, name: str, inside: tuple[int, int], pauses: Pauses, out: Path
-) -> list[dict[str, Any]]:
-    """Write the chunks of a stream with what stays of each; return the runs that do not, with their causes."""
-    stream, folder = recording[name], out / name
-    stays, paused = _rows(recording, stream, inside, pauses)
+def _write_stream(recording: Recording, name: str, part: _Part) -> Iterator[dict[str, Any]]:
+    """Write the chunks of a stream with what stays of each; yield the runs that do not, with their causes."""
+    stream, folder = recording[name], part.out / name
+    stays, paused = _rows(recording, stream, part)
+    about = {"recording": part.uuid, "stream": name, "format": json.dumps(stream.format, sort_keys=True)}
     folder.mkdir(parents=True)
     start = 0
-    for path, index, told in chunks_of(recording, name):
-        here = slice(start, start + len(index))
-        if stays[here].all() and not is_archive(path):
-            shutil.copyfile(path, folder / path.name)
-        elif stays[here].any():
-            runs = marked_runs(stays[here])
-            rows = (one for first, end in runs for one in stream.packets(start + first, start + end))
-            about = {"recording": str(recording.manifest["uuid"]), "stream": name}
-            about["format"] = json.dumps(stream.format, sort_keys=True)
-            seal(folder, told["chunk"], [_packet(stream, row, payload) for row, payload in rows], about)
+    for index, told in chunks_of(recording, name):
+        runs = marked_runs(stays[start : start + len(index)])
+        rows = (one for first, end in runs for one in stream.packets(start + first, start + end))
+        if packets := [_packet(stream, row, payload) for row, payload in rows]:
+            seal(folder, told["chunk"], packets, about)
         start += len(index)
     if stream.bad:
         raise CannotCut(recording.path, f"{name} is damaged; `kitchensync verify` says what to do")
-    return [
-        _left_out(stream.index[first:end], cause)
-        for cause, gone in ((PRIVACY, paused), (CUT, ~stays & ~paused))
-        for first, end in marked_runs(gone)
-    ]
+    for cause, gone in ((PRIVACY, paused), (CUT, ~stays & ~paused)):
+        for first, end in marked_runs(gone):
+            ends = stream.index[[first, end - 1]]
+            seqs, ticks = ends["seq"].tolist(), ends["device_ticks"].tolist()
+            yield {"packets": end - first, "seq": seqs, "ticks": ticks, "cause": cause}
 
 
-def _rows(
-    recording: Recording, stream: StoredStream, inside: tuple[int, int], pauses: Pauses
-) -> tuple[Mask, Mask]:
+def _rows(recording: Recording, stream: StoredStream, part: _Part) -> tuple[Mask, Mask]:
     """Return which packets stay, and which do not because of a privacy pause, (n,) each.
 
     Pictures hang on the key frame before the span, which stays; after a pause they go up to the next one.
     """
     sensor = recording.sensor(stream.name)
-    around = _wider(inside, MOTION_NS if sensor is not None and sensor.kind == SAMPLES else 0)
-    recording.pauses = (around,)
+    is_motion = sensor is not None and sensor.kind == SAMPLES
+    recording.pauses = (part.around if is_motion else part.inside,)
     stays = recording.hides(stream.name, stream.index)
     paused = np.zeros_like(stays)
     if not stays.any():
         return stays, paused
     first = int(np.argmax(stays))
     stays[key_row(stream, first) : first] = True
-    if pauses and is_seen(recording.manifest, stream.name):
-        recording.pauses = pauses
+    if part.pauses and is_seen(recording.manifest, stream.name):
+        recording.pauses = part.pauses
         paused = stays & recording.hides(stream.name, stream.index)
         for begin, end in marked_runs(stays & ~paused):
             hanging = (row for row in range(begin, end) if key_row(stream, row) == row)
             paused[begin : next(hanging, end)] = True
     return stays & ~paused, paused
-
-
-def _left_out(rows: npt.NDArray[np.void], cause: str) -> dict[str, Any]:
-    ends = rows[[0, -1]]
-    return {
-        "packets": len(rows),
-        "seq": ends["seq"].tolist(),
-        "ticks": ends["device_ticks"].tolist(),
-        "cause": cause,
-    }
 
 
 def _packet(stream: StoredStream, row: int, payload: bytes) -> Packet:
@@ -197,37 +193,34 @@ def _packet(stream: StoredStream, row: int, payload: bytes) -> Packet:
     )
 
 
-def _films(
-    recording: Recording, camera: str, inside: tuple[int, int], pauses: Pauses, out: Path
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _films(recording: Recording, camera: str, part: _Part) -> Iterator[tuple[str, dict[str, Any]]]:
     """Write what stays of each clip of a camera of which anything does; yield what each file is."""
-    (out / camera).mkdir()
+    (part.out / camera).mkdir()
     for paths in clips_in(recording, camera):
         chapters = [read_chapter(path) for path in paths]
-        stays = [_stays(recording, chapter, inside, pauses) for chapter in chapters]
-        if not any(one.any() for of in stays for key, one in of.items() if key.handler in (PICTURES, SOUND)):
+        stays = [_stays(recording, chapter, part) for chapter in chapters]
+        shown = [one for of in stays for key, one in of.items() if key.handler in (PICTURES, SOUND)]
+        if not any(one.any() for one in shown):
             continue
-        for path, chapter, of in zip(paths, chapters, stays, strict=True):
-            target = out / camera / path.name
-            left_out = {k.handler: runs_of(~one) for k, one in of.items() if k.handler in (PICTURES, SOUND)}
+        for chapter, of in zip(chapters, stays, strict=True):
+            target = part.out / camera / chapter.path.name
+            gone = {k.handler: runs_of(~one) for k, one in of.items() if k.handler in (PICTURES, SOUND)}
             write_part(chapter, target, of)
             size, sha256 = target.stat().st_size, file_sha256(target)
             facts = {"bytes": size, "stored_bytes": size, "sha256": sha256, "blocks": block_checksums(target)}
-            yield path.name, facts | {"left_out": {"sha256": sha256, "samples": left_out}}
+            yield target.name, facts | {"left_out": {"sha256": sha256, "samples": gone}}
 
 
-def _stays(
-    recording: Recording, chapter: ChapterFile, inside: tuple[int, int], pauses: Pauses
-) -> dict[TrackId, Mask]:
+def _stays(recording: Recording, chapter: ChapterFile, part: _Part) -> dict[TrackId, Mask]:
     """Return which samples of a film stay, (n,) of each track; with the group of pictures before the first."""
     stays: dict[TrackId, Mask] = {}
-    recording.pauses = (inside,)
+    recording.pauses = (part.inside,)
     for key, one in hidden_of_tracks(recording, chapter).items():
         stays[key] = _with_group_before(one, chapter.tracks[key].tables.sync)
-    recording.pauses = pauses
+    recording.pauses = part.pauses
     for key, one in hidden_of_tracks(recording, chapter).items():
         stays[key] &= ~one
-    recording.pauses = (_wider(inside, MOTION_NS),)
+    recording.pauses = (part.around,)
     for key, track in chapter.tracks.items():
         if key.format == TELEMETRY:
             stays[key] = hidden_by_time(recording, chapter.path, track)
@@ -237,11 +230,12 @@ def _stays(
     return stays
 
 
-def _with_group_before(stays: Mask, keys: Any) -> Mask:
+def _with_group_before(stays: Mask, keys: Int64 | None) -> Mask:
     """Let the group of pictures before the first that stays, too: pictures shown before a key may hang on it."""
     if keys is not None and stays.any():
-        before = int(np.searchsorted(keys, int(np.argmax(stays)), side="left")) - 1
-        stays[int(keys[max(before, 0)]) : int(np.argmax(stays))] = True
+        first = int(np.argmax(stays))
+        before = int(np.searchsorted(keys, first)) - 1
+        stays[int(keys[max(before, 0)]) : first] = True
     return stays
 
 
@@ -255,28 +249,23 @@ def _write_media(recording: Recording, camera: str, made: dict[str, dict[str, An
         write_json(out / camera / MEDIA, told)
 
 
-def _copy(path: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(path, target)
-
-
-def _manifest(
-    recording: Recording, inside: tuple[int, int], as_id: str, entry: dict[str, Any], files: dict[str, Any]
-) -> Manifest:
-    whole = recording.manifest
-    session = recording.session_time
-    filled = [recording[name].index for name in recording.streams if len(recording[name])]
-    before = whole.get("part_of") or {
-        "first_host_ns": min(int(index["host_ns"][0]) for index in filled),
+def _manifest(recording: Recording, part: _Part, as_id: str, left_out: dict[str, Any]) -> Manifest:
+    whole, session = recording.manifest, recording.session_time
+    firsts = [int(recording[name].index["host_ns"][0]) for name in recording.streams if len(recording[name])]
+    begins = whole.get(PART_OF) or {
+        "first_host_ns": min(firsts),
         "first_ticks": None if session is None else session.ticks0,
-        "uuids": [],
     }
-    part = {"recording": whole["recording"], "uuids": [*before["uuids"], whole["uuid"]], "host_ns": inside}
-    cut = {"id": CUT, "state": DONE, "reason": f"cut from {whole['recording']}", "by": "", "open": []}
+    files = {
+        path.relative_to(part.out).as_posix(): {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+        for path in sorted(part.out.rglob(f"*{CHUNK_SUFFIX}"))
+    }
+    entry = {"id": CUT, "state": DONE, "reason": f"cut from {whole['recording']}", "by": "", "open": []}
     return whole | {
         "recording": as_id,
-        "uuid": str(uuid.uuid4()),
-        "part_of": before | part,
+        "uuid": part.uuid,
+        MADE_FROM: [*whole.get(MADE_FROM, []), whole["uuid"]],
+        PART_OF: begins | {"recording": whole["recording"], "host_ns": part.inside},
         "files": files,
-        KEY: [*whole.get(KEY, []), cut | {"utc_ns": time.time_ns()} | entry],
+        KEY: [*whole.get(KEY, []), entry | {"utc_ns": time.time_ns()} | left_out],
     }

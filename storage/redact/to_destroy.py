@@ -47,11 +47,11 @@ def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> Plan:
 
 
 def _chunks(recording: Recording, name: str) -> Iterator[Told]:
-    return (told for _, index, told in chunks_of(recording, name) if recording.hides(name, index).any())
+    return (told for index, told in chunks_of(recording, name) if recording.hides(name, index).any())
 
 
-def chunks_of(recording: Recording, name: str) -> Iterator[tuple[Path, npt.NDArray[np.void], Told]]:
-    """Yield each chunk of a stream, those in archives too: its file, its index, (n,) of INDEX, and what it is."""
+def chunks_of(recording: Recording, name: str) -> Iterator[tuple[npt.NDArray[np.void], Told]]:
+    """Yield each chunk of a stream, those in archives too: its index, (n,) of INDEX, and what it is."""
     known = recording.manifest["files"]
     for path in chunk_paths(stream_folder(recording.readable, name)):
         with Chunk(path) as chunk:
@@ -60,10 +60,10 @@ def chunks_of(recording: Recording, name: str) -> Iterator[tuple[Path, npt.NDArr
             for block in blocks:
                 rows = index[int(block["first_row"]) : int(block["first_row"] + block["rows"])]
                 sha256, size = block["file_sha256"].decode(), int(block["file_bytes"])
-                yield path, rows, _told(int(block["number"]), size, sha256, rows)
+                yield rows, _told(int(block["number"]), size, sha256, rows)
         else:
             facts = known.get(f"{name}/{path.name}") or {"sha256": file_sha256(path)}
-            yield path, index, _told(chunk_number(path) or 0, path.stat().st_size, facts["sha256"], index)
+            yield index, _told(chunk_number(path) or 0, path.stat().st_size, facts["sha256"], index)
 
 
 def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> Told:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote, Note, of_kind
 from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.names import PART_OF
 
 RECOVERED = "recovered"
 
@@ -55,7 +56,7 @@ def session_of(
         stop_ns = max(map(_last_sent_ns, filled))
     else:
         stop_ns = _stop(notes, manifest, max(int(index["host_ns"][-1]) for index in filled))
-    if (part := manifest.get("part_of")) is None:
+    if (part := manifest.get(PART_OF)) is None:
         return SessionTimes(min(firsts), max(firsts), stop_ns)
     first_ns, last_ns = part["host_ns"]
     return SessionTimes(part["first_host_ns"], max(*firsts, first_ns), min(stop_ns, last_ns))

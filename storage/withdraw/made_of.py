@@ -1,4 +1,4 @@
-"""Which other recordings hold a film of a recording, or are a copy of it: adopted, replayed, copied by hand."""
+"""Which other recordings were made of a recording: cut, replayed, adopted with one of its films, copied by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.manifest import Manifest, read_manifest
-from kitchensync.storage.names import MEDIA, PART_OF
+from kitchensync.storage.names import MADE_FROM, MEDIA, PART_OF
 
 
 def made_of(recording: Path, manifest: Manifest) -> list[Path]:
@@ -28,14 +28,14 @@ def made_of(recording: Path, manifest: Manifest) -> list[Path]:
 def _parts_noted(recording: Path, manifest: Manifest) -> Iterator[Path]:
     for line in read_derived(recording, (manifest.get("withdrawn") or {}).get("derived", ())):
         place = Path(line.get("path", ""))
-        if cut_from(place):
+        if made_from(place):
             yield place
 
 
-def cut_from(folder: Path) -> list[str]:
-    """Return the uuids of the recordings that a part was cut from, one from the other; of what is no part none."""
+def made_from(folder: Path) -> list[str]:
+    """Return the uuids of the recordings that one was cut or replayed from, one from the other."""
     try:
-        found: list[str] = read_manifest(folder).get(PART_OF, {}).get("uuids", [])
+        found: list[str] = read_manifest(folder).get(MADE_FROM, [])
     except StorageError:
         return []
     return found
@@ -47,7 +47,7 @@ def _is_of(other: Path, films: set[str], manifest: Manifest) -> bool:
     except StorageError:  # its films tell
         theirs = {}
     own = manifest.get("uuid")
-    if own is not None and own in (theirs.get("uuid"), *cut_from(other)):
+    if own is not None and own in (theirs.get("uuid"), *theirs.get(MADE_FROM, ())):
         return True
     return PART_OF not in theirs and bool(films & _films(other, theirs))
 

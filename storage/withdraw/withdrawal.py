@@ -27,9 +27,9 @@ from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
 from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
-from kitchensync.storage.names import MANIFEST, PART_OF, WORK
+from kitchensync.storage.names import MADE_FROM, MANIFEST, PART_OF, WORK
 from kitchensync.storage.withdraw.camera_cards import cards_of, erase
-from kitchensync.storage.withdraw.made_of import cut_from, made_of
+from kitchensync.storage.withdraw.made_of import made_from, made_of
 
 
 class Policy(StrEnum):
@@ -148,9 +148,9 @@ def with_made_of(recordings: Iterable[Path]) -> tuple[list[Path], list[Withdrawn
                 others[one] = None
             elif one not in found:
                 found[one] = None
-                to_ask += [one] if cut_from(one) else []
+                to_ask += [one] if made_from(one) else []
     why = "it holds a film of this person and is another's: withdraw it too, or destroy the film"
-    parts_first = sorted(found, key=lambda one: -len(cut_from(one)))  # since notes of the whole name them
+    parts_first = sorted(found, key=lambda one: -len(made_from(one)))  # since notes of the whole name them
     return parts_first, [
         WithdrawnPlace(str(one), 0, "nothing", why)
         for one in others
@@ -250,7 +250,11 @@ def _here(
     is_tombstone = "files" in manifest.get(KEY, {})
     files = manifest[KEY]["files"] if is_tombstone else list(_tombstones(recording, manifest, others))
     tombstone: dict[str, Any] = {
-        **{key: manifest[key] for key in ("schema", "recording", "uuid", PART_OF) if key in manifest},
+        **{
+            key: manifest[key]
+            for key in ("schema", "recording", "uuid", MADE_FROM, PART_OF)
+            if key in manifest
+        },
         KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files, "open": left.open}
         | {key: lines for key, lines in (("derived", left.derived), ("cards", left.cards)) if lines},
     }

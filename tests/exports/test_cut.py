@@ -156,7 +156,7 @@ def test_verify_passes_consent_goes_with_it_and_what_is_missing_is_named(
                 *(g["cause"] for g in before["streams"][name]["gaps"]),
             }
     old, new = read_manifest(whole), read_manifest(path)
-    assert new["part_of"]["uuids"] == [old["uuid"]] != [new["uuid"]]
+    assert new["made_from"] == [old["uuid"]] != [new["uuid"]]
     assert [new[key] for key in ("consent", "consent_scopes")] == ["form-7", ["annotate"]]
 
 
@@ -191,7 +191,7 @@ def test_no_data_set_counts_a_part_as_a_recording(part: tuple[Path, dict[str, An
     with edit_manifest(take) as manifest:
         manifest["consent_scopes"] = ["release_raw"]
     said = answer("release", "captaincook4d", take.parent, "--out", tmp_path / "out", code=1)
-    assert "it is a part of take1; use that one" in said["reason"]
+    assert "it was cut or replayed from another recording; use that one" in said["reason"]
 
 
 def test_what_lies_in_a_privacy_pause_is_not_there_at_all(tmp_path: Path) -> None:

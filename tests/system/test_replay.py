@@ -46,10 +46,10 @@ def served(recording: Path, host: str) -> Iterator[str]:
 
 def test_what_is_served_again_is_recorded_as_it_was(take, loopback_host, tmp_path):
     for line in served(take, loopback_host):
-        arguments = [*shlex.split(line)[1:], "--data", str(tmp_path / "again"), "--json"]
+        arguments = [*shlex.split(line)[1:], "--data", str(take.parent), "--json"]
         answer = json.loads(kitchensync(*arguments, limit_s=LIMIT_S).stdout)
     assert answer["status"] == "PASS"
-    with open_recording(take) as first, open_recording(tmp_path / "again" / "take-again") as second:
+    with open_recording(take) as first, open_recording(take.parent / "take-again") as second:
         assert second.manifest["consent"] == first.manifest["consent"]
         assert sorted(second.streams) == sorted(first.streams)
         for name in first.streams:
@@ -64,6 +64,9 @@ def test_what_is_served_again_is_recorded_as_it_was(take, loopback_host, tmp_pat
                 np.testing.assert_array_equal(after.poses(), poses[begin:])
             for one, table in first.calibration(name).items() if first.sensor(name).constants else ():
                 np.testing.assert_array_equal(second.calibration(name)[one].values, table.values)
+        assert second.manifest["made_from"] == [first.manifest["uuid"]]
+    withdrawn = json.loads(kitchensync("withdraw", str(take), "--json").stdout)
+    assert sorted(withdrawn["recordings"]) == ["take", "take-again"], "what is made of it goes with it"
 
 
 def test_streams_in_another_form_are_refused(take, loopback_host, tmp_path):

@@ -69,6 +69,8 @@ class HeadsetState:
     ring_store: Path | None = None
     is_virtual: bool = True
     "Whether what is made of it is a virtual kitchen's; not where people are replayed."
+    replays: str = ""
+    "The uuid of the recording that it replays."
     camera_on: bool = False
     camera: CameraSettings = field(default_factory=CameraSettings)
     restarts: int = 0

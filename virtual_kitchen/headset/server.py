@@ -42,6 +42,7 @@ from kitchensync.virtual_kitchen.headset.streams.vlc_stream import VlcStream
 
 _RESEARCH_PORTS = range(3800, 3809)
 _MARK = "\0kitchensync-virtual-headset/{host}"
+_REPLAY = "\0kitchensync-replayed-headset/{host}/{uuid}"
 _TICK_S = 0.1
 _LAST_PACKETS_S = 15.0  # a client that does not read for this long after the end is cut off
 
@@ -56,7 +57,7 @@ class VirtualHeadset:
         self._headset = headset
         self._are_ending = threading.Event()
         self._host = host
-        self._mark = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._marks: list[socket.socket] = []
         streams: tuple[Stream, ...] = (
             PvStream(headset),
             AhatStream(headset),
@@ -108,19 +109,23 @@ class VirtualHeadset:
     def listen(self) -> None:
         """Let clients in on every port."""
         if self._headset.is_virtual:
-            self._say_virtual()
+            self._say(_MARK.format(host=self._host))
+        if self._headset.replays:
+            self._say(_REPLAY.format(host=self._host, uuid=self._headset.replays))
         for port in self._ports:
             port.listen()
         if self._headset.faults.whole():
             self._restarter.start()
 
-    def _say_virtual(self) -> None:
-        """Let whoever asks this computer, not the wire, know that the headset at this address is simulated.
+    def _say(self, name: str) -> None:
+        """Let whoever asks this computer, not the wire, know what the headset at this address is.
 
-        A name that lives and ends with this process; a system without such names leaves it unsaid.
+        The name lives and ends with this process; a system without such names leaves it unsaid.
         """
+        mark = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._marks.append(mark)
         with contextlib.suppress(OSError):
-            self._mark.bind(_MARK.format(host=self._host))
+            mark.bind(name)
 
     def _restart_when_due(self) -> None:
         """Close and open all ports as the app is closed and started again; a headset that died stays closed."""
@@ -179,7 +184,8 @@ class VirtualHeadset:
     def stop(self) -> None:
         """End everything."""
         self._headset.stopping.set()
-        self._mark.close()
+        for mark in self._marks:
+            mark.close()
         self.end_streams()
         for port in self._commands:
             port.refuse()
