@@ -43,9 +43,11 @@ def pauses_of(recording: Path) -> Pauses:
 
 def outside_of(manifest: Mapping[str, Any]) -> Pauses:
     """Return what lies outside of a part that `kitchensync cut` made; nothing of a whole recording."""
-    if PART_OF not in manifest:
-        return ()
-    first_ns, last_ns = manifest[PART_OF]["host_ns"]
+    return all_but(*manifest[PART_OF]["host_ns"]) if PART_OF in manifest else ()
+
+
+def all_but(first_ns: int, last_ns: int) -> Pauses:
+    """Return what lies before and behind a span."""
     return (-FOR_EVER, first_ns - 1), (last_ns + 1, FOR_EVER)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -23,17 +22,16 @@ from kitchensync.storage.shell.output_options import OutputFolder
 )
 @span_options
 @answers("cut/1")
-@click.pass_obj
 def cut(
-    joined: dict[str, Any], path: Path, out: Path,
+    path: Path, out: Path,
     start: float | None, end: float | None, step: int | None,
 ) -> Answer:  # fmt: skip
     """Make a span, or a step, of a recording a recording of its own, to share or to try things on.
 
     Clocks, session seconds, numbers of packets and pictures, events and consent are those of the whole; what was cut
     off is named by the cause `cut`. Pictures and sound of privacy pauses are not there. Half a second on both sides
-    goes with it, and the motion of a minute, so that films are aligned as before. A withdrawal of the whole removes
-    it.
+    goes with it, before it up to the key frame, and the motion of a minute, so that films are aligned as before. A
+    withdrawal of the whole removes it.
 
     \b
     Example:
@@ -41,10 +39,13 @@ def cut(
     """
     from kitchensync.exports.exported_span import choice_of
     from kitchensync.reader.opened_recording import OpenedRecording
+    from kitchensync.storage.copies.derived import asked
     from kitchensync.storage.names import MANIFEST, check_recording_id
     from kitchensync.storage.recording import open_recording
     from kitchensync.storage.redact.cut import write_cut
     from kitchensync.storage.shell.outputs import written_folder
+    from kitchensync.storage.withdraw.made_of import origins_of
+    from kitchensync.sync.synchronize import synchronize
 
     if start is end is step is None:
         raise click.UsageError("give --from and --to, or --step")
@@ -52,9 +53,11 @@ def cut(
     with OpenedRecording(path) as opened:
         span = choice_of(start, end, step).span(opened)
         span.check_inside(opened)
+    for origin in origins_of(path):  # a part of a part is one of the whole, too
+        asked(origin)
     with open_recording(path) as recording, written_folder(out, proof=MANIFEST) as part:
         made = write_cut(recording, (span.start, span.end), part, as_id=out.name)
-    synced = joined["align"](out)["sync"]["status"]
+        synced = synchronize(part)["status"]
     size = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
     counts = f"{sum(made['packets'].values()):,} packets, {len(made['films'])} films, {size_words(size)}"
     words = f"{out.name}: {counts}; {synced}"

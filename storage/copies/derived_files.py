@@ -13,6 +13,7 @@ from typing import Any
 
 from kitchensync.storage.copies.derived import Stamp, before_of, parts_of, stamps_of
 from kitchensync.storage.disk.self_check import read_sound_lines
+from kitchensync.storage.errors import StorageError
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import DERIVED, MANIFEST
 
@@ -76,7 +77,10 @@ def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
     if not place.parent.is_dir():
         return 0, "it is away"
     if (place / MANIFEST).is_file():
-        return 0, "" if "withdrawn" in read_manifest(place) else "it is a part of it: withdraw it too"
+        with suppress(StorageError):
+            if "withdrawn" in read_manifest(place):
+                return 0, ""
+        return 0, "it was cut from it: withdraw it too, or remove it"
     found = sum(_destroy(part) for part in _parts_of_unended(line))
     there = stamps_of(place)
     noted = {name: tuple(stamp) for name, stamp in line.get("files", {}).items() if name in there}

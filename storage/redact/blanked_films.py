@@ -34,12 +34,16 @@ def hidden_of_tracks(recording: Recording, chapter: ChapterFile) -> dict[TrackId
     found = {}
     for key, track in _tracks(chapter):
         if key.handler == PICTURES:
-            shown = hidden_in_film(recording, chapter.path, open_media(chapter.path).frame_times_s)
-            stored = _as_stored(shown, track.tables.shifts, track.tables.durations)
-            found[key] = _whole_groups(stored, track.tables.sync)
+            found[key] = _whole_groups(hidden_pictures(recording, chapter.path, track), track.tables.sync)
         else:
             found[key] = hidden_by_time(recording, chapter.path, track)
     return found
+
+
+def hidden_pictures(recording: Recording, file: Path, track: ChapterTrack) -> Mask:
+    """Return which pictures may show something of a pause, (n,) in the order in which they are stored."""
+    shown = hidden_in_film(recording, file, open_media(file).frame_times_s)
+    return _as_stored(shown, track.tables.shifts, track.tables.durations)
 
 
 def hidden_by_time(recording: Recording, file: Path, track: ChapterTrack) -> Mask:

@@ -14,10 +14,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Int64, Mask
+from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.gopro.files.clip import open_clip
-from kitchensync.sensors.gopro.files.film_part import write_part
+from kitchensync.sensors.gopro.files.film_part import needed, write_part
 from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, TrackId, read_chapter
 from kitchensync.sensors.hololens.headset_stream import SAMPLES
 from kitchensync.sensors.mask_runs import marked_runs
@@ -38,12 +38,17 @@ from kitchensync.storage.names import (
     MEDIA,
     PART_OF,
 )
-from kitchensync.storage.privacy import FOR_EVER, Pauses, pauses_of
+from kitchensync.storage.privacy import FOR_EVER, Pauses, all_but, pauses_of
 from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.reading.headset_pictures import key_row
 from kitchensync.storage.reading.shutter_openings import read_media
 from kitchensync.storage.recording import ADOPTED, Recording, StoredStream
-from kitchensync.storage.redact.blanked_films import hidden_by_time, hidden_of_tracks, runs_of
+from kitchensync.storage.redact.blanked_films import (
+    hidden_by_time,
+    hidden_of_tracks,
+    hidden_pictures,
+    runs_of,
+)
 from kitchensync.storage.redact.redaction import Span, host_span
 from kitchensync.storage.redact.redactions import CUT, DONE, KEY, PICTURES, PRIVACY, SOUND
 from kitchensync.storage.redact.to_destroy import chunks_of
@@ -68,9 +73,14 @@ class _Part:
     pauses: Pauses
 
     @property
-    def around(self) -> tuple[int, int]:
-        """From when to when its motion goes."""
-        return self.inside[0] - MOTION_NS, self.inside[1] + MOTION_NS
+    def outside(self) -> Pauses:
+        """What is not in it."""
+        return all_but(*self.inside)
+
+    @property
+    def out_of_reach(self) -> Pauses:
+        """Of what no motion is in it."""
+        return all_but(self.inside[0] - MOTION_NS, self.inside[1] + MOTION_NS)
 
 
 def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> dict[str, Any]:
@@ -112,8 +122,9 @@ def _check(recording: Recording) -> None:
     if not is_closed(recording.manifest):
         raise CannotCut(recording.path, "it is not finished; end it, or run `kitchensync recover`")
     for device in dict.fromkeys(name.partition("/")[0] for name in recording.streams):
-        if recording.device_clock(device) is None:
-            raise CannotCut(recording.path, f"nothing tells when the packets of {device} were taken")
+        clock = recording.device_clock(device)
+        if clock is None or clock.bound_ns > EDGE_NS:
+            raise CannotCut(recording.path, f"nothing tells well when the packets of {device} were taken")
     for camera, about in recording.manifest["devices"].items():
         if about["kind"] == ADOPTED:
             raise CannotCut(recording.path, f"{camera} is a film that was adopted")
@@ -126,13 +137,49 @@ def _check(recording: Recording) -> None:
 
 
 def _host_ns(recording: Recording, span_s: Span) -> tuple[int, int]:
-    """Put session seconds on the capture clock, with an edge on both sides; a part has nothing outside of its own."""
+    """Put session seconds on the capture clock, with an edge on both sides; a part has nothing outside of its own.
+
+    It begins with the key frame before, of the video or film that needs the earliest one.
+    """
     first_ns, last_ns = (
         host_span(recording, (at_s, at_s))[0][0] if isfinite(at_s) else round(np.sign(at_s)) * FOR_EVER
         for at_s in span_s
     )
+    recording.pauses = all_but(first_ns - EDGE_NS, FOR_EVER)
+    keys = [_key_ns(recording, recording[name]) for name in recording.streams]
+    keys += [one for camera in recording.gopro_files for one in _film_keys_ns(recording, camera)]
     whole = recording.manifest.get(PART_OF, {}).get("host_ns", (-FOR_EVER, FOR_EVER))
-    return max(first_ns - EDGE_NS, whole[0]), min(last_ns + EDGE_NS, whole[1])
+    return max(min(first_ns - EDGE_NS, *keys), whole[0]), min(last_ns + EDGE_NS, whole[1])
+
+
+def _key_ns(recording: Recording, stream: StoredStream) -> int:
+    """Return when the key frame came on which the first packet that is shown hangs; never where nothing does."""
+    shown = ~recording.hides(stream.name, stream.index)
+    clock = recording.device_clock(stream.name.partition("/")[0])
+    if clock is None or not shown.any():
+        return FOR_EVER
+    key = key_row(stream, int(np.argmax(shown)))
+    ticks = stream.index["device_ticks"][key : key + 1].astype(np.int64)
+    return (
+        int(clock.to_host_ns(ticks, near_host_ns=stream.index["host_ns"][key : key + 1])[0])
+        - clock.bound_ns
+        - 1
+    )
+
+
+def _film_keys_ns(recording: Recording, camera: str) -> Iterator[int]:
+    """Yield when the key picture was taken on which the first one that is shown of each file hangs."""
+    for paths in clips_in(recording, camera):
+        clip = open_clip(*paths)
+        times = rough_capture_times(recording, camera, clip)
+        bound_ns = np.broadcast_to(times.bound_ns, times.capture_ns.shape)
+        for first, path in zip(clip.first_frames, paths, strict=True):
+            tracks = read_chapter(path).tracks.items()
+            for track in (one for key, one in tracks if key.handler == PICTURES):
+                needs = needed(track.tables, ~hidden_pictures(recording, path, track))
+                if needs.any():
+                    at = first + int(np.argmax(needs))
+                    yield int(times.capture_ns[at] - bound_ns[at]) - 1
 
 
 def _write_stream(recording: Recording, name: str, part: _Part) -> Iterator[dict[str, Any]]:
@@ -160,24 +207,25 @@ def _write_stream(recording: Recording, name: str, part: _Part) -> Iterator[dict
 def _rows(recording: Recording, stream: StoredStream, part: _Part) -> tuple[Mask, Mask]:
     """Return which packets stay, and which do not because of a privacy pause, (n,) each.
 
-    Pictures hang on the key frame before the span, which stays; after a pause they go up to the next one.
+    What hangs on a picture that does not stay does not stay either: it goes on with the next key frame.
     """
     sensor = recording.sensor(stream.name)
     is_motion = sensor is not None and sensor.kind == SAMPLES
-    recording.pauses = (part.around if is_motion else part.inside,)
-    stays = recording.hides(stream.name, stream.index)
-    paused = np.zeros_like(stays)
-    if not stays.any():
-        return stays, paused
-    first = int(np.argmax(stays))
-    stays[key_row(stream, first) : first] = True
-    if part.pauses and is_seen(recording.manifest, stream.name):
-        recording.pauses = part.pauses
-        paused = stays & recording.hides(stream.name, stream.index)
-        for begin, end in marked_runs(stays & ~paused):
-            hanging = (row for row in range(begin, end) if key_row(stream, row) == row)
-            paused[begin : next(hanging, end)] = True
-    return stays & ~paused, paused
+    recording.pauses = part.out_of_reach if is_motion else part.outside
+    inside = _from_keys(stream, ~recording.hides(stream.name, stream.index))
+    if not is_seen(recording.manifest, stream.name):
+        return inside, np.zeros_like(inside)
+    recording.pauses = part.pauses
+    stays = _from_keys(stream, inside & ~recording.hides(stream.name, stream.index))
+    return stays, inside & ~stays
+
+
+def _from_keys(stream: StoredStream, stays: Mask) -> Mask:
+    """Let each run of packets begin where decoding can."""
+    for begin, end in marked_runs(stays):
+        keys = (row for row in range(begin, end) if key_row(stream, row) == row)
+        stays[begin : next(keys, end)] = False
+    return stays
 
 
 def _packet(stream: StoredStream, row: int, payload: bytes) -> Packet:
@@ -212,30 +260,23 @@ def _films(recording: Recording, camera: str, part: _Part) -> Iterator[tuple[str
 
 
 def _stays(recording: Recording, chapter: ChapterFile, part: _Part) -> dict[TrackId, Mask]:
-    """Return which samples of a film stay, (n,) of each track; with the group of pictures before the first."""
+    """Return which samples of a film stay, (n,) of each track."""
     stays: dict[TrackId, Mask] = {}
-    recording.pauses = (part.inside,)
-    for key, one in hidden_of_tracks(recording, chapter).items():
-        stays[key] = _with_group_before(one, chapter.tracks[key].tables.sync)
+    for key, track in chapter.tracks.items():
+        recording.pauses = part.out_of_reach if key.format == TELEMETRY else part.outside
+        if key.handler == PICTURES:
+            stays[key] = needed(track.tables, ~hidden_pictures(recording, chapter.path, track))
+        elif key.handler == SOUND:
+            stays[key] = ~hidden_by_time(recording, chapter.path, track)
+            stays[key][:-1] |= stays[key][1:]  # a block of sound hangs on the one before
+        elif key.format == TELEMETRY:
+            stays[key] = ~hidden_by_time(recording, chapter.path, track)
+            stays[key][:1] = True  # it says when the first picture was taken
+        else:
+            stays[key] = np.full(len(track.tables), key.format == TIME_CODE)
     recording.pauses = part.pauses
     for key, one in hidden_of_tracks(recording, chapter).items():
         stays[key] &= ~one
-    recording.pauses = (part.around,)
-    for key, track in chapter.tracks.items():
-        if key.format == TELEMETRY:
-            stays[key] = hidden_by_time(recording, chapter.path, track)
-            stays[key][:1] = True  # it says when the first picture was taken
-        elif key not in stays:
-            stays[key] = np.full(len(track.tables), key.format == TIME_CODE)
-    return stays
-
-
-def _with_group_before(stays: Mask, keys: Int64 | None) -> Mask:
-    """Let the group of pictures before the first that stays, too: pictures shown before a key may hang on it."""
-    if keys is not None and stays.any():
-        first = int(np.argmax(stays))
-        before = int(np.searchsorted(keys, first)) - 1
-        stays[int(keys[max(before, 0)]) : first] = True
     return stays
 
 

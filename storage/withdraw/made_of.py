@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.manifest import Manifest, read_manifest
-from kitchensync.storage.names import MADE_FROM, MEDIA, PART_OF
+from kitchensync.storage.names import MADE_FROM, MANIFEST, MEDIA, PART_OF
 
 
 def made_of(recording: Path, manifest: Manifest) -> list[Path]:
     """Return the recordings that were made of one: its copies and parts, and those that hold one of its films.
 
-    They are looked for beside it and where commands noted that they wrote. `manifest` may be the tombstone, which
-    keeps the hashes. A part has no film of its own: what else was made of the whole is not made of it.
+    They are looked for beside it, and in the folders into which commands noted that they wrote. `manifest` may be the
+    tombstone, which keeps the hashes. A part has no film of its own: what else was made of the whole is not made of
+    it.
     """
     films = set() if PART_OF in manifest else _films(recording, manifest)
-    places = [*recordings_below(recording.parent), *_parts_noted(recording, manifest)]
-    others = {one.resolve(): one for one in reversed(places) if one.resolve() != recording.resolve()}
-    return [other for other in reversed(others.values()) if _is_of(other, films, manifest)]
-
-
-def _parts_noted(recording: Path, manifest: Manifest) -> Iterator[Path]:
-    for line in read_derived(recording, (manifest.get("withdrawn") or {}).get("derived", ())):
-        place = Path(line.get("path", ""))
-        if made_from(place):
-            yield place
+    noted = read_derived(recording, (manifest.get("withdrawn") or {}).get("derived", ()))
+    folders = dict.fromkeys(Path(line["path"]).parent for line in noted if "path" in line)
+    places = [one.parent for folder in folders for one in folder.glob(f"*/{MANIFEST}")]
+    others = {one.resolve(): one for one in [*places, *recordings_below(recording.parent)]}
+    del others[recording.resolve()]
+    return [other for other in others.values() if _is_of(other, films, manifest)]
 
 
 def made_from(folder: Path) -> list[str]:
@@ -39,6 +36,18 @@ def made_from(folder: Path) -> list[str]:
     except StorageError:
         return []
     return found
+
+
+def origins_of(recording: Path) -> list[Path]:
+    """Return the recordings beside one that it was cut or replayed from."""
+    uuids = made_from(recording)
+    return [one for one in recordings_below(recording.parent) if _uuid(one) in uuids] if uuids else []
+
+
+def _uuid(recording: Path) -> str | None:
+    with suppress(StorageError):
+        return read_manifest(recording).get("uuid")
+    return None
 
 
 def _is_of(other: Path, films: set[str], manifest: Manifest) -> bool:

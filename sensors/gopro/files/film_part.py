@@ -15,7 +15,7 @@ import numpy as np
 
 from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.gopro.files.join import Tracks, copy_range, file_type, write_moov
-from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, TrackId
+from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, SampleTables, TrackId
 
 NO_PICTURE = bytes(4)
 NO_TELEMETRY = b"DEVC\x01\x01\x00\x00"
@@ -41,6 +41,24 @@ def write_part(chapter: ChapterFile, target: Path, stays: Mapping[TrackId, Mask]
         write_moov(chapter.moov, tracks, out)
         out.flush()
         os.fsync(out.fileno())
+
+
+def needed(tables: SampleTables, shown: Mask) -> Mask:
+    """Return which pictures the decoder needs for those that are to be shown, (n,) in the order of the file.
+
+    From the key picture before the first on; where pictures that hang on it are shown before it, from the key before.
+    """
+    needs = np.zeros_like(shown)
+    if not shown.any():
+        return needs
+    first, last = np.flatnonzero(shown)[[0, -1]].tolist()
+    keys = np.arange(len(shown)) if tables.sync is None else tables.sync
+    at = max(int(np.searchsorted(keys, first, side="right")) - 1, 0)
+    if tables.shifts is not None and at:
+        shown_at = np.cumsum(tables.durations) - tables.durations + tables.shifts
+        at -= int(shown_at[keys[at] : last + 1].min() < shown_at[keys[at]])
+    needs[int(keys[at]) : last + 1] = True
+    return needs
 
 
 def silence_of(track: ChapterTrack) -> bytes:
