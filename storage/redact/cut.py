@@ -86,8 +86,8 @@ class _Part:
 def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> dict[str, Any]:
     """Write a span of session seconds of a recording into an empty folder, as recording `as_id`.
 
-    Infinite ends cut nothing off. Packets and groups of pictures that the span touches are copied as they are, but
-    for those that a privacy pause touches. Raises CannotCut, StorageError, UnreadableMedia, OSError.
+    Infinite ends cut nothing off. What readers show of the span stays as it is, with the pictures it hangs on;
+    nothing of a privacy pause does. Raises CannotCut, StorageError, UnreadableMedia, OSError.
     """
     _check(recording)
     part = _Part(out, str(uuid4()), _host_ns(recording, span_s), pauses_of(recording.path))
@@ -159,12 +159,8 @@ def _key_ns(recording: Recording, stream: StoredStream) -> int:
     if clock is None or not shown.any():
         return FOR_EVER
     key = key_row(stream, int(np.argmax(shown)))
-    ticks = stream.index["device_ticks"][key : key + 1].astype(np.int64)
-    return (
-        int(clock.to_host_ns(ticks, near_host_ns=stream.index["host_ns"][key : key + 1])[0])
-        - clock.bound_ns
-        - 1
-    )
+    ticks, arrived_ns = (stream.index[field][[key]] for field in ("device_ticks", "host_ns"))
+    return int(clock.to_host_ns(ticks, near_host_ns=arrived_ns)[0]) - clock.bound_ns - 1
 
 
 def _film_keys_ns(recording: Recording, camera: str) -> Iterator[int]:

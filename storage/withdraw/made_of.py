@@ -25,7 +25,7 @@ def made_of(recording: Path, manifest: Manifest) -> list[Path]:
     folders = dict.fromkeys(Path(line["path"]).parent for line in noted if "path" in line)
     places = [one.parent for folder in folders for one in folder.glob(f"*/{MANIFEST}")]
     others = {one.resolve(): one for one in [*places, *recordings_below(recording.parent)]}
-    del others[recording.resolve()]
+    others.pop(recording.resolve(), None)
     return [other for other in others.values() if _is_of(other, films, manifest)]
 
 
