@@ -8,9 +8,9 @@ import av
 import numpy as np
 from films import film
 
-from kitchensync.sensors.gopro.files.film_part import write_part
+from kitchensync.sensors.gopro.files.film_part import needed, write_part
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.sensors.gopro.files.sample_tables import read_chapter
+from kitchensync.sensors.gopro.files.sample_tables import SampleTables, read_chapter
 
 FIRST, LAST = 30, 59
 """Pictures that stay: a group from key to key."""
@@ -60,3 +60,22 @@ def test_only_what_stays_is_in_it(tmp_path: Path) -> None:
     assert after.payloads[0] == before.payloads[0]
     kept = len(before.stream_parts[0])
     assert [len(one) for one in after.stream_parts] == [kept] + [0] * (len(before.payloads) - 1)
+
+
+def test_what_the_shown_pictures_hang_on_stays() -> None:
+    """Stored I P B B, shown I B B P; the pictures stored behind the third key are shown before it."""
+    shown_at = np.array([0, 3, 1, 2, 4, 7, 5, 6, 10, 8, 9, 11])
+    keys, opens = np.array([0, 4, 8]), 8
+    tables = SampleTables(
+        np.ones(12, np.int64), np.arange(12), np.ones(12, np.int64), shown_at - np.arange(12), keys, None
+    )
+    for first in range(12):
+        for last in range(first, 12):
+            stored = np.flatnonzero((shown_at >= first) & (shown_at <= last))
+            key = keys[keys <= stored.min()].max()
+            before = opens - 4 if key == opens and stored.max() > opens else key
+            wanted = np.zeros(12, np.bool_)
+            wanted[before : stored.max() + 1] = True
+            shown = (shown_at >= first) & (shown_at <= last)
+            np.testing.assert_array_equal(needed(tables, shown), wanted, f"{first} to {last}")
+    assert not needed(tables, np.zeros(12, np.bool_)).any()
