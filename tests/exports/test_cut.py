@@ -192,6 +192,22 @@ def test_the_film_of_a_part_is_handed_over_as_mcap(part: tuple[Path, dict[str, A
         )
 
 
+def test_the_span_of_a_part_is_handed_over_as_that_of_the_whole(whole: Path, tmp_path: Path) -> None:
+    take = copied(whole, tmp_path / "take1")
+    with edit_manifest(take) as manifest:
+        manifest["consent_scopes"] = ["release_raw"]
+    span = ("--from", FIRST_S + 0.9, "--to", LAST_S, "--streams", "pv,video")
+    run("cut", take, *span[:4], "--out", tmp_path / "part")
+    counts = []
+    for one in (take, tmp_path / "part"):
+        (said,) = run("export", "mcap", one, *span, "--out", tmp_path / f"{one.name}-out")["recordings"]
+        counts.append(
+            {topic: count for topic, count in said["messages"].items() if topic in (PV, "gopro/video")}
+        )
+    assert counts[0] == counts[1]
+    assert min(counts[0].values()) > 100
+
+
 def test_no_data_set_counts_a_part_as_a_recording(part: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     take = Path(shutil.copytree(part[0], tmp_path / "data" / "part"))
     with edit_manifest(take) as manifest:
@@ -306,6 +322,16 @@ def test_a_withdrawal_of_a_part_leaves_the_whole_and_its_other_parts(whole: Path
         assert (take.parent / name / FILM).is_file()
         assert "withdrawn" not in read_manifest(take.parent / name)
     assert "open" not in json.dumps([one["open"] for one in run("withdraw", take)["places"] if one["open"]])
+
+
+def test_a_part_that_cannot_be_read_is_named_and_the_others_go(whole: Path, tmp_path: Path) -> None:
+    take = copied(whole, tmp_path / "data" / "take1")
+    for name in ("broken", "part"):
+        run("cut", take, "--from", 9, "--to", 10, "--out", take.parent / name)
+    (take.parent / "broken" / "recording.json").write_text('{"broken')
+    said = run("withdraw", take)
+    assert [one["place"] for one in said["places"] if one["open"]] == [str(take.parent / "broken")]
+    assert [path.parent.parent.name for path in take.parent.rglob("*.MP4")] == ["broken"]
 
 
 def test_all_of_a_person_are_withdrawn_parts_among_them(whole: Path, tmp_path: Path) -> None:
