@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas
+
     from kitchensync.reader.opened_recording import OpenedRecording
 
-__all__ = ["ERROR_KINDS", "align", "list_recordings", "open", "synchronize", "verify"]
+__all__ = ["ERROR_KINDS", "align", "list_recordings", "open", "steps", "synchronize", "verify"]
 
 ERROR_KINDS = ("preparation", "measurement", "order", "timing", "technique", "temperature", "missing")
 """Columns of `rec.steps` that say of which kind an error is; one that is of none of them has only `error`."""
@@ -44,6 +46,17 @@ def list_recordings(root: str | os.PathLike[str]) -> list[Path]:
     NotARecording where there is none.
     """
     return _recordings(Path(root))
+
+
+def steps(root: str | os.PathLike[str]) -> pandas.DataFrame:
+    """Return the steps of all recordings in a folder as one table, like `rec.steps` of each. Needs pandas.
+
+    Withdrawn recordings are left out, and so are parts and replays of recordings: their steps are those of the whole.
+    One that cannot be read is left out with a warning that names it. Raises NotARecording where there is none.
+    """
+    from kitchensync.reader.many_recordings import steps_of_all
+
+    return steps_of_all(_recordings(Path(root)))
 
 
 def verify(path: str | os.PathLike[str], *, deep: bool = False) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.sensors.array_types import Floats
+
 if TYPE_CHECKING:
     import av
 
@@ -27,6 +29,17 @@ def quarter_turns(degrees: float) -> int:
 def shown_size(width: int, height: int, degrees: float) -> tuple[int, int]:
     """Return width and height of a picture as a player shows it."""
     return (height, width) if quarter_turns(degrees) % 2 else (width, height)
+
+
+def shown_pixels(pixels: Floats, stored: tuple[int, int], turns: int, shown: tuple[int, int]) -> Floats:
+    """Bring pixels (..., 2), x and y, of a stored picture into the one that is shown, turned by `turns` quarters.
+
+    `stored` and `shown` are widths and heights.
+    """
+    size = np.array(stored)
+    for _ in range(turns):  # as np.rot90 turns the picture
+        pixels, size = np.stack([pixels[..., 1], size[0] - 1 - pixels[..., 0]], -1), size[::-1]
+    return np.asarray((pixels + 0.5) * (np.array(shown) / size) - 0.5)
 
 
 def even_width(width: int, height: int, new_height: int) -> int:

@@ -46,6 +46,12 @@ def outside_of(manifest: Mapping[str, Any]) -> Pauses:
     return all_but(*manifest[PART_OF]["host_ns"]) if PART_OF in manifest else ()
 
 
+def span_of(manifest: Mapping[str, Any]) -> tuple[float, float]:
+    """Return from when to when a part was asked for, session seconds; of a whole recording infinite ends."""
+    start_s, end_s = manifest.get(PART_OF, {}).get("session_s", (None, None))
+    return float("-inf") if start_s is None else start_s, float("inf") if end_s is None else end_s
+
+
 def all_but(first_ns: int, last_ns: int) -> Pauses:
     """Return what lies before and behind a span."""
     return (-FOR_EVER, first_ns - 1), (last_ns + 1, FOR_EVER)

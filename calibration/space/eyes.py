@@ -172,14 +172,21 @@ class GoPro:
         assert self._reader is not None, "use the camera in a `with` block"
         lens = self._lens if width is None else self._lens.scaled(width)
         rows = [row for row in rows if not self._hidden[row]]
-        poses = self._track.at(self.ticks[rows], longest_gap=LONGEST_GAP_TICKS)
-        lost = lost_at(self._track, self.ticks[rows])
-        for row, pose, world, is_lost in zip(rows, poses.world_from_local, poses.world, lost, strict=True):
-            view, unplaced = None, TRACKING_LOST if is_lost else NO_POSE
-            if world >= 0 and not is_lost:
-                view, unplaced = View(lens, self._camera_from_pv @ inverse(pose), int(world)), ""
+        for row, (view, unplaced) in zip(rows, self.views(rows, lens), strict=True):
             rgb = self._reader.number(row, width=width).rgb
             yield Shot(row, int(self.ticks[row]), _fitted(rgb, lens), view, unplaced)
+
+    def views(
+        self, rows: Sequence[int], lens: Pinhole | Fisheye | None = None
+    ) -> Iterator[tuple[View | None, str]]:
+        """Yield how the camera saw the world at some pictures, as they are stored, or why its place is not known."""
+        poses = self._track.at(self.ticks[rows], longest_gap=LONGEST_GAP_TICKS)
+        lost = lost_at(self._track, self.ticks[rows])
+        for pose, world, is_lost in zip(poses.world_from_local, poses.world, lost, strict=True):
+            if world >= 0 and not is_lost:
+                yield View(lens or self._lens, self._camera_from_pv @ inverse(pose), int(world)), ""
+            else:
+                yield None, TRACKING_LOST if is_lost else NO_POSE
 
 
 Eye = FrontCamera | GoPro

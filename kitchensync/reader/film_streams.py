@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.calibration.errors import Refused
+from kitchensync.calibration.geometry.visibility import pixels_in_picture
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
@@ -20,6 +22,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import Clip, ClipPictures
 from kitchensync.sensors.gopro.files.media import GoProMedia
+from kitchensync.sensors.shown_picture import shown_pixels
 from kitchensync.storage.capture_times import capture_times, film_host_ns
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks
@@ -28,6 +31,7 @@ from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
+    from kitchensync.calibration.space.eyes import GoPro
     from kitchensync.reader.opened_recording import OpenedRecording
 
 
@@ -55,7 +59,8 @@ class FilmTimeline:
         return capture_times(self.recording.stored, self.camera, self.clip)
 
     @cached_property
-    def _clocks(self) -> dict[Path, FilmClock]:
+    def clocks(self) -> dict[Path, FilmClock]:
+        """The clock of each file that is aligned with a headset."""
         found, _ = film_clocks(self.recording.path, self.recording.stored.readable)
         return {clock.file: clock for clock in found}
 
@@ -81,7 +86,7 @@ class FilmTimeline:
 
     def telemetry_late_s(self, chapter: GoProMedia) -> float:
         """By how much `sync` found the telemetry of a file to lie later than on its pictures."""
-        clock = self._clocks.get(chapter.path)
+        clock = self.clocks.get(chapter.path)
         return clock.telemetry_late_s if clock is not None else 0.0
 
     def session_ns(self, parts: list[tuple[GoProMedia, Floats]], *, of_pictures: bool = False) -> Int64:
@@ -101,7 +106,7 @@ class FilmTimeline:
         return np.concatenate(known) if known else np.empty(0, np.int64)
 
     def _of_file(self, file: GoProMedia, media_s: Floats, *, of_pictures: bool) -> Int64 | None:
-        clock, stored, place = self._clocks.get(file.path), self.recording.stored, self.recording.clock
+        clock, stored, place = self.clocks.get(file.path), self.recording.stored, self.recording.clock
         if clock is None:
             return None if stored.main_headset else self._without_headset(file, media_s)
         at_s, host = media_s + (clock.picture_late_s if of_pictures else 0.0), place.host_clock(clock.headset)
@@ -198,6 +203,36 @@ class FilmStream(TimedStream):
     def small(self, number: int, width: int) -> npt.NDArray[np.uint8]:
         """Return a picture scaled to so many pixels across. Raises Unreadable."""
         return self._pictures.number(int(self.rows[number]), width).rgb
+
+    def project(self, number: int, points: npt.ArrayLike) -> Floats:
+        """Return where points of the world, (..., 3) metres, are in picture `number`: pixels (..., 2), x and y.
+
+        NaN outside of the picture, behind the camera, for points that are NaN, and where nothing tells where the head
+        was. By the lens and mount that `calibrate gopro` and `calibrate rig` found, which lie beside the recording.
+        Raises Refused where one is missing.
+        """
+        clip, row = self.timeline.clip, int(self.rows[number])
+        place = int(np.searchsorted(clip.first_frames, row, "right")) - 1
+        chapter = clip.chapters[place]
+        if chapter.path not in self._eyes or chapter.video is None:
+            raise Refused(f"{self.name}: {chapter.path.name} is not aligned with a headset")
+        eye = self._eyes[chapter.path]
+        view, _ = next(eye.views([row - clip.first_frames[place]]))
+        if view is None:
+            return np.full((*np.shape(points)[:-1], 2), np.nan)
+        pixels = pixels_in_picture(view.camera, view.camera_from_world, points)
+        return shown_pixels(
+            pixels, (view.camera.width, view.camera.height), eye.turns, chapter.video.shown_size
+        )
+
+    @cached_property
+    def _eyes(self) -> dict[Path, GoPro]:
+        """Lens, mount and clock of each file that is aligned. Raises Refused."""
+        from kitchensync.calibration.space.eyes import GoPro
+
+        stored, clocks = self.recording.stored, self.timeline.clocks
+        paths = [one.path for one in self.timeline.clip.chapters if one.path in clocks]
+        return {path: GoPro(stored, clocks[path], stored.path.parent) for path in paths}
 
     def close(self) -> None:
         """Close the files that are open."""

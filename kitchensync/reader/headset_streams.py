@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, inverse, transform_points
+from kitchensync.calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, inverse
+from kitchensync.calibration.geometry.visibility import pixels_in_picture
 from kitchensync.calibration.recorded import front_lens, look_up_table, rig_from
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
@@ -161,14 +162,9 @@ class PictureStream(PosedStream[Frame]):
 
         Raises Unreadable, Refused where the device's constants are not in the recording.
         """
-        stored, world = self.recording.stored, np.asarray(points, np.float64)
         is_front = is_front_camera(self.name)
-        lens = self.lens(number) if is_front else look_up_table(stored, self.name)
-        in_camera = transform_points(inverse(self.world_from_camera[number]), world.reshape(-1, 3))
-        pixels = np.array(lens.project(in_camera), np.float64)
-        beyond = (pixels <= -0.5) | (pixels >= np.array([lens.width, lens.height]) - 0.5)
-        pixels[np.any(beyond, axis=1)] = np.nan
-        return pixels.reshape(*world.shape[:-1], 2)
+        lens = self.lens(number) if is_front else look_up_table(self.recording.stored, self.name)
+        return pixels_in_picture(lens, inverse(self.world_from_camera[number]), points)
 
 
 class DepthStream(PosedStream[DepthFrame]):

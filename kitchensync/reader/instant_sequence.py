@@ -157,5 +157,17 @@ class InstantSequence:
         """Yield all instants in order."""
         return (self[number] for number in range(len(self)))
 
+    def in_workers(self, workers: int) -> Iterator[Any]:
+        """Yield what is read of all instants in order, read by worker processes, a second each at a time.
+
+        No more is read ahead than a second for each worker. A script calls it below `if __name__ == "__main__":`, as
+        Python starts the workers by importing it. Raises ValueError without `read`.
+        """
+        if not self.read:
+            raise ValueError("workers read streams: name them, as in instants(10, read=['pv', 'gopro'])")
+        from kitchensync.reader.reading_workers import read_in_workers
+
+        return read_in_workers(self, workers, at_a_time=max(1, round(self.hz)))
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return InstantSequence, (self.recording, self.hz, self.start, self.end, self.read)

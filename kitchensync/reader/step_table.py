@@ -12,6 +12,8 @@ from kitchensync.dataset.source.own_recording import filed_operations
 from kitchensync.dataset.tables.step_rows import CATEGORIES
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
+from kitchensync.storage.names import PART_OF
+from kitchensync.storage.privacy import span_of
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmPlace
 from kitchensync.task_graphs.formats.annotations import TaggedError
 
@@ -48,7 +50,7 @@ def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
 
 
 def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
-    """Return the rows of `steps_of`, without pandas."""
+    """Return the rows of `steps_of`, without pandas; of a part those of what was done in it."""
     path = recording.path
     state = reduce_log(filed_operations(path))
     if state["recording"] is None:
@@ -66,7 +68,11 @@ def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
     told = entries_of(state, place_of, lambda label: 0, accepted)
     film = _Film(recording, accepted) if accepted is not None else None
     whose = {"recording": recording.id, "recipe": state["recording"]["name"]}
-    return [whose | _row(number, one, film) for number, one in enumerate(told)]
+    rows = [whose | _row(number, one, film) for number, one in enumerate(told)]
+    if PART_OF not in recording.stored.manifest:
+        return rows
+    start_s, end_s = span_of(recording.stored.manifest)
+    return [row for row in rows if row["start"] < end_s and row["end"] > start_s]
 
 
 class _Film:

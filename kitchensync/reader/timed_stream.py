@@ -215,7 +215,7 @@ class TimedStream(ABC):
 
     def __getattr__(self, name: str) -> NoReturn:
         if name == "project":
-            words = "the front camera and the grey ones project points; for a film: `kitchensync overlay`"
+            words = "only cameras project points"
             raise NotOfThisStream(f"{self.name} holds {self.kind}: {words}")
         if name in ("points", "points_at", "grey", "rate_hz", "values", "joints", "to_pandas"):
             raise NotOfThisStream(f"{self.name} holds {self.kind}: it has no {name}")

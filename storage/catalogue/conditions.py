@@ -9,7 +9,19 @@ from typing import Any
 from kitchensync.storage.errors import BadCondition
 
 WORDS = (
-    *("site", "path", "recording", "uuid", "life", "recipe", "strategy", "display", "person", "place"),
+    *(
+        "site",
+        "path",
+        "recording",
+        "uuid",
+        "part_of",
+        "life",
+        "recipe",
+        "strategy",
+        "display",
+        "person",
+        "place",
+    ),
     *("consent", "started", "verdict", "alignment", "problem"),
 )
 NUMBERS = ("seconds", "bytes")

@@ -28,7 +28,7 @@ from kitchensync.storage.names import MANIFEST, PART_SUFFIX, WORK, is_recording
 
 FILE = Path(WORK) / "_catalogue"
 """Beside the recordings; no recording is named so."""
-HEAD = b"KitchenSync catalogue 2\n"
+HEAD = b"KitchenSync catalogue 3\n"
 FEWEST = 100
 """Of fewer recordings nothing is kept: they are read as fast."""
 SETTLED_NS = 2_000_000_000

@@ -18,7 +18,7 @@ from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.life import Life, life_of, usable_manifest, why_aborted
 from kitchensync.storage.manifest import Manifest
-from kitchensync.storage.names import is_recording
+from kitchensync.storage.names import PART_OF, is_recording
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.verify import FAIL, PASS, WARN, kept_verdict
 
@@ -87,6 +87,7 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
     script = script if isinstance(script, dict) else {}
     return {
         "uuid": manifest.get("uuid"),
+        "part_of": manifest.get(PART_OF, {}).get("recording"),
         "recipe": recipe.get("name") if isinstance(recipe, dict) else recipe,
         "order": recipe.get("order") if isinstance(recipe, dict) else None,
         "strategy": script.get("strategy"),

@@ -61,7 +61,8 @@ def _row(line: dict[str, Any]) -> list[str]:
     known = {key: "" if value is None else str(value) for key, value in line.items()}
     started = known.get("started", "").replace("T", " ").removesuffix("Z")
     size = size_words(line["bytes"]) if "bytes" in line else ""
-    life = f"{known['life']}, aborted" if known.get("aborted") else known.get("life", "")
+    part = f"part of {known['part_of']}" if known.get("part_of") else ""
+    life = ", ".join(filter(None, (known.get("life"), "aborted" if known.get("aborted") else "", part)))
     cells = (life, known.get("verdict", ""), known.get("alignment", ""))
     about = (known.get("recipe", ""), known.get("person", ""), started, length_words(line.get("seconds")))
     return [line["path"], *about, *cells, size]

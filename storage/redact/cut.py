@@ -38,7 +38,7 @@ from kitchensync.storage.names import (
     MEDIA,
     PART_OF,
 )
-from kitchensync.storage.privacy import FOR_EVER, Pauses, all_but, pauses_of
+from kitchensync.storage.privacy import FOR_EVER, Pauses, all_but, pauses_of, span_of
 from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.reading.headset_pictures import key_row
 from kitchensync.storage.reading.shutter_openings import read_media
@@ -69,6 +69,7 @@ class _Part:
 
     out: Path
     uuid: str
+    asked_s: Span
     inside: tuple[int, int]
     pauses: Pauses
 
@@ -90,7 +91,7 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> d
     nothing of a privacy pause does. Raises CannotCut, StorageError, UnreadableMedia, OSError.
     """
     _check(recording)
-    part = _Part(out, str(uuid4()), _host_ns(recording, span_s), pauses_of(recording.path))
+    part = _Part(out, str(uuid4()), span_s, _host_ns(recording, span_s), pauses_of(recording.path))
     left_out: dict[str, Any] = {"streams": {}, "films": {}}
     for name in recording.streams:
         left_out["streams"][name] = list(_write_stream(recording, name, part))
@@ -289,6 +290,8 @@ def _write_media(recording: Recording, camera: str, made: dict[str, dict[str, An
 def _manifest(recording: Recording, part: _Part, as_id: str, left_out: dict[str, Any]) -> Manifest:
     whole, session = recording.manifest, recording.session_time
     firsts = [int(recording[name].index["host_ns"][0]) for name in recording.streams if len(recording[name])]
+    start_s, end_s = span_of(whole)
+    asked_s = (max(start_s, part.asked_s[0]), min(end_s, part.asked_s[1]))
     begins = whole.get(PART_OF) or {
         "first_host_ns": min(firsts),
         "first_ticks": None if session is None else session.ticks0,
@@ -302,7 +305,12 @@ def _manifest(recording: Recording, part: _Part, as_id: str, left_out: dict[str,
         "recording": as_id,
         "uuid": part.uuid,
         MADE_FROM: [*whole.get(MADE_FROM, []), whole["uuid"]],
-        PART_OF: begins | {"recording": whole["recording"], "host_ns": part.inside},
+        PART_OF: begins
+        | {
+            "recording": whole["recording"],
+            "host_ns": part.inside,
+            "session_s": [one if isfinite(one) else None for one in asked_s],
+        },
         "files": files,
         KEY: [*whole.get(KEY, []), entry | {"utc_ns": time.time_ns()} | left_out],
     }

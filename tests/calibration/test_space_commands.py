@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import kitchensync as ks
 from kitchensync.calibration.commands.space import cloud, mesh, overlay
 from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.geometry.clouds import STEP, STEP_MM
@@ -109,6 +110,36 @@ def test_hands_and_gaze_are_where_the_true_optics_put_them(take, camera, optics)
                 gazes += 1
     assert gazes >= 2
     assert joints > 0 or camera == "pv"
+
+
+@pytest.mark.parametrize(("camera", "optics"), [("pv", room.PV), ("gopro", room.GOPRO)])
+def test_points_are_where_the_true_optics_see_them(take, camera, optics):
+    path, kitchen = take
+    corners = np.concatenate([np.array(box) for box in room.THINGS]) + room.VIEWING_POINT
+    behind = np.array([0.0, 0.0, 30.0])
+    seen = 0
+    with ks.open(path) as rec:
+        cameras = rec[camera]
+        for number in range(2, len(cameras) - 2, 5):
+            ticks = round(float(cameras.times[number]) * 1e7) + rec.stored.session_time.ticks0
+            from_world = np.linalg.inv(true_pose(kitchen, camera, ticks))
+            true = optics.pixels(corners @ from_world[:3, :3].T + from_world[:3, 3])
+            found = cameras.project(number, [*corners, behind])
+            shown = np.isfinite(found[:-1, 0])
+            assert np.isnan(found[-1]).all()
+            assert np.linalg.norm(found[:-1][shown] - true[shown], axis=1).max() < (
+                0.1 if camera == "pv" else 5
+            )
+            seen += np.count_nonzero(shown)
+        assert cameras.project(3, corners.reshape(2, 3, 3)).shape == (2, 3, 2)
+    assert seen > 6
+
+
+def test_a_film_without_lens_and_mount_refuses_to_project(take, tmp_path):
+    path, _ = take
+    shutil.copytree(path, tmp_path / "alone")
+    with ks.open(tmp_path / "alone") as rec, pytest.raises(Refused, match="calibrate"):
+        rec.gopro.project(3, [0.0, 1.0, 0.0])
 
 
 @pytest.mark.slow

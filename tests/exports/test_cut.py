@@ -14,7 +14,7 @@ import av
 import h5py
 import numpy as np
 import pytest
-from numbered_recording import write_numbered
+from cooked_recording import DONE_S, write_cooked
 from resealed import reseal
 from small_recordings import HOST0_NS
 from typed_commands import answer
@@ -44,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_aligned(folder: Path) -> Path:
-    kitchen = write_numbered(folder)
+    kitchen = write_cooked(folder)
     for name in (PV, "hololens/gyroscope", "hololens/depth_ahat"):
         reseal(folder / "take1", name, kitchen)
     assert run("sync", folder / "take1", "--workers", "1")["recordings"][0]["status"] == "aligned"
@@ -105,6 +105,29 @@ def test_what_is_in_the_span_is_read_as_before(whole: Path, part: tuple[Path, di
         json.loads((one / "sync/alignment/GX010001.MP4.json").read_text())["map"] for one in (whole, path)
     ]
     assert maps[0] == maps[1], "aligned by the same motion"
+
+
+def test_its_steps_are_those_that_were_done_in_it_and_count_once(
+    whole: Path, part: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    with ks.open(whole) as before, ks.open(part[0]) as after:
+        of_whole, of_part = before.steps, after.steps
+    ends = np.array(list(DONE_S.values()))
+    starts = np.array([0.0, *ends[:-1]])
+    inside = (starts < LAST_S) & (ends > FIRST_S)
+    assert 0 < inside.sum() < len(of_whole)
+    for column in ("node", "start", "end"):
+        assert list(of_part[column]) == list(of_whole[column][: len(inside)][inside])
+    run("cut", part[0], "--to", 11, "--out", tmp_path / "again")
+    with ks.open(tmp_path / "again") as again:
+        assert list(again.steps["node"]) == list(of_part["node"][of_part["start"] < 11])
+    copied(whole, tmp_path / "take1")
+    said = run("list", tmp_path)["recordings"]
+    assert [(one["recording"], one["part_of"]) for one in said] == [("again", "part"), ("take1", None)]
+    assert [one["recording"] for one in run("list", tmp_path, "--where", "part_of=")["recordings"]] == [
+        "take1"
+    ]
+    assert list(ks.steps(tmp_path)["step"]) == list(of_whole["step"])
 
 
 def test_nothing_outside_of_the_span_is_in_its_files(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
@@ -357,7 +380,7 @@ def test_what_cannot_be_cut_is_refused_in_one_line(whole: Path, tmp_path: Path) 
 
     assert "nothing lies there" in refused(whole, "--from", 500)
     assert "is nothing" in refused(whole, "--from", 5, "--to", 4)
-    assert "no step 3 was done" in refused(whole, "--step", 3)
+    assert "no step 4 was done" in refused(whole, "--step", 4)
     alone = Path(shutil.copytree(whole, tmp_path / "alone"))
     shutil.rmtree(alone / "sync")
     (alone / "gopro" / "media.json").unlink()

@@ -23,7 +23,7 @@ from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import Unreadable
 from kitchensync.storage.errors import NotARecording, UnknownStream
 from kitchensync.storage.events import EventLog
-from kitchensync.storage.manifest import write_json
+from kitchensync.storage.manifest import edit_manifest, write_json
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow
@@ -167,6 +167,34 @@ def test_streams_travel_to_other_processes(rec: Any) -> None:
         count, turning = pool.apply(_instant_20, (instants,))
     assert count == len(instants) == 130
     assert np.array_equal(turning, instants[20].gyroscope)
+
+
+def test_workers_read_the_same_in_the_same_order(rec: Any) -> None:
+    instants = rec.instants(5, start=2, end=6.5, read=["pv", "gyroscope"])
+    found = list(instants.in_workers(2))
+    assert [one["seconds"] for one in found] == [one["seconds"] for one in instants]
+    for one in found[::5]:
+        assert np.array_equal(one["pv"], rec.pv.near(one["seconds"]))
+        assert np.array_equal(one["gyroscope"], rec.gyroscope.sample(one["seconds"])[0])
+    with pytest.raises(ValueError, match="read="):
+        rec.instants(5).in_workers(2)
+
+
+def test_steps_of_a_folder_leave_out_what_is_withdrawn_and_name_what_cannot_be_read(
+    cooked: tuple[Path, Kitchen], tmp_path: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        shutil.copytree(cooked[0], tmp_path / name)
+        with edit_manifest(tmp_path / name) as manifest:
+            manifest |= {"recording": name, "uuid": f"uuid of {name}"}
+    done = CliRunner().invoke(main, ["withdraw", str(tmp_path / "b")])
+    assert done.exit_code == 0, done.output
+    (log,) = (tmp_path / "c/events").glob("tablet*")
+    log.write_bytes(b"{ not a line of ours\n" * 3)
+    with pytest.warns(UserWarning, match=r"/c is left out: "):
+        steps = ks.steps(tmp_path)
+    assert list(steps["recording"]) == ["a"] * 4
+    assert steps.groupby("recipe")["error"].sum().tolist() == [1]
 
 
 def test_wrong_kinds_are_refused_in_words(rec: Any, tmp_path: Path) -> None:

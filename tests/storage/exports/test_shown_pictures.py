@@ -17,6 +17,7 @@ from strange_films import REAL_FILM, film_maker
 
 from kitchensync.sensors.gopro.files.clip import open_clip
 from kitchensync.sensors.gopro.files.join import join
+from kitchensync.sensors.shown_picture import shown_pixels
 from kitchensync.storage.exports.cut_films import numbered_jpegs
 from kitchensync.storage.exports.film import FilmWriter, write_small_film
 
@@ -145,3 +146,14 @@ def test_odd_sizes_lose_at_most_a_line(maker: ModuleType, tmp_path: Path, size: 
     (rgb,) = shown_by_a_player(tmp_path / "odd.mp4")
     assert rgb.shape == (180, 320, 3)
     check(maker, rgb, 5, is_high=False)
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_pixels_are_turned_and_scaled_as_pictures_are(turns: int) -> None:
+    stored = np.arange(4 * 6).reshape(4, 6)
+    shown = np.rot90(stored, turns).repeat(3, 0).repeat(3, 1)
+    for y, x in np.ndindex(stored.shape):
+        size = (shown.shape[1], shown.shape[0])
+        across, down = shown_pixels(np.array([x, y], float), (6, 4), turns, size)
+        middle = np.argwhere(shown == stored[y, x]).mean(0)
+        assert np.allclose([down, across], middle)

@@ -1,0 +1,35 @@
+"""What is asked of many recordings at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.reader.step_table import STEP_COLUMNS, the_pandas
+from kitchensync.sensors.errors import SensorError
+from kitchensync.storage.errors import StorageError, Withdrawn
+from kitchensync.storage.names import MADE_FROM
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def steps_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
+    """Return the rows of `OpenedRecording.steps` of many recordings, each step once.
+
+    Withdrawn recordings are left out, and so are parts and replays: their steps are those of the whole. One that
+    cannot be read is left out with a warning that names it.
+    """
+    rows: list[dict[str, Any]] = []
+    for path in paths:
+        try:
+            with OpenedRecording(path) as recording:
+                rows += [] if recording.stored.manifest.get(MADE_FROM) else recording.step_rows
+        except Withdrawn:
+            continue
+        except (StorageError, SensorError) as error:
+            warnings.warn(f"{path} is left out: {error}", stacklevel=3)
+    return the_pandas().DataFrame(rows, columns=list(STEP_COLUMNS))
