@@ -1,4 +1,4 @@
-"""Write the file of an archive from the chunks of a stream; what is compressed stays as it is."""
+"""Write the file of an archive from the chunks of a stream, records compressed; what is compressed stays as it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ import numpy.typing as npt
 from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.storage.chunks.chunk_reader import READ_STEP_BYTES, Chunk
 from kitchensync.storage.chunks.chunk_writer import describe_file, set_attribute
-from kitchensync.storage.chunks.compress import create_compressed, put_frame, read_frame, write_frame
+from kitchensync.storage.chunks.compress import (
+    create_compressed,
+    create_records,
+    put_frame,
+    read_frame,
+    write_frame,
+)
 from kitchensync.storage.chunks.layout import ARCHIVE, BLOCKS, FRAMES, RECORDS, Blob, Frames, RecordLayout
 from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.names import chunk_number
@@ -77,9 +83,10 @@ def _survey(chunks: list[Path], tell: Tell) -> _Tables:
 
 
 def layout_in(chunk: Chunk) -> tuple[Blob | RecordLayout | Frames, bool]:
-    """Return the layout of a file and whether its pictures are compressed."""
+    """Return the layout of a file and whether its pictures or records are compressed."""
     if chunk.layout == RECORDS:
-        return RecordLayout(chunk.dataset("records").dtype), False
+        records = chunk.dataset(RECORDS)
+        return RecordLayout(records.dtype), records.compression is not None
     if chunk.layout == FRAMES:
         frames = chunk.dataset("frames")
         frame = np.dtype((frames.dtype, frames.shape[1:]))
@@ -95,7 +102,7 @@ def write_archive(part: Path, chunks: list[Path], tell: Tell = lambda _: None) -
         if isinstance(tables.layout, Frames):
             _write_frames(file, chunks, tables, tables.layout, tell)
         else:
-            _write_stretch(file, chunks, tables, tell)
+            _write_stretch(chunks, create_stretch(file, tables.layout, tables.index), tell)
         file.create_dataset("index", data=tables.index)
         file.attrs["index_crc32"] = zlib.crc32(tables.index.tobytes())
         if tables.poses is not None:
@@ -136,11 +143,21 @@ def _write_frames(file: h5py.File, chunks: list[Path], tables: _Tables, layout: 
         tell(path)
 
 
-def _write_stretch(file: h5py.File, chunks: list[Path], tables: _Tables, tell: Tell) -> None:
-    record = tables.layout.record if isinstance(tables.layout, RecordLayout) else np.dtype(np.uint8)
-    size = int(tables.index["size"].sum(dtype=np.uint64))
-    name = RECORDS if isinstance(tables.layout, RecordLayout) else "data"
-    target = file.create_dataset(name, (size // record.itemsize,), record)
+def create_stretch(
+    file: h5py.File, layout: Blob | RecordLayout, index: npt.NDArray[np.void], *, compressed: bool = True
+) -> h5py.Dataset:
+    """Make the empty dataset for the payloads of an index, records compressed."""
+    size = int(index["size"].sum(dtype=np.uint64))
+    if isinstance(layout, Blob):
+        return file.create_dataset("data", (size,), np.uint8)
+    count = size // layout.record.itemsize
+    if compressed:
+        return create_records(file, RECORDS, count, layout.record)
+    return file.create_dataset(RECORDS, (count,), layout.record)
+
+
+def _write_stretch(chunks: list[Path], target: h5py.Dataset, tell: Tell) -> None:
+    record = target.dtype
     at = 0
     for piece in _stretches(chunks, tell):
         target[at : at + len(piece) // record.itemsize] = np.frombuffer(piece, record)

@@ -9,11 +9,11 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.storage.chunks.archive_file import OWN_ATTRIBUTES, layout_in
+from kitchensync.storage.chunks.archive_file import OWN_ATTRIBUTES, create_stretch, layout_in
 from kitchensync.storage.chunks.chunk_reader import Chunk
 from kitchensync.storage.chunks.chunk_writer import describe_file, set_attribute
 from kitchensync.storage.chunks.compress import create_compressed, read_frame, write_frame
-from kitchensync.storage.chunks.layout import ARCHIVE, RECORDS, Frames, RecordLayout
+from kitchensync.storage.chunks.layout import ARCHIVE, Frames
 from kitchensync.storage.disk.checksum import crc32
 
 
@@ -31,10 +31,8 @@ def write_without(part: Path, archive: Path, numbers: set[int]) -> None:
         if isinstance(layout, Frames):
             _write_frames(file, old, rows, layout, compressed=compressed)
         else:
-            record = layout.record if isinstance(layout, RecordLayout) else np.dtype(np.uint8)
-            name = RECORDS if isinstance(layout, RecordLayout) else "data"
-            target = file.create_dataset(name, (int(sizes.sum()) // record.itemsize,), record)
-            _write_stretch(target, (old.payloads(*span) for span in spans), record)
+            target = create_stretch(file, layout, index, compressed=compressed)
+            _write_stretch(target, (old.payloads(*span) for span in spans))
         file.create_dataset("index", data=index)
         file.attrs["index_crc32"] = crc32(index.tobytes())
         if poses is not None:
@@ -65,8 +63,8 @@ def _write_frames(
             frames[place] = source[row]
 
 
-def _write_stretch(target: h5py.Dataset, spans: Iterator[Iterator[bytes]], record: np.dtype) -> None:
-    at = 0
+def _write_stretch(target: h5py.Dataset, spans: Iterator[Iterator[bytes]]) -> None:
+    record, at = target.dtype, 0
     for payloads in spans:
         for payload in payloads:
             count = len(payload) // record.itemsize

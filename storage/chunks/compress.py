@@ -1,4 +1,4 @@
-"""Lossless compression of pictures that stock HDF5 reads back: shuffle, then deflate, made by ISA-L where it is.
+"""Lossless compression that stock HDF5 reads back: shuffle, then deflate; of pictures made by ISA-L where it is.
 
 Any HDF5 library undoes both filters by itself. zlib's own deflate is six times too slow for a raw depth
 camera; ISA-L's (package `isal`) takes 1.4 ms of CPU a MB. Where it has no build, pictures stay uncompressed.
@@ -15,6 +15,8 @@ import h5py
 import numpy as np
 
 LEVEL = 1
+PIECE_BYTES = 32 << 10
+"""Records that are compressed together: so many are lost with one flipped bit."""
 
 Compressor = Callable[[Any], bytes]
 
@@ -48,6 +50,16 @@ def create_compressed(file: h5py.File, name: str, count: int, frame: np.dtype) -
         shuffle=True,
         compression="gzip",
         compression_opts=LEVEL,
+    )
+
+
+def create_records(file: h5py.File, name: str, count: int, record: np.dtype) -> h5py.Dataset:
+    """Make an empty dataset of `count` records, shuffled and deflated by HDF5 itself in pieces."""
+    rows = min(count, max(1, PIECE_BYTES // record.itemsize))
+    if not rows:
+        return file.create_dataset(name, (0,), record)
+    return file.create_dataset(
+        name, (count,), record, chunks=(rows,), shuffle=True, compression="gzip", compression_opts=LEVEL
     )
 
 

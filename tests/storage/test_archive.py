@@ -11,18 +11,20 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from processes import COMMAND
 from sealed_chunks import sealed
 
+from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.disk.durable import LocalDisk
 from kitchensync.storage.errors import BadChunk, NotPackable
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move import archive as archive_module
-from kitchensync.storage.move.archive import archive
+from kitchensync.storage.move.archive import archive, archive_stream
 from kitchensync.storage.recording import open_recording
 from kitchensync.storage.verify import verify
 
@@ -166,9 +168,7 @@ def test_chunks_stay_when_the_archive_reads_back_otherwise(take, monkeypatch):
     real = archive_module.sync_path
 
     def corrupting(part: Path) -> None:
-        content = bytearray(part.read_bytes())
-        content[content.index(truth[GYROSCOPE][3])] ^= 1
-        part.write_bytes(content)
+        flip_in_piece(part, 0)
         real(part)
 
     monkeypatch.setattr(archive_module, "sync_path", corrupting)
@@ -190,17 +190,47 @@ def test_damaged_chunks_are_not_packed(take):
     assert chunk.exists()
 
 
+def flip_in_piece(archive_file: Path, piece: int) -> None:
+    """Flip a bit in the middle of a piece of records that were compressed together."""
+    with h5py.File(archive_file) as file:
+        place = file["records"].id.get_chunk_info(piece)
+    content = bytearray(archive_file.read_bytes())
+    content[place.byte_offset + place.size // 2] ^= 8
+    archive_file.write_bytes(content)
+
+
 def test_a_flipped_bit_in_an_archive_is_located(take):
     path, truth = take
     archive(path)
-    for stream, number in ((GYROSCOPE, 11), (PV, 20)):
-        file = path / stream / next(iter((path / stream).iterdir())).name
-        content = bytearray(file.read_bytes())
-        content[content.index(truth[stream][number])] ^= 8
-        file.write_bytes(content)
-        found = [entry for entry in verify(path)["corrupt"] if entry["stream"] == stream]
-        expected = {"file": f"{stream}/{file.name}", "stream": stream, "block": f"packet {number}"}
-        assert found == [expected]
+    (file,) = (path / PV).iterdir()
+    content = bytearray(file.read_bytes())
+    content[content.index(truth[PV][20])] ^= 8
+    file.write_bytes(content)
+    assert verify(path)["corrupt"] == [{"file": f"{PV}/{file.name}", "stream": PV, "block": "packet 20"}]
+
+
+def test_a_flipped_bit_costs_the_records_that_were_compressed_with_it_and_names_them(tmp_path):
+    path, per_piece = tmp_path / "take", 1024
+    motion = np.zeros(5 * per_piece, STREAMS["gyroscope"].record)
+    motion["vinyl_ns"] = np.arange(len(motion)) * 150_000
+    payloads = [motion[at : at + 300].tobytes() for at in range(0, len(motion), 300)]
+    packets = [Packet(n, 1, n, n, 1, one, b"") for n, one in enumerate(payloads)]
+    files = sealed(path, GYROSCOPE, 1, packets[:8]) | sealed(path, GYROSCOPE, 2, packets[8:])
+    about = {"schema": "recording/1", "state": "complete", "streams": {GYROSCOPE: {}}, "files": files}
+    write_json(path / "recording.json", about)
+    archive_stream(path, GYROSCOPE)
+    (file,) = (path / GYROSCOPE).iterdir()
+    assert file.stat().st_size < motion.nbytes / 4
+    with h5py.File(file) as stock:
+        assert np.array_equal(stock["records"][:], motion)
+    flip_in_piece(file, 2)
+    first, last = 2 * per_piece // 300, -(-3 * per_piece // 300)
+    with Chunk(file) as chunk:
+        assert chunk.damage() == [f"packet {number}" for number in range(first, last)]
+        bad: dict[int, str] = {}
+        whole = [n for n in range(len(payloads)) if not first <= n < last]
+        assert list(chunk.sound(bad=bad)) == [(n, payloads[n]) for n in whole]
+        assert sorted(bad) == list(range(first, last))
 
 
 def test_a_running_recording_is_not_packed(take):
