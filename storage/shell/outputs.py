@@ -65,6 +65,8 @@ def check_place(path: Path) -> Path:
         if folder.name == WORK:
             raise OutputRefused(path, "lies among the work files of recordings", "choose another place")
         if is_recorded(folder) and not _is_derived(place, folder):
+            if folder == place:
+                raise OutputRefused(path, "is a recording", "choose another name")
             raise OutputRefused(
                 path, f"lies inside the recording {folder.name}", "choose a place outside of it"
             )

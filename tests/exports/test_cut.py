@@ -370,7 +370,7 @@ def test_all_of_a_person_are_withdrawn_parts_among_them(whole: Path, tmp_path: P
 def test_a_recording_is_never_replaced(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
     for there in (whole, part[0]):
         said = answer("cut", whole, "--to", 5, "--out", there, code=1)["reason"]
-        assert f"lies inside the recording {there.name}" in said
+        assert f"{there.name}: is a recording" in said
     assert (whole / FILM).is_file()
 
 

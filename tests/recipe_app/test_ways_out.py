@@ -67,6 +67,7 @@ OF_NOBODY = {
     "release stats": "counts",
     "measure coherence": "answers of models",
     "measure spans": "answers of models",
+    "sample": "a virtual kitchen",
     "simulate": "a virtual kitchen",
     "study coverage": "counts",
     "study plan": "sessions to come",

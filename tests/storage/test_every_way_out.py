@@ -100,6 +100,7 @@ WRITES_NO_RECORDING = {
         "top",
         "rehearse",
         "replay",
+        "sample",
         "simulate",
         "annotate pull",
         "withdraw",

@@ -83,6 +83,7 @@ GROWS = {
     "calibrate gopro": ["film.mp4", "--data", OUT],
     "calibrate rig": ["TAKE", "--data", OUT],
     "rehearse": ["--keep", OUT],
+    "sample": [OUT],
     "simulate": ["--seed", "1", "--out", OUT],
 }
 """Commands that add files to a folder, each with a call."""

@@ -124,6 +124,7 @@ NO_PATH = {
     "calibrate board": "writes a sheet: below",
     "gopro discover": "looks around in the network",
     "rehearse": "makes its own recordings",
+    "sample": "makes its own folder: below",
     "simulate": "makes its own folder: below",
 }
 LOOKS_AT_ANYTHING = {
@@ -235,6 +236,7 @@ WRITING = {
     "gopro join": ["FILM", "--out", "LOCKED/out.mp4"],
     "graph convert": [GRAPH, "--to", "dot", "--out", "LOCKED/graph.dot"],
     "simulate": ["--seed", "1", "--hololens-host", "127.9.8.7", "--gopro-port", "0", "--out", "LOCKED/s"],
+    "sample": ["LOCKED/sample"],
     "record": ["take-2", "--data", "LOCKED/data", "--hololens", "127.9.8.6", "--start-timeout", "1"],
 }
 """Commands that write where nothing can be written; the matrix has the others on recordings."""

@@ -1,0 +1,110 @@
+"""`kitchensync sample`: a small recording of the virtual kitchen, to try things on."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import click
+
+from kitchensync.storage.shell.answer import Answer, answers, size_words
+from kitchensync.storage.shell.output_options import OutputFolder
+
+SECONDS = 20
+STREAMS = "pv,gyroscope,spatial_input"
+RIG = """\
+pv_width = 424
+pv_height = 240
+[hololens]
+hololens = "{host}"
+[gopro]
+gopro = "{camera}"
+"""
+RECIPE = {
+    "name": "sandwich",
+    "title": "Sandwich",
+    "order": [1, 2, 3],
+    "steps": {
+        "1": {"label": "Slice-Slice the bread", "text": "Slice the bread"},
+        "2": {"label": "Spread-Spread the butter on the bread", "text": "Spread the butter on the bread"},
+        "3": {"label": "Cover-Cover it with a second slice", "text": "Cover it with a second slice"},
+    },
+    "edges": [[0, 1], [1, 2], [2, 3]],
+    "planned": [],
+    "strategy": "normal",
+    "display": "step",
+    "seed": 1,
+}
+DONE_S = {1: 6.0, 2: 13.0, 3: 18.5}
+"""When each step was touched as done, seconds after the start."""
+WRONG = 2
+FIELDS = {"node": WRONG, "categories": [4], "description": "torn bread"}
+"""The error of technique that was entered."""
+
+
+@click.command()
+@click.argument("out", metavar="DIR", type=OutputFolder())
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Which virtual kitchen.")
+@answers("sample/1")
+def sample(out: Path, seed: int) -> Answer:
+    """Make a small recording of the virtual kitchen, to try things on: 20 seconds in less than 5 MB.
+
+    It has the front camera (424x240), gyroscope, head, hands and gaze of a headset and the film of a camera, aligned,
+    and three steps of a recipe, the second of them done wrong. It takes half a minute.
+
+    \b
+    Example:
+      kitchensync sample data/sample
+    """
+    from kitchensync.storage.names import MANIFEST, check_recording_id
+    from kitchensync.storage.shell.outputs import written_folder
+
+    check_recording_id(out.name)
+    with written_folder(out, proof=MANIFEST) as part:
+        _make(part, out.name, seed)
+    size = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
+    said = {"recording": out.name, "path": str(out), "seconds": SECONDS, "bytes": size}
+    return Answer(said, lambda _: click.echo(f"{out.name}: {SECONDS} s, {size_words(size)}, in {out}"))
+
+
+def _make(part: Path, name: str, seed: int) -> None:
+    """Record, align and archive beside `part`, then copy it there. Raises RehearsalFailed."""
+    from tempfile import TemporaryDirectory
+
+    from kitchensync.capture.rehearsal.stage import finish, simulator
+    from kitchensync.storage.shell.progress import Bar
+
+    with TemporaryDirectory(prefix="kitchensync-sample-") as folder, Bar(unit="steps") as bar:
+        work = Path(folder)
+        recording, rig = work / "data" / name, work / "rig.toml"
+        bar.show(0, 3, f"recording {SECONDS} s")
+        with simulator(work, seed, SECONDS) as kitchen:
+            rig.write_text(RIG.format(host=kitchen.host, camera=kitchen.gopro))
+            words = ["record", name, "--data", str(recording.parent), "--rig", str(rig), "--streams", STREAMS]
+            words += ["--participant", "virtual-1", "--place", "virtual kitchen"]
+            finish(words, work, kitchen.environment)
+        _touch_steps(recording)
+        for done, verb in enumerate(("sync", "archive"), start=1):
+            bar.show(done, 3, verb)
+            finish([verb, str(recording)], work, {})
+        shutil.copytree(recording, part, dirs_exist_ok=True)
+
+
+def _touch_steps(recording: Path) -> None:
+    """Write the log of a tablet at which three steps were touched."""
+    from kitchensync.storage.events import EventLog
+    from kitchensync.storage.manifest import edit_manifest
+    from kitchensync.storage.rebuild.rebuilt_manifest import entered
+
+    log = EventLog(recording, "tablet")
+    with edit_manifest(recording) as manifest:
+        begin_ns = manifest["started"]["host_ns"]
+        log.append("recipe", host_ns=begin_ns, uncertainty_ns=0, body=RECIPE, op_id="recipe")
+        for node, at_s in DONE_S.items():
+            at_ns = begin_ns + round(at_s * 1e9)
+            done = {"node": node, "device": "tablet"}
+            if node == WRONG:
+                error = {"error_id": "error", "device": "tablet", "fields": FIELDS}
+                log.append("error", host_ns=at_ns - 10**9, uncertainty_ns=0, body=error, op_id="error")
+            log.append("done", host_ns=at_ns, uncertainty_ns=0, body=done, op_id=f"done-{node}")
+        manifest |= entered(recording)

@@ -1,0 +1,49 @@
+"""A sample: small, whole, aligned, with steps; a recording like any other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from processes import COMMAND
+from typed_commands import answer
+
+import kitchensync as ks
+
+pytestmark = pytest.mark.slow
+MOST_BYTES = 5_000_000
+
+
+def test_a_sample_is_small_aligned_and_has_steps(tmp_path: Path) -> None:
+    said = answer("sample", tmp_path / "sample")
+    path = Path(said["path"])
+    assert [one.name for one in tmp_path.iterdir()] == ["sample"]
+    assert sum(one.stat().st_size for one in path.rglob("*") if one.is_file()) == said["bytes"] < MOST_BYTES
+    assert answer("verify", path, "--deep")["status"] == "PASS"
+    (line,) = answer("list", tmp_path)["recordings"]
+    assert (line["recipe"], line["person"], line["alignment"]) == ("sandwich", "virtual-1", "aligned")
+    with ks.open(path) as rec:
+        assert rec.steps["node"].tolist() == [1, 2, 3]
+        assert rec.steps["error"].tolist() == [False, True, False]
+        np.testing.assert_allclose(np.diff(rec.steps["end"]), [7.0, 5.5], atol=0.01)
+        assert rec.duration == pytest.approx(20, abs=0.5)
+        assert {*rec.at(10).pictures} == {"pv", "gopro"}
+        assert np.isfinite(rec.gyroscope.sample(10.0)).all()
+    assert "is a recording" in answer("sample", path, code=1)["reason"]
+
+
+def test_a_sample_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    command = [COMMAND, "sample", str(tmp_path / "data/sample")]
+    own = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, env=own, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not [*tmp_path.glob("kitchensync-sample-*/record.log")]:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    assert (process.returncode, "stopped by Ctrl-C" in told) == (1, True), told
+    assert [*tmp_path.rglob("*")] == [tmp_path / "data"]
