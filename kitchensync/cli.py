@@ -120,7 +120,7 @@ COMMANDS: Table = {
         "Inject faults on purpose and account for every packet.",
     ),
     "cut": ("exports.cut_recording:cut", "Make a part of a recording a recording of its own."),
-    "sample": ("exports.sample_recording:sample", "Make a small recording of the virtual kitchen."),
+    "sample": ("capture.commands.sample:sample", "Make a small recording of the virtual kitchen."),
     "replay": ("storage.commands.replay:replay", "Serve a recording as a headset on the real wire."),
     "simulate": ("virtual_kitchen.cli:simulate", "Run a virtual kitchen that speaks the real protocols."),
 }

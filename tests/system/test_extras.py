@@ -151,18 +151,19 @@ def test_the_core_reads_from_python(take, tmp_path):
     assert done.stdout == "tables need pandas: pip install 'kitchensync[data]'\n"
 
 
-WITHOUT = {
-    "record": ["record", "x", "--data", "here", "--hololens", "127.0.0.1"],
-    "app": ["app", "--data", "here"],
-    "data": ["report", "TAKE"],
-    "view": ["view", "TAKE"],
-}
+WITHOUT = (
+    ("record", ["record", "x", "--data", "here", "--hololens", "127.0.0.1"]),
+    ("record", ["sample", "there"]),
+    ("app", ["app", "--data", "here"]),
+    ("data", ["report", "TAKE"]),
+    ("view", ["view", "TAKE"]),
+)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", WITHOUT)
-def test_a_command_without_its_extra_says_which(extra, take, tmp_path):
-    command = [str(take) if word == "TAKE" else word for word in WITHOUT[extra]]
+@pytest.mark.parametrize(("extra", "words"), WITHOUT, ids=[words[0] for _, words in WITHOUT])
+def test_a_command_without_its_extra_says_which(extra, words, take, tmp_path):
+    command = [str(take) if word == "TAKE" else word for word in words]
     done = with_core_alone("-P", "-m", "kitchensync", *command, cwd=tmp_path)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 1
