@@ -44,6 +44,7 @@ def cut(
     from kitchensync.storage.recording import open_recording
     from kitchensync.storage.redact.cut import write_cut
     from kitchensync.storage.shell.outputs import written_folder
+    from kitchensync.storage.verify import keep_verdict, verify
     from kitchensync.storage.withdraw.made_of import origins_of
     from kitchensync.sync.synchronize import synchronize
 
@@ -57,10 +58,11 @@ def cut(
         asked(origin)
     with open_recording(path) as recording, written_folder(out, proof=MANIFEST) as part:
         made = write_cut(recording, (span.start, span.end), part, as_id=out.name)
-        synced = synchronize(part)["status"]
+        synced, checked = synchronize(part)["status"], verify(part)
+        keep_verdict(part, checked)
     size = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
     counts = f"{sum(made['packets'].values()):,} packets, {len(made['films'])} films, {size_words(size)}"
-    words = f"{out.name}: {counts}; {synced}"
+    words = f"{out.name}: {counts}; {synced}, {checked['status']}"
     said = {
         "recording": out.name,
         "path": str(out.resolve()),
@@ -68,4 +70,4 @@ def cut(
         "span_s": span.said,
         "bytes": size,
     }
-    return Answer(said | made | {"sync": synced}, lambda _: click.echo(words))
+    return Answer(said | made | {"sync": synced, "verdict": checked["status"]}, lambda _: click.echo(words))

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.redact.redactions import CUT, PRIVACY, REDACTED
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.coverage import (
     Cover,
@@ -32,7 +33,7 @@ from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.suitable_uses import clock, spans_in_words
 from kitchensync.storage.verify.tracking import GAZE, HEAD, STILL, spans_of, united
 
-WANTED = ("privacy", "redacted", "cut")
+WANTED = (PRIVACY, REDACTED, CUT)
 """Causes of gaps that somebody asked for: no part of the session."""
 Description = Mapping[str, Any]
 

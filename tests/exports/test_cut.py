@@ -172,7 +172,9 @@ def test_verify_passes_consent_goes_with_it_and_what_is_missing_is_named(
     whole: Path, part: tuple[Path, dict[str, Any]]
 ) -> None:
     path, _ = part
+    (listed,) = run("list", path)["recordings"]
     before, after = run("verify", whole), run("verify", path)
+    assert listed["verdict"] == part[1]["verdict"] == after["status"]
     assert after["corrupt"] == []
     assert after["status"] == before["status"], after["reasons"]
     for name, said in after["streams"].items():
