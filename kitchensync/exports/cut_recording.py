@@ -29,9 +29,9 @@ def cut(
     """Make a span, or a step, of a recording a recording of its own, to share or to try things on.
 
     Clocks, session seconds, sequence numbers, events and consent are those of the whole; what was cut off is named by
-    the cause `cut`. Pictures and sound of privacy pauses are not there. Half a second on both sides
-    goes with it, before it up to the key frame, and the motion of a minute, so that films are aligned as before. A
-    withdrawal of the whole removes it.
+    the cause `cut`. Pictures and sound of privacy pauses are not there. Half a second on both sides goes with it,
+    before it up to the key frame, and the motion of a minute, so that films are aligned as before. A withdrawal of
+    the whole removes it.
 
     \b
     Example:

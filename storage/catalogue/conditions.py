@@ -9,20 +9,8 @@ from typing import Any
 from kitchensync.storage.errors import BadCondition
 
 WORDS = (
-    *(
-        "site",
-        "path",
-        "recording",
-        "uuid",
-        "part_of",
-        "life",
-        "recipe",
-        "strategy",
-        "display",
-        "person",
-        "place",
-    ),
-    *("consent", "started", "verdict", "alignment", "problem"),
+    *("site", "path", "recording", "uuid", "part_of", "life", "recipe", "strategy", "display"),
+    *("person", "place", "consent", "started", "verdict", "alignment", "problem"),
 )
 NUMBERS = ("seconds", "bytes")
 TRUTHS = ("annotated", "consented", "releasable")

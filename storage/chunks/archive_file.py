@@ -83,10 +83,9 @@ def _survey(chunks: list[Path], tell: Tell) -> _Tables:
 
 
 def layout_in(chunk: Chunk) -> tuple[Blob | RecordLayout | Frames, bool]:
-    """Return the layout of a file and whether its pictures or records are compressed."""
+    """Return the layout of a file and whether its pictures are compressed."""
     if chunk.layout == RECORDS:
-        records = chunk.dataset(RECORDS)
-        return RecordLayout(records.dtype), records.compression is not None
+        return RecordLayout(chunk.dataset(RECORDS).dtype), False
     if chunk.layout == FRAMES:
         frames = chunk.dataset("frames")
         frame = np.dtype((frames.dtype, frames.shape[1:]))
@@ -143,17 +142,12 @@ def _write_frames(file: h5py.File, chunks: list[Path], tables: _Tables, layout: 
         tell(path)
 
 
-def create_stretch(
-    file: h5py.File, layout: Blob | RecordLayout, index: npt.NDArray[np.void], *, compressed: bool = True
-) -> h5py.Dataset:
+def create_stretch(file: h5py.File, layout: Blob | RecordLayout, index: npt.NDArray[np.void]) -> h5py.Dataset:
     """Make the empty dataset for the payloads of an index, records compressed."""
     size = int(index["size"].sum(dtype=np.uint64))
     if isinstance(layout, Blob):
         return file.create_dataset("data", (size,), np.uint8)
-    count = size // layout.record.itemsize
-    if compressed:
-        return create_records(file, RECORDS, count, layout.record)
-    return file.create_dataset(RECORDS, (count,), layout.record)
+    return create_records(file, RECORDS, size // layout.record.itemsize, layout.record)
 
 
 def _write_stretch(chunks: list[Path], target: h5py.Dataset, tell: Tell) -> None:

@@ -31,7 +31,7 @@ def write_without(part: Path, archive: Path, numbers: set[int]) -> None:
         if isinstance(layout, Frames):
             _write_frames(file, old, rows, layout, compressed=compressed)
         else:
-            target = create_stretch(file, layout, index, compressed=compressed)
+            target = create_stretch(file, layout, index)
             _write_stretch(target, (old.payloads(*span) for span in spans))
         file.create_dataset("index", data=index)
         file.attrs["index_crc32"] = crc32(index.tobytes())
