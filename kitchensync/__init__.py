@@ -51,8 +51,8 @@ def list_recordings(root: str | os.PathLike[str]) -> list[Path]:
 def steps(root: str | os.PathLike[str]) -> pandas.DataFrame:
     """Return the steps of all recordings in a folder as one table, like `rec.steps` of each. Needs pandas.
 
-    Withdrawn recordings are left out, and so are parts and replays of recordings: their steps are those of the whole.
-    One that cannot be read is left out with a warning that names it. Raises NotARecording where there is none.
+    Withdrawn recordings are left out, and so are parts, replays and copies of others: their steps are those of the
+    whole. One that cannot be read is left out with a warning that names it. Raises NotARecording where there is none.
     """
     from kitchensync.reader.many_recordings import steps_of_all
 

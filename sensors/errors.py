@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
-class SensorError(Exception):
+class SentError(Exception):
+    """An error that another process gets as it was, whatever facts it was made of."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
+
+def _as_it_was(kind: type[SentError], args: tuple[Any, ...], facts: dict[str, Any]) -> SentError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(facts)
+    return error
+
+
+class SensorError(SentError):
     """Base of all sensor errors: one line that names the thing and what to do."""
 
     exit_code = 1

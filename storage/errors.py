@@ -6,8 +6,10 @@ import errno
 import os
 from pathlib import Path
 
+from kitchensync.sensors.errors import SentError
 
-class StorageError(Exception):
+
+class StorageError(SentError):
     """Base of all storage errors: one line that names the thing and what to do."""
 
     exit_code = 1

@@ -40,17 +40,17 @@ def cut(
     from kitchensync.exports.exported_span import choice_of
     from kitchensync.reader.opened_recording import OpenedRecording
     from kitchensync.storage.copies.derived import asked
-    from kitchensync.storage.names import MANIFEST, check_recording_id
+    from kitchensync.storage.names import MANIFEST
     from kitchensync.storage.recording import open_recording
     from kitchensync.storage.redact.cut import write_cut
-    from kitchensync.storage.shell.outputs import written_folder
+    from kitchensync.storage.shell.outputs import check_recording_place, written_folder
     from kitchensync.storage.verify import keep_verdict, verify
     from kitchensync.storage.withdraw.made_of import origins_of
     from kitchensync.sync.synchronize import synchronize
 
     if start is end is step is None:
         raise click.UsageError("give --from and --to, or --step")
-    check_recording_id(out.name)
+    check_recording_place(out)
     with OpenedRecording(path) as opened:
         span = choice_of(start, end, step).span(opened)
         span.check_inside(opened)

@@ -161,8 +161,11 @@ class InstantSequence:
         """Yield what is read of all instants in order, read by worker processes, a second each at a time.
 
         No more is read ahead than a second for each worker. A script calls it below `if __name__ == "__main__":`, as
-        Python starts the workers by importing it. Raises ValueError without `read`.
+        Python starts the workers by importing it. Raises ValueError without `read`, RuntimeError where workers cannot
+        be started, and what reading raises.
         """
+        if whole(workers) < 1:
+            raise ValueError(f"{workers} workers: one at least")
         if not self.read:
             raise ValueError("workers read streams: name them, as in instants(10, read=['pv', 'gopro'])")
         from kitchensync.reader.reading_workers import read_in_workers

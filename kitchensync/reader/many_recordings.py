@@ -20,14 +20,19 @@ if TYPE_CHECKING:
 def steps_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
     """Return the rows of `OpenedRecording.steps` of many recordings, each step once.
 
-    Withdrawn recordings are left out, and so are parts and replays: their steps are those of the whole. One that
-    cannot be read is left out with a warning that names it.
+    Withdrawn recordings are left out, and so are parts, replays and copies: their steps are those of the whole. One
+    that cannot be read is left out with a warning that names it.
     """
     rows: list[dict[str, Any]] = []
+    seen: set[str] = set()
     for path in paths:
         try:
             with OpenedRecording(path) as recording:
-                rows += [] if recording.stored.manifest.get(MADE_FROM) else recording.step_rows
+                manifest = recording.stored.manifest
+                own = manifest.get("uuid", str(path))
+                if own not in seen and not manifest.get(MADE_FROM):
+                    rows += recording.step_rows
+                    seen.add(own)
         except Withdrawn:
             continue
         except (StorageError, SensorError) as error:

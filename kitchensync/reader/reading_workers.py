@@ -5,34 +5,41 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from kitchensync.reader.instant_sequence import InstantSequence
+from kitchensync.reader.instant_sequence import InstantSequence
 
 _read_of: list[InstantSequence] = []
 """In a worker process: what it reads of, opened once."""
 
 
 def read_in_workers(instants: InstantSequence, workers: int, *, at_a_time: int) -> Iterator[Any]:
-    """Yield what is read of instants in order; no more is read ahead than so many for each worker."""
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (instants,))
+    """Yield what is read of instants in order; no more is read ahead than so many for each worker.
+
+    Raises what reading raises, and RuntimeError where workers cannot be started or one was killed.
+    """
+    pool = ProcessPoolExecutor(workers, get_context("spawn"))
+    _, (recording, *words) = instants.__reduce__()
+    opened = recording.__reduce__()
     try:
         ahead: deque[Future[list[Any]]] = deque()
         for first in range(0, len(instants), at_a_time):
-            ahead.append(pool.submit(_read, first, first + at_a_time))
+            ahead.append(pool.submit(_read, opened, words, slice(first, first + at_a_time)))
             if len(ahead) > workers:
                 yield from ahead.popleft().result()
         for one in ahead:
             yield from one.result()
+    except BrokenProcessPool as error:
+        guard = 'a script has to call in_workers below `if __name__ == "__main__":`'
+        raise RuntimeError(f"a worker process did not start or was killed; {guard}") from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _begin(instants: InstantSequence) -> None:
-    _read_of.append(instants)
-
-
-def _read(first: int, end: int) -> list[Any]:
-    return _read_of[0][first:end]
+def _read(opened: Any, words: list[Any], which: slice) -> list[Any]:
+    if not _read_of:
+        open_again, place = opened
+        _read_of.append(InstantSequence(open_again(*place), *words))
+    return _read_of[0][which]

@@ -22,6 +22,7 @@ from kitchensync.storage.names import (
     MANIFEST,
     MEDIA,
     WORK,
+    check_recording_id,
     chunk_range,
 )
 
@@ -71,6 +72,15 @@ def check_place(path: Path) -> Path:
                 path, f"lies inside the recording {folder.name}", "choose a place outside of it"
             )
     return place
+
+
+def check_recording_place(place: Path) -> None:
+    """Refuse a name that no recording can have, and a place inside another one. Raises BadName, CannotWrite."""
+    check_recording_id(place.name)
+    for folder in place.parents:
+        if is_recorded(folder):
+            why = f"lies inside the recording {folder.name}"
+            raise OutputRefused(place, why, "choose a place outside of it")
 
 
 def is_recorded(folder: Path) -> bool:
@@ -188,9 +198,8 @@ def _check_folder(path: Path, proof: str, *, force: bool) -> Path:
         raise OutputRefused(path, "is no folder", "choose another name")
     if mode is not None and _holds_anything(place):
         if not force:
-            raise OutputRefused(
-                path, "exists and is not written over", "choose another name, or give --force"
-            )
+            advice = "choose another name" + ("" if proof == MANIFEST else ", or give --force")
+            raise OutputRefused(path, "exists and is not written over", advice)
         if not (place / proof).is_file():
             raise OutputRefused(path, "holds something else, which is never replaced", "choose another name")
     return place

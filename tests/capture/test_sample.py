@@ -35,6 +35,11 @@ def test_a_sample_is_small_aligned_and_has_steps(tmp_path: Path) -> None:
         assert {*rec.at(10).pictures} == {"pv", "gopro"}
         assert np.isfinite(rec.gyroscope.sample(10.0)).all()
     assert "is a recording" in answer("sample", path, code=1)["reason"]
+    inside = answer("sample", path / "sync/another", code=1)["reason"]
+    assert "lies inside the recording sample" in inside
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used/mine").touch()
+    assert "--force" not in answer("sample", tmp_path / "used", code=1)["reason"]
 
 
 def test_a_sample_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,8 @@ import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import Unreadable
-from kitchensync.storage.errors import NotARecording, UnknownStream
+from kitchensync.sensors.errors import BadPacket
+from kitchensync.storage.errors import BadChunk, BadName, NotARecording, UnknownStream
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest, write_json
 from kitchensync.virtual_kitchen.kitchen import Kitchen
@@ -178,15 +182,46 @@ def test_workers_read_the_same_in_the_same_order(rec: Any) -> None:
         assert np.array_equal(one["gyroscope"], rec.gyroscope.sample(one["seconds"])[0])
     with pytest.raises(ValueError, match="read="):
         rec.instants(5).in_workers(2)
+    with pytest.raises(ValueError, match="one at least"):
+        instants.in_workers(0)
+
+
+def test_what_goes_wrong_in_a_worker_is_said_as_it_is(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
+    shutil.copytree(cooked[0], tmp_path / "take1")
+    with ks.open(tmp_path / "take1") as rec:
+        instants = rec.instants(5, read=["pv"])
+        (tmp_path / "take1").rename(tmp_path / "moved")
+        with pytest.raises(NotARecording, match="take1: not a recording"):
+            list(instants.in_workers(2))
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        f"import kitchensync as ks\n\nrec = ks.open({str(cooked[0])!r})\n"
+        "list(rec.instants(5, read=['pv']).in_workers(1))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith('call in_workers below `if __name__ == "__main__":`')
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NotARecording(Path("a"), "why"), BadChunk(Path("b"), "why"), BadName("c"), BadPacket("pv", "why")],
+)
+def test_errors_reach_other_processes_as_they_were(error: Exception) -> None:
+    back = copy.deepcopy(error)
+    assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
 
 
 def test_steps_of_a_folder_leave_out_what_is_withdrawn_and_name_what_cannot_be_read(
     cooked: tuple[Path, Kitchen], tmp_path: Path
 ) -> None:
+    shutil.copytree(cooked[0], tmp_path / "a-copy")
     for name in ("a", "b", "c"):
         shutil.copytree(cooked[0], tmp_path / name)
         with edit_manifest(tmp_path / name) as manifest:
             manifest |= {"recording": name, "uuid": f"uuid of {name}"}
+    with edit_manifest(tmp_path / "a-copy") as manifest:
+        manifest["uuid"] = "uuid of a"
     done = CliRunner().invoke(main, ["withdraw", str(tmp_path / "b")])
     assert done.exit_code == 0, done.output
     (log,) = (tmp_path / "c/events").glob("tablet*")
