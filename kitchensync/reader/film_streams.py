@@ -211,13 +211,13 @@ class FilmStream(TimedStream):
         was. By the lens and mount that `calibrate gopro` and `calibrate rig` found, which lie beside the recording.
         Raises Refused where one is missing.
         """
-        clip, row = self.timeline.clip, int(self.rows[number])
-        place = int(np.searchsorted(clip.first_frames, row, "right")) - 1
-        chapter = clip.chapters[place]
+        clip = self.timeline.clip
+        place = clip.locate(int(self.rows[number]))
+        chapter = clip.chapters[place.chapter]
         if chapter.path not in self._eyes or chapter.video is None:
             raise Refused(f"{self.name}: {chapter.path.name} is not aligned with a headset")
         eye = self._eyes[chapter.path]
-        view, _ = next(eye.views([row - clip.first_frames[place]]))
+        view, _ = next(eye.views([place.frame]))
         if view is None:
             return np.full((*np.shape(points)[:-1], 2), np.nan)
         pixels = pixels_in_picture(view.camera, view.camera_from_world, points)

@@ -21,6 +21,7 @@ def read_in_workers(instants: InstantSequence, workers: int, *, at_a_time: int) 
     Raises what reading raises, and RuntimeError where workers cannot be started or one was killed.
     """
     pool = ProcessPoolExecutor(workers, get_context("spawn"))
+    # What opens them anew is sent, not they: what goes wrong there is an answer of the worker then, not its end.
     _, (recording, *words) = instants.__reduce__()
     opened = recording.__reduce__()
     try:

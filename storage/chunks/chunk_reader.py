@@ -32,7 +32,6 @@ class Payloads:
 
     def __init__(self, file: h5py.File, path: Path, layout: str) -> None:
         self._layout = layout
-        self.in_one_piece = False
         if layout == FRAMES:
             self._head, self._tail = file["head"][:], file["tail"][:]
             self._frames = file["frames"]
@@ -42,7 +41,11 @@ class Payloads:
         self._base = self._dataset.id.get_offset()
         # Bytes in one piece are read as such: ten times as fast as slice by slice through the library.
         self._plain = path.open("rb", buffering=0) if self._base is not None else None
-        self.in_one_piece = self._plain is not None
+
+    @property
+    def in_one_piece(self) -> bool:
+        """Whether the bytes lie one after another in the file, uncompressed."""
+        return self._plain is not None
 
     def close(self) -> None:
         """Close what was opened here."""

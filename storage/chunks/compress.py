@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 
 LEVEL = 1
+FILTERS = {"shuffle": True, "compression": "gzip", "compression_opts": LEVEL}
 PIECE_BYTES = 32 << 10
 """Records that are compressed together: so many are lost with one flipped bit."""
 
@@ -47,9 +48,7 @@ def create_compressed(file: h5py.File, name: str, count: int, frame: np.dtype) -
         shape=(count, *frame.shape),
         dtype=frame.base,
         chunks=(1, *frame.shape),
-        shuffle=True,
-        compression="gzip",
-        compression_opts=LEVEL,
+        **FILTERS,
     )
 
 
@@ -58,9 +57,7 @@ def create_records(file: h5py.File, name: str, count: int, record: np.dtype) -> 
     rows = min(count, max(1, PIECE_BYTES // record.itemsize))
     if not rows:
         return file.create_dataset(name, (0,), record)
-    return file.create_dataset(
-        name, (count,), record, chunks=(rows,), shuffle=True, compression="gzip", compression_opts=LEVEL
-    )
+    return file.create_dataset(name, (count,), record, chunks=(rows,), **FILTERS)
 
 
 def write_frame(dataset: h5py.Dataset, number: int, content: bytes) -> None:

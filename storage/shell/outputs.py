@@ -54,8 +54,11 @@ def check_output(path: Path, *, force: bool = False) -> Path:
     return place
 
 
-def check_place(path: Path) -> Path:
-    """Return a path with its links resolved, if nothing that was recorded lies around it. Raises CannotWrite."""
+def check_place(path: Path, *, among_derived: bool = True) -> Path:
+    """Return a path with its links resolved, if nothing that was recorded lies around it. Raises CannotWrite.
+
+    `among_derived` allows the one folder of a recording in which everything can be computed anew.
+    """
     try:
         place = path.resolve()
     except (OSError, RuntimeError) as error:  # links that lead in a circle
@@ -65,7 +68,7 @@ def check_place(path: Path) -> Path:
     for folder in (place, *place.parents):
         if folder.name == WORK:
             raise OutputRefused(path, "lies among the work files of recordings", "choose another place")
-        if is_recorded(folder) and not _is_derived(place, folder):
+        if is_recorded(folder) and not (among_derived and _is_derived(place, folder)):
             if folder == place:
                 raise OutputRefused(path, "is a recording", "choose another name")
             raise OutputRefused(
@@ -77,10 +80,7 @@ def check_place(path: Path) -> Path:
 def check_recording_place(place: Path) -> None:
     """Refuse a name that no recording can have, and a place inside another one. Raises BadName, CannotWrite."""
     check_recording_id(place.name)
-    for folder in place.parents:
-        if is_recorded(folder):
-            why = f"lies inside the recording {folder.name}"
-            raise OutputRefused(place, why, "choose a place outside of it")
+    check_place(place, among_derived=False)
 
 
 def is_recorded(folder: Path) -> bool:
