@@ -86,10 +86,16 @@ def sync_path(path: Path) -> None:
         os.close(handle)
 
 
-def file_sha256(path: Path) -> str:
-    """Hash a file, by whatever way reading is quickest."""
+def file_sha256(path: Path, most_bytes: int | None = None) -> str:
+    """Hash a file, or its first bytes, by whatever way reading is quickest."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        if most_bytes is None:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while piece := file.read(min(most_bytes, 1 << 20)):
+            digest.update(piece)
+            most_bytes -= len(piece)
+        return digest.hexdigest()
 
 
 def write_with_rights(path: Path, content: bytes, rights: int = 0o600) -> None:

@@ -50,6 +50,22 @@ class ManifestDamaged(NotARecording):
         StorageError.__init__(self, f"{path}: recording.json {why}; restore it from a copy")
 
 
+class BadInstallation(StorageError):
+    """A file of the installation, its key or its list, that cannot be used."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+
+
+class UnknownCamera(StorageError):
+    """A camera that this installation did not use, or not for this recording."""
+
+    def __init__(self, recording: Path, device: str) -> None:
+        super().__init__(
+            f"{recording}: this installation does not know the address of {device}; give it: --gopro {device}=URL"
+        )
+
+
 class NoSuchGroup(StorageError):
     """The group that lab.toml names cannot be given what is recorded."""
 
@@ -165,6 +181,16 @@ class NotWithdrawable(StorageError):
         super().__init__(f"{path}: is being recorded; stop it first, or run `kitchensync recover`")
 
 
+class SameUuid(StorageError):
+    """A recording with another one beside it that claims to be the same, and that was not made here."""
+
+    def __init__(self, path: Path, others: list[str]) -> None:
+        super().__init__(
+            f"{path}: {', '.join(others)} has the same uuid and is no copy that was made here, nothing is withdrawn; "
+            "give both, or remove the one that is not yours"
+        )
+
+
 class NotPackable(StorageError):
     """A recording or stream that cannot be packed now."""
 
@@ -185,6 +211,16 @@ class TargetAway(StorageError):
     def __init__(self, path: Path, why: str) -> None:
         self.why = why
         super().__init__(f"{path}: cannot take copies: {why}")
+
+
+class PlaceTaken(StorageError):
+    """A place in a store that holds another recording of the same name."""
+
+    def __init__(self, place: str, uuid: str) -> None:
+        super().__init__(
+            f"{place}: holds another recording of this name (uuid {uuid}), nothing is written there; "
+            "choose another store or rename one of them"
+        )
 
 
 class CopyDiffers(StorageError):

@@ -25,6 +25,9 @@ LOGS = "logs"
 WORK = ".kitchensync"
 """Private folder beside the recordings: queue files, parts, logs of running recordings."""
 
+APP_FOLDER = "_app"
+"""Folder of the installation beside the recordings: its key and list, the recipe app's database."""
+
 CLOCK_STREAMS = "clock"
 LEDGER_STREAMS = "ledger"
 """Folders of the streams that are no sensors: `clock/<device>`, `ledger/<device>`."""

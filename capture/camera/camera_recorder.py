@@ -26,6 +26,8 @@ from kitchensync.sensors.gopro.control.settings import (
 )
 from kitchensync.sensors.gopro.files.card_names import proxy_name
 from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.storage.errors import StorageError, words_of
+from kitchensync.storage.installation.own_list import Kind, note_films, own_list, uuid_of
 
 WATCH_S = 1.0
 KEEP_ALIVE_S = 3.0
@@ -140,6 +142,7 @@ class CameraRecorder(threading.Thread):
         # Written before the command: a computer that dies now leaves a trace of what is on the card.
         self._media |= {"state": "pending", "state_at_start": kept(self._camera.state())}
         self._save()
+        self._list(self._list_camera)
         started = self._camera.shutter(True)
         self._media["shutter_on"] = started._asdict()
         self.state.state = "recording"
@@ -222,6 +225,7 @@ class CameraRecorder(threading.Thread):
         self.state.problem = CARD_TAKEN.format(away, begun) if new and away > 0 else "" if new else NO_FILE
         self.state.promised_bytes = sum(file.bytes for file in new)
         fetch_files(self._camera, self._folder, new, self._files, self._show_fetched)
+        self._list(lambda: note_films(self._folder.parent, self.device, self._files))
         self.state.fetched_bytes = self.state.promised_bytes
 
     def _show_fetched(self, here: int) -> None:
@@ -231,6 +235,19 @@ class CameraRecorder(threading.Thread):
         shutters = {key: self._media.get(key) for key in ("shutter_on", "shutter_off")}
         self._media |= {"problem": self.state.problem, "gaps": self.state.gaps, "files": self._files}
         write_media(self._folder, self._media | shutters)
+
+    def _list_camera(self) -> None:
+        recording = self._folder.parent
+        facts = {key: self._media[key] for key in ("device", "address", "serial")}
+        own_list(recording).add(Kind.CAMERA, uuid_of(recording), recording=recording.name, **facts)
+
+    def _list(self, enter: Callable[[], None]) -> None:
+        """Enter camera or films into the installation's list; a recording never fails for that."""
+        try:
+            enter()
+        except (OSError, StorageError) as error:
+            problem = f"a withdrawal will not erase its card: {words_of(error)}"
+            self._media["notes"] = [*self._media.get("notes", []), problem]
 
 
 def _as_dict(offset: ClockOffset | None) -> dict[str, Any] | None:

@@ -14,6 +14,8 @@ from kitchensync.sensors.errors import CameraBusy, CameraLost, SensorError
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.open_camera import open_camera
 from kitchensync.storage.disk.folder_lock import locked_folder
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.installation.own_list import camera_address, note_films
 from kitchensync.storage.names import MEDIA, recordings_in
 
 Say = Callable[[str], None]
@@ -92,9 +94,9 @@ def fetch_pending(
         if not (pending.is_open or proxies):
             return result
         try:
-            with open_camera(address or str(pending.media.get("address", ""))) as camera:
+            with open_camera(address or camera_address(pending.recording, pending.device)) as camera:
                 _fetch(camera, pending, result, proxies=proxies, say=say, meter=meter)
-        except (SensorError, OSError) as error:
+        except (SensorError, StorageError, OSError) as error:
             result.problem = str(error)
     return result
 
@@ -122,6 +124,7 @@ def _fetch(
         if pending.is_open:
             shown = (lambda here: meter(here, promised)) if meter is not None else None
             fetch_files(camera, pending.folder, files, entries, shown)
+            note_films(pending.recording, pending.device, entries)
             pending.media["state"] = "done"
             result.files = [file.name for file in files]
         if proxies:

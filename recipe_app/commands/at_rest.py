@@ -10,15 +10,16 @@ from pathlib import Path
 from kitchensync.recipe_app.cooking.collaborators import Collaborators, collaborators
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.exchange import app_withdrawals
-from kitchensync.recipe_app.exchange.folders import APP_FOLDER, Folders
+from kitchensync.recipe_app.exchange.folders import Folders
 from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.backup import WITHDRAWALS
 from kitchensync.recipe_app.store.database import open_database
 from kitchensync.recipe_app.store.destruction import ToDestroy
-from kitchensync.recipe_app.store.keys import kept_key
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
 from kitchensync.recipe_app.web.serve import clock_id
 from kitchensync.sensors.host_clock import host_ns, utc_anchor
-from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.installation.key import kept_key
+from kitchensync.storage.names import APP_FOLDER, MANIFEST
 from kitchensync.storage.withdraw.withdrawal import WithdrawnPlace
 
 
@@ -74,7 +75,7 @@ class MemoryBeside:
     def destroy(self, what: ToDestroy, person: str) -> list[WithdrawnPlace]:
         """Destroy it in database, backups and tablets."""
         if self.tools is None:
-            is_open = (self.data / APP_FOLDER).is_dir()
+            is_open = (self.data / APP_FOLDER / WITHDRAWALS).exists()
             why = "the memory of the recipe app is no file; give its --database"
             return [WithdrawnPlace(str(self.data / APP_FOLDER), 0, "nothing", why)] if is_open else []
         own = self.data / APP_FOLDER

@@ -39,10 +39,10 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
     Example: kitchensync backup kitchen.backup --data recordings
     """
     from kitchensync.recipe_app.exchange.app_withdrawals import note_backup
-    from kitchensync.recipe_app.exchange.folders import APP_FOLDER
     from kitchensync.recipe_app.store.backup import back_up
-    from kitchensync.recipe_app.store.keys import kept_key
     from kitchensync.sensors.host_clock import utc_anchor
+    from kitchensync.storage.installation.key import kept_key
+    from kitchensync.storage.names import APP_FOLDER
 
     place, recipes = _place(data, database)
     with Bar("backing up", unit="%") as bar:
@@ -80,10 +80,10 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
     Example: kitchensync restore kitchen.backup --data recordings
     """
     from kitchensync.recipe_app.commands.at_rest import memory
-    from kitchensync.recipe_app.exchange.folders import APP_FOLDER
     from kitchensync.recipe_app.store.backup import WITHDRAWALS
-    from kitchensync.recipe_app.store.keys import kept_key
     from kitchensync.recipe_app.store.restore import restore as put_back
+    from kitchensync.storage.installation.key import kept_key
+    from kitchensync.storage.names import APP_FOLDER
 
     place, recipes = _place(data, database)
     key = kept_key(data / APP_FOLDER)
@@ -194,7 +194,7 @@ def export_folder(collection: str | None, out: Path, force: bool, data: Path, da
 
 
 def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
-    from kitchensync.recipe_app.exchange.folders import APP_FOLDER
+    from kitchensync.storage.names import APP_FOLDER
 
     return database or data / APP_FOLDER / "app.db", data / APP_FOLDER / "recipes"
 

@@ -46,8 +46,9 @@ def withdraw(
       kitchensync withdraw --person P07 --data data
     """
     from kitchensync.recipe_app.commands.at_rest import memory_beside
+    from kitchensync.storage.errors import SameUuid
     from kitchensync.storage.names import recordings_in
-    from kitchensync.storage.withdraw.withdrawal import recordings_of, require_closed, with_made_of
+    from kitchensync.storage.withdraw.withdrawal import SAME_UUID, recordings_of, require_closed, with_made_of
     from kitchensync.storage.withdraw.withdrawal import withdraw as withdraw_one
 
     if bool(paths) == bool(person) or bool(person) != bool(data):
@@ -62,6 +63,8 @@ def withdraw(
             known = {one.resolve() for one in found}
             found += [one for app in apps for one in app.recordings_of(person) if one not in known]
         found, places = with_made_of(found)
+        if paths and (same := [one.place for one in places if one.open == SAME_UUID]):
+            raise SameUuid(found[0], same)
         for one in found:
             require_closed(one)  # before anything is noted
         noted = [

@@ -14,15 +14,12 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange import app_withdrawals
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.destruction import ToDestroy
-from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.errors import StorageError, words_of
-from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.installation.own_list import OwnList, uuid_of
 from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.withdraw.withdrawal import (
-    KEY,
     Policy,
     WithdrawnPlace,
-    is_unfinished,
     require_closed,
     with_made_of,
     withdraw,
@@ -76,17 +73,20 @@ def _carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -
 
 
 def finish_open(tools: Collaborators, own: Path) -> list[WithdrawnPlace]:
-    """Go on with withdrawals that were interrupted or had a place that was away; return where something was found.
+    """Go on with withdrawals of this installation that were interrupted or had a place that was away.
 
-    A store, a camera's card, a folder of outputs.
+    Return where something was found: a store, a camera's card, a folder of outputs. A recording that comes with a
+    withdrawal of its own makes nothing happen. Raises BadInstallation, OSError.
     """
     places: list[WithdrawnPlace] = []
     with tools.destroying:
-        for path in recordings_below(tools.folders.data):
+        for uuid, outside in OwnList(tools.folders.data).all_outside().items():
+            if outside.last is None or not outside.is_unfinished:
+                continue
+            path = tools.folders.data / outside.last["recording"]
             try:
-                manifest = read_manifest(path)
-                if is_unfinished(path, manifest):
-                    places += withdraw(path, Policy(manifest[KEY]["policy"]))
+                if uuid_of(path) == uuid:
+                    places += withdraw(path, Policy(outside.last["policy"]))
             except (OSError, StorageError) as error:
                 log.warning("%s: %s", path.name, words_of(error))
     if found := [one for one in places if one.found]:

@@ -19,6 +19,7 @@ from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.sensors.process_apart import Bounds, ToldApart, Unread, ask_once
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import RecordingExists
+from kitchensync.storage.installation.own_list import note_films
 from kitchensync.storage.lab import give_to_group, share
 from kitchensync.storage.manifest import SCHEMA, write_json
 from kitchensync.storage.names import MANIFEST, MEDIA, check_recording_id
@@ -67,6 +68,7 @@ def adopt(
         manifest = _manifest(recording, consent, participant)
         write_json(part / MANIFEST, manifest)
         os.rename(part, folder)  # onto a folder that another call made meanwhile this fails
+        note_films(folder, DEVICE, entries)
     except OSError as error:
         raise BadSetup(f"{folder}: cannot be made ({error.strerror or error})") from error
     finally:

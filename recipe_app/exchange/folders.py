@@ -22,8 +22,6 @@ from kitchensync.storage.redact.redaction import destroy_where_dropped
 from kitchensync.task_graphs.errors import NotFound
 
 PLACES = Path("sync") / "events.json"
-APP_FOLDER = "_app"
-"""The app's own folder in the data folder: database, certificates, uploaded recipes."""
 
 FolderState = Literal["recording", "stopped", "unknown"]
 

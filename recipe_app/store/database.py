@@ -15,9 +15,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from kitchensync.recipe_app.errors import BadSetup
-from kitchensync.recipe_app.store.keys import kept_key
 from kitchensync.recipe_app.store.oplog import KEY
 from kitchensync.recipe_app.store.tables import metadata, op
+from kitchensync.storage.installation.key import kept_key
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 WRITER_LOCK = 0x6B73  # any number: one advisory lock of the whole app in PostgreSQL

@@ -23,17 +23,18 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators, collabor
 from kitchensync.recipe_app.cooking.withdrawals import carry_out, end_withdrawn, finish_open
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.exchange import app_withdrawals
-from kitchensync.recipe_app.exchange.folders import APP_FOLDER, Folders
+from kitchensync.recipe_app.exchange.folders import Folders
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords, new_id, roles_of
 from kitchensync.recipe_app.store.database import open_database
-from kitchensync.recipe_app.store.keys import kept_key
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
 from kitchensync.recipe_app.web.app import create_app
 from kitchensync.recipe_app.web.door import tls
 from kitchensync.recipe_app.web.door.connections import MOST_HEAD, BoundedServer
 from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.storage.installation.key import kept_key
 from kitchensync.storage.lab import share
+from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.shell.data_folder import default_data
 from kitchensync.storage.shell.end_signals import ending_at_signals
 from kitchensync.storage.shell.loopback import is_loopback_address

@@ -7,10 +7,13 @@ import hashlib
 import importlib
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.storage.errors import CloudRefused, CopyDiffers, SecretInAddress, SourceDiffers
+from kitchensync.storage.manifest import MOST_BYTES
+from kitchensync.storage.names import MANIFEST
 
 STEP_BYTES = 8 << 20
 
@@ -108,36 +111,44 @@ class CloudStore:
         place = f"{self._root}/{name}"
         try:
             self._store.rm_file(place)
-            self._remove_versions(place)
+            self._remove_versions(place, {place})
         except Exception as error:
             raise CloudRefused(self.url, name, why(error)) from error
 
-    def remove_below(self, name: str) -> tuple[int, int]:
-        """Destroy everything below a name; return how many files were there, and how many still are.
+    def manifest_of(self, name: str) -> bytes | None:
+        """Return the `recording.json` in a recording's place, None where there is none. Raises CloudRefused."""
+        place, file = f"{self._root}/{name}/{MANIFEST}", cast(Any, None)
+        try:
+            self._store.invalidate_cache()
+            if not self._store.exists(place):
+                return None
+            with self._store.open(place, "rb") as file:
+                return bytes(file.read(MOST_BYTES))
+        except Exception as error:
+            raise CloudRefused(self.url, name, why(error)) from error
 
-        Raises CloudRefused.
-        """
+    def tidy(self, name: str, files: set[str]) -> None:
+        """Remove empty folders below a name, and versions that a bucket keeps of files. Raises CloudRefused."""
         place = f"{self._root}/{name}"
         try:
-            found = self._found(place)
-            if found:
-                self._store.rm(place, recursive=True)
-            self._store.invalidate_cache()
-            self._remove_versions(place)
-            return len(found), len(self._store.find(place)) if found else 0
+            self._remove_versions(place, {f"{place}/{file}" for file in files})
         except Exception as error:
             raise CloudRefused(self.url, name, why(error)) from error
+        if self._has_folders and self._store.isdir(place):
+            for folder, _, _ in sorted(self._store.walk(place), reverse=True):
+                with suppress(Exception):  # it holds something
+                    self._store.rmdir(folder)
 
-    def _remove_versions(self, place: str) -> None:
-        """Destroy what a bucket with versions keeps of objects that were removed: of one, or of all below it."""
+    def _remove_versions(self, below: str, places: set[str]) -> None:
+        """Destroy what a bucket with versions keeps of objects that were removed."""
         if not hasattr(self._store, "call_s3"):
             return
-        bucket, _, key = place.partition("/")
-        asked = {"Bucket": bucket, "Prefix": key}
+        bucket, _, prefix = below.partition("/")
+        asked = {"Bucket": bucket, "Prefix": prefix}
         while True:
             listed = self._store.call_s3("list_object_versions", **asked)
             for one in (*listed.get("Versions", ()), *listed.get("DeleteMarkers", ())):
-                if one["Key"] == key or one["Key"].startswith(f"{key}/"):
+                if f"{bucket}/{one['Key']}" in places:
                     self._store.call_s3(
                         "delete_object", Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"]
                     )

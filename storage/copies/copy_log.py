@@ -1,4 +1,7 @@
-"""`copies.jsonl`: which files of a recording lie verified where, and which local ones were freed; only appended."""
+"""`copies.jsonl`: which files of a recording lie verified where, and which local ones were freed; only appended.
+
+It goes wherever the recording goes. What is deleted in a store is decided by the installation's own list.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,16 @@ import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from kitchensync.sensors.host_clock import utc_anchor
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
+from kitchensync.storage.disk.self_check import checked_json, is_sound, whole_lines
 from kitchensync.storage.errors import MoverBusy, UnreadableFile
+from kitchensync.storage.installation.own_list import Kind, own_list, uuid_of
 from kitchensync.storage.manifest import note_change
 from kitchensync.storage.names import COPIES as COPY_LOG
+from kitchensync.storage.names import MANIFEST
 
 SCHEMA = "copy/1"
 BEGUN, COPIED, FREED = "begun", "copied", "freed"
@@ -41,6 +47,9 @@ class CopyRecord:
     schema: str = SCHEMA
 
 
+_RECORD = TypeAdapter(CopyRecord)
+
+
 def read_copies(recording: Path) -> list[CopyRecord]:
     """Read every line of a recording's copy log that is as it was written; one that was never copied has none.
 
@@ -55,9 +64,9 @@ def read_copies(recording: Path) -> list[CopyRecord]:
 
 def _parsed(path: Path, text: bytes) -> CopyRecord:
     try:
-        return CopyRecord(**{key: value for key, value in parse_object(text).items() if key != CHECK})
-    except (BadJson, TypeError) as error:
-        raise UnreadableFile(path, f"a line is none of a copy log: {error}") from error
+        return _RECORD.validate_json(text, strict=True)
+    except ValidationError as error:
+        raise UnreadableFile(path, "a line is none of a copy log") from error
 
 
 def stores_of(recording: Path) -> list[CopyRecord]:
@@ -99,6 +108,7 @@ class CopyLog:
     def __init__(self, recording: Path) -> None:
         """Lock it. Raises MoverBusy when another mover has it, OSError when it cannot be written."""
         self._recording = recording
+        self._uuid = uuid_of(recording) if (recording / MANIFEST).is_file() else ""
         self._handle = os.open(
             recording / COPY_LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
         )
@@ -138,6 +148,7 @@ class CopyLog:
 
     def write(self, line: CopyRecord) -> None:
         """Append a line and sync it. Raises OSError, also when only a part of it found room."""
+        self._list(line)
         text = checked_json(asdict(line))
         if os.write(self._handle, text) < len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -146,6 +157,14 @@ class CopyLog:
             self.copies[line.file, line.target] = line
         else:
             note_change(self._recording)
+
+    def _list(self, line: CopyRecord) -> None:
+        """Enter what goes outside the recording into the installation's own list, before it counts here."""
+        facts = {"target": line.target, "where": line.where}
+        if self._uuid and line.kind == COPIED:
+            own_list(self._recording).add(Kind.COPY, self._uuid, **facts, file=line.file, sha256=line.sha256)
+        elif self._uuid and line.kind == BEGUN:
+            own_list(self._recording).add(Kind.STORE, self._uuid, **facts)
 
     def begin(self, target: str, where: str) -> None:
         """Name a store before anything is written to it: whoever withdraws finds it, however this ends."""

@@ -1,4 +1,4 @@
-"""`derived.jsonl` of a recording: what commands wrote of it outside, so that a withdrawal finds it.
+"""What commands write of a recording outside of it, noted in the installation's list: so a withdrawal finds it.
 
 A command runs within `noting`; the gate says which recordings it asked for, the options say where it writes. Two
 lines name a place: one when the first file is begun there, one when the command ends, with each file's size and time.
@@ -20,10 +20,10 @@ from socket import gethostname
 from stat import S_ISREG
 from typing import Any
 
-from kitchensync.storage.disk.self_check import append_line
-from kitchensync.storage.names import DERIVED, MANIFEST
+from kitchensync.storage.errors import StorageError, words_of
+from kitchensync.storage.installation.own_list import Kind, own_list, uuid_of
+from kitchensync.storage.names import MANIFEST
 
-SCHEMA = "derived/1"
 PART = ".kitchensync-part"
 """Behind the name of a file that is not whole yet; long, so that it is nobody else's file."""
 OLD = "-old"
@@ -53,7 +53,7 @@ class _Job:
     def note(self, recordings: Iterable[Path], where: Iterable[Path | str]) -> None:
         """Note places that were begun, and servers, in recordings that were asked for."""
         for recording, place in product(recordings, where):
-            with suppress(OSError):  # the lines at the end meet it too, and that is said
+            with suppress(OSError, StorageError):  # the lines at the end meet it too, and that is reported
                 if isinstance(place, str):
                     self.append(recording, {"server": place})
                 elif recording in place.parents:
@@ -63,10 +63,9 @@ class _Job:
                 self.noted.add((recording, place))
 
     def append(self, recording: Path, line: dict[str, Any]) -> None:
-        """Add a line to the notes of a recording that has a manifest. Raises OSError."""
+        """Add a line about a recording that has a manifest. Raises OSError, StorageError."""
         if (recording / MANIFEST).exists():
-            said = {"schema": SCHEMA, "utc_ns": time.time_ns(), "command": self.command}
-            append_line(recording / DERIVED, said | line, rights=0o640)
+            own_list(recording).add(Kind.DERIVED, uuid_of(recording), command=self.command, **line)
 
 
 _job: ContextVar[_Job | None] = ContextVar("job", default=None)
@@ -208,6 +207,5 @@ def _note_ended(job: _Job) -> Iterator[str]:
         try:
             for line in lines:
                 job.append(recording, line)
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            yield f"{recording / DERIVED}: cannot be written ({why}); a withdrawal will not find what was written now"
+        except (OSError, StorageError) as error:
+            yield f"{words_of(error)}; a withdrawal of {recording.name} will not find what was written now"

@@ -1,4 +1,4 @@
-"""What `derived.jsonl` of a recording says was written of it outside: found again, and destroyed with it."""
+"""What commands wrote of a recording outside of it, by the installation's list: found again, destroyed with it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,31 @@ from socket import gethostname
 from typing import Any
 
 from kitchensync.storage.copies.derived import Stamp, before_of, parts_of, stamps_of
-from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.installation.own_list import Kind, own_list, uuid_of
 from kitchensync.storage.manifest import read_manifest
-from kitchensync.storage.names import DERIVED, MANIFEST
+from kitchensync.storage.names import MANIFEST
 
 CLOCKS_APART_NS = 86_400_000_000_000
 """How much the clock of a network drive may be behind ours; one that keeps local time is, too."""
 
 
-def read_derived(recording: Path, known: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
-    """Return what was noted after lines that are `known`, as they were returned, each place once.
+def read_derived(recording: Path) -> list[dict[str, Any]]:
+    """Return what was written of a recording since its last withdrawal, each place once.
+
+    Raises StorageError, OSError.
+    """
+    return by_place(own_list(recording).outside(uuid_of(recording)).derived)
+
+
+def by_place(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Merge lines of the list into one for each place.
 
     `files` are those of all its lines, `of` how many recordings they hold at most, `begun` says of each command that
     noted no end when it began, on which computer, and its process.
     """
     held: dict[str, dict[str, Any]] = {}
-    for line in (*known, *read_sound_lines(recording / DERIVED)):
+    for line in lines:
         key = line.get("path") or line["server"]
         before = held.get(key, {})
         begun = {tuple(one) for one in (*before.get("begun", ()), *line.get("begun", ()))}
@@ -46,7 +54,8 @@ def older_than(recording: Path, utc_ns: int) -> list[tuple[str, str]]:
     """Return places that hold what was written before a time, with the command; for a server the command is empty."""
     written: dict[tuple[str, str], tuple[Stamp, int, str]] = {}
     servers = {}
-    for line in read_sound_lines(recording / DERIVED):
+    lines = own_list(recording).outside(uuid_of(recording)).derived
+    for line in lines:
         if "server" in line:
             servers[line["server"]] = line["utc_ns"]
         for name, stamp in line.get("files", {}).items():
@@ -57,7 +66,7 @@ def older_than(recording: Path, utc_ns: int) -> list[tuple[str, str]]:
         for (place, name), (stamp, at_ns, command) in written.items()
         if at_ns < utc_ns and there[place].get(name) == stamp
     }
-    for line in read_derived(recording):
+    for line in by_place(lines):
         if "begun" in line and line["begun"][0][0] < utc_ns:
             place = Path(line["path"])
             left = [place] if _of_unended(line, stamps_of(place)) else []
@@ -142,15 +151,15 @@ def _running(line: dict[str, Any]) -> Iterator[int]:
 
 
 def _made_anew(line: dict[str, Any], recording: Path) -> defaultdict[str, set[Stamp]]:
-    """Return by file how later commands wrote it of recordings beside this one, without this one."""
+    """Return by file how later commands wrote it of other recordings, without this one."""
     own, begun = line.get("files", {}), {one[0] for one in line.get("begun", ())}
     found: defaultdict[str, set[Stamp]] = defaultdict(set)
-    for path in recording.parent.glob(f"*/{DERIVED}"):
-        for one in read_sound_lines(path) if path.parent != recording else ():
-            if one.get("path") == line["path"] and one.get("ended") not in begun:
-                for name, stamp in one.get("files", {}).items():
-                    if stamp != own.get(name):
-                        found[name].add(tuple(stamp))
+    for one in own_list(recording).entries():
+        is_of_others = one["kind"] == Kind.DERIVED and one["uuid"] != line["uuid"]
+        if is_of_others and one.get("path") == line["path"] and one.get("ended") not in begun:
+            for name, stamp in one.get("files", {}).items():
+                if stamp != own.get(name):
+                    found[name].add(tuple(stamp))
     return found
 
 

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
+from kitchensync.storage.copies.owner import is_same
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.errors import FilesFreed, NotARecording, TargetAway
 from kitchensync.storage.manifest import Manifest, read_manifest
@@ -68,7 +69,7 @@ def _copy_in(line: CopyRecord, recording: Path, manifest: Manifest) -> tuple[str
         there = read_manifest(copy)
     except (TargetAway, NotARecording) as error:
         return str(error), copy
-    if there.get("uuid") != manifest.get("uuid"):
+    if not is_same(there, manifest):
         return f"{copy}: is another recording", copy
     missing = missing_files(copy, there)
     return (f"{copy}: lacks {len(missing)} files, such as {missing[0]}" if missing else ""), copy

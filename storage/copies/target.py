@@ -11,10 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kitchensync.sensors.files_on_disk import open_plain
 from kitchensync.storage.disk.durable import LOCAL, Disk, make_durable_folders, write_whole
 from kitchensync.storage.disk.read_back import STEP_BYTES, stored_sha256
 from kitchensync.storage.errors import CopyDiffers, SourceDiffers, TargetAway, words_of
-from kitchensync.storage.names import PART_SUFFIX
+from kitchensync.storage.manifest import MOST_BYTES
+from kitchensync.storage.names import MANIFEST, PART_SUFFIX
 
 MARKER = ".kitchensync-target"
 
@@ -68,6 +70,14 @@ class Target:
     def place_of(self, recording: Path, relative: str) -> Path:
         """Return where a file of a recording lies in the store."""
         return self.path / recording.name / relative
+
+    def manifest_of(self, recording: Path) -> bytes | None:
+        """Return the `recording.json` in a recording's place, None where there is none. Raises OSError."""
+        try:
+            with open_plain(self.place_of(recording, MANIFEST)) as file:
+                return file.read(MOST_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     def holds(self, recording: Path, relative: str, sha256: str, stopping: Callable[[], bool]) -> str | None:
         """Read a copy back past the cache; return how it was read if it is the same, None if it is not."""

@@ -12,6 +12,7 @@ from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
+from kitchensync.storage.copies.owner import check_owner
 from kitchensync.storage.copies.target import MARKER, Stopped, Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.errors import StorageError, TargetAway, words_of
@@ -126,6 +127,7 @@ def _copy_all(
     if target.shares_disk_with(recording):
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = usable_manifest(recording)
+    check_owner(str(task.where / recording.name), target.manifest_of(recording), manifest)
     items = files_of(recording, manifest)
     log.begin(target.identity, str(target.path))
 

@@ -10,6 +10,7 @@ from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
 from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
+from kitchensync.storage.copies.owner import check_owner
 from kitchensync.storage.copies.read_through import missing_files, readable_folder
 from kitchensync.storage.errors import (
     CloudRefused,
@@ -66,6 +67,7 @@ def upload(
     if missing := missing_files(readable_folder(recording, manifest), manifest):
         raise FilesMissing(recording, missing)
     store = CloudStore(url)
+    check_owner(f"{url.rstrip('/')}/{recording.name}", store.manifest_of(recording.name), manifest)
     total = sum(item.source.stat().st_size for item in items)
     safe = sent = sent_bytes = 0
     with CopyLog(recording) as log:

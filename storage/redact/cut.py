@@ -28,6 +28,7 @@ from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import CannotCut
 from kitchensync.storage.exports.hidden_films import clips_in
+from kitchensync.storage.installation.own_list import Kind, own_list
 from kitchensync.storage.manifest import Manifest, write_json
 from kitchensync.storage.names import (
     CHUNK_SUFFIX,
@@ -93,6 +94,7 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> d
     _check(recording)
     part = _Part(out, str(uuid4()), span_s, _host_ns(recording, span_s), pauses_of(recording.path))
     left_out: dict[str, Any] = {"streams": {}, "films": {}}
+    own_list(recording.path).add(Kind.MADE, part.uuid, made_from=_origins(recording.manifest))
     for name in recording.streams:
         left_out["streams"][name] = list(_write_stream(recording, name, part))
     for camera in recording.gopro_files:
@@ -287,6 +289,10 @@ def _write_media(recording: Recording, camera: str, made: dict[str, dict[str, An
         write_json(out / camera / MEDIA, told)
 
 
+def _origins(whole: Manifest) -> list[str]:
+    return [*whole.get(MADE_FROM, []), whole["uuid"]]
+
+
 def _manifest(recording: Recording, part: _Part, as_id: str, left_out: dict[str, Any]) -> Manifest:
     whole, session = recording.manifest, recording.session_time
     firsts = [int(recording[name].index["host_ns"][0]) for name in recording.streams if len(recording[name])]
@@ -304,7 +310,7 @@ def _manifest(recording: Recording, part: _Part, as_id: str, left_out: dict[str,
     return whole | {
         "recording": as_id,
         "uuid": part.uuid,
-        MADE_FROM: [*whole.get(MADE_FROM, []), whole["uuid"]],
+        MADE_FROM: _origins(whole),
         PART_OF: begins
         | {
             "recording": whole["recording"],

@@ -9,6 +9,7 @@ from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import files_of, is_as_sent
 from kitchensync.storage.copies.copy_log import COPIED, read_copies
 from kitchensync.storage.copies.derived_files import older_than
+from kitchensync.storage.copies.owner import check_owner
 from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.manifest import read_manifest
 
@@ -22,6 +23,8 @@ def remove_changed(recording: Path, url: str) -> str:
     try:
         held = {item.relative: item for item in files_of(recording, read_manifest(recording))}
         store = CloudStore(url)
+        place = f"{url.rstrip('/')}/{recording.name}"
+        check_owner(place, store.manifest_of(recording.name), read_manifest(recording))
         for name in store.names_below(recording.name):
             if not is_as_sent(held.get(name), sent.get(name), recording):
                 store.remove(f"{recording.name}/{name}")

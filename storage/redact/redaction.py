@@ -19,15 +19,17 @@ from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.storage.chunks.archive_part import write_without
 from kitchensync.storage.chunks.chunk_reader import Chunk, is_archive
 from kitchensync.storage.copies.copy_list import is_closed
-from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, folders_of, is_uploaded, stores_of
-from kitchensync.storage.copies.target import Target
+from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
+from kitchensync.storage.copies.owner import is_same
+from kitchensync.storage.copies.stored_copies import Content, FolderStore
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import NotRedactable, StorageError, words_of
 from kitchensync.storage.events import EventLog
+from kitchensync.storage.installation.own_list import Kind, Outside, own_list, uuid_of
 from kitchensync.storage.lab import lab_of
 from kitchensync.storage.life import usable_manifest
-from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.names import (
     CHUNK_SUFFIX,
     MANIFEST,
@@ -46,6 +48,10 @@ from kitchensync.storage.redact.to_destroy import is_of, plan
 
 STALE = ("index.parquet", "poses.parquet", "events.json", "report.html", "verify.json")
 """Files of `sync/` that count packets which are gone, or show them: `sync` and `report` make them anew."""
+
+NOT_LISTED = (
+    "only the recording names this store, nothing is changed there; look at it, and remove what shows it"
+)
 
 Facts = dict[str, dict[str, Any]]
 """What files that were changed are now, by path."""
@@ -240,17 +246,22 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
     """Destroy in the copies first, then here; what cannot be reached is open, and tried again the next time."""
     done = redaction | {"state": DONE, "open": [], "places": []}
     facts: Facts = {}
-    for line in folders_of(path):
-        copy = Path(line.where) / path.name
+    outside = own_list(path).outside(uuid_of(path))
+    for target, where in outside.stores:
+        copy = Path(where) / path.name
+        if is_uploaded(where, target):
+            continue
         try:
-            Target(Path(line.where), line.target)
-            if _is_copy(copy, read_manifest(path)):
+            if _is_copy(FolderStore(Path(where), target), path, outside):
                 facts |= apply(copy, done | {"open": [], "places": []}, {})
+                _list_changed(path, target, where, facts)
                 done["places"].append(str(copy))
         except (OSError, StorageError, UnreadableMedia) as error:
             done["open"].append(f"{copy}: {words_of(error)}")
+    strangers = {(line.target, line.where) for line in stores_of(path)} - outside.known_stores
+    done["open"] += [f"{where}: {NOT_LISTED}" for _, where in sorted(strangers)]
     done["open"] += made_before(path, redaction["utc_ns"])
-    clouds = sorted({line.where for line in stores_of(path) if is_uploaded(line.where, line.target)})
+    clouds = sorted({where for target, where in outside.stores if is_uploaded(where, target)})
     left = done["open"]
     done["open"] = [*left, *(f"{where}: was not reached yet" for where in clouds)]
     _note(path, done)
@@ -265,10 +276,28 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
     return done
 
 
-def _is_copy(folder: Path, manifest: Manifest) -> bool:
-    """Return whether a folder where the list of copies says so is one; the manifest comes last into a copy."""
-    is_whole = (folder / MANIFEST).is_file()
-    return folder.is_dir() and (not is_whole or read_manifest(folder).get("uuid") == manifest.get("uuid"))
+def _list_changed(path: Path, target: str, where: str, facts: Facts) -> None:
+    """Enter what files of a copy are now into the installation's list, by which a withdrawal knows them."""
+    copy, own, uuid = Path(where) / path.name, own_list(path), uuid_of(path)
+    changed = [*facts, MANIFEST, *{f"{name.rpartition('/')[0]}/{MEDIA}" for name in facts}]
+    for name in (one for one in changed if (copy / one).is_file()):
+        sha256 = file_sha256(copy / name)
+        own.add(Kind.COPY, uuid, target=target, where=where, file=name, sha256=sha256)
+
+
+def _is_copy(store: FolderStore, path: Path, outside: Outside) -> bool:
+    """Return whether a store has a copy of a recording.
+
+    One that was never finished has no manifest, which comes last: then each whole file must be the recording's.
+    Raises StorageError where some are not.
+    """
+    copy, content = store.root / path.name, Content(path, outside.copied)
+    if (copy / MANIFEST).exists():
+        return is_same(read_manifest(copy), read_manifest(path))
+    whole = [one for one in store.names_below(path.name) if not one.endswith(PART_SUFFIX)]
+    if not all(content.has(store, path.name, one) for one in whole):
+        raise StorageError(f"{copy}: holds files that are no copies of it; look at them")
+    return bool(whole)
 
 
 def _note(path: Path, redaction: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The cards of the cameras that filmed a recording: what lies on them still is erased, where the camera answers."""
+"""The cards of the cameras that filmed a recording: what is still on them is erased, where the camera answers."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ from typing import Any
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.storage.installation.own_list import Entry
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import MEDIA
 
-Card = dict[str, Any]
-"""{"address", "serial", "files": [{"folder", "file", "bytes"}]}: what may lie on the card of a camera."""
 
-
-def cards_of(recording: Path, manifest: Manifest) -> Iterator[Card]:
-    """Yield the cards on which films of a recording may lie; nobody is in those of a virtual kitchen."""
+def cards_of(recording: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """Yield device, serial and file names of the cards that a recording names; nobody is in a virtual kitchen's."""
     for path in sorted(recording.glob(f"*/{MEDIA}")) if manifest.get("virtual") is not True else ():
         try:
             media = json.loads(path.read_bytes())
         except ValueError:
-            continue  # damaged: which files lie there is not known, `verify` names it
-        if address := media.get("address"):
-            keys = ("folder", "file", "bytes")
-            files = [{key: one.get(key) for key in keys} for one in media.get("files") or []]
-            yield {"address": str(address), "serial": str(media.get("serial") or ""), "files": files}
+            continue  # damaged: which files are there is not known, `verify` names it
+        if media.get("address"):
+            files = [str(one.get("file")) for one in media.get("files") or []]
+            yield {"device": path.parent.name, "serial": str(media.get("serial") or ""), "files": files}
 
 
-def erase(card: Card) -> tuple[int, str]:
-    """Erase the files of a card; return how many were there, and why it is open."""
+def erase(card: Entry) -> tuple[int, str]:
+    """Erase the files of a card, by the installation's list; return how many were there, and why it is open."""
     names = ", ".join(str(one["file"]) for one in card["files"]) or "its film, which was never fetched"
     if not card["files"]:
         return 0, f"{names}, may be on it: erase it there"

@@ -4,29 +4,64 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from kitchensync.storage.catalogue.listing import recordings_below
-from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.installation.own_list import Outside, own_list, uuid_of
 from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import MADE_FROM, MANIFEST, MEDIA, PART_OF
 
 
-def made_of(recording: Path, manifest: Manifest) -> list[Path]:
-    """Return the recordings that were made of one: its copies and parts, and those that hold one of its films.
+@dataclass(frozen=True)
+class Related:
+    """Another recording that shows the same person's recording: a copy, a part, or one with a film of it."""
 
-    They are looked for beside it, and in the folders into which commands noted that they wrote. `manifest` may be the
-    tombstone, which keeps the hashes. A part has no film of its own: what else was made of the whole is not made of
-    it.
+    path: Path
+    is_made_here: bool
+    "The installation's list names it as made from that recording."
+    is_same: bool
+    "It has the same uuid."
+
+
+def related(recording: Path, manifest: Manifest) -> list[Related]:
+    """Return the recordings that were, or seem to be, made of one: its copies and parts, others with its films.
+
+    They are searched beside it, and in the folders into which commands wrote of it. `manifest` may be the tombstone,
+    which keeps the hashes. A part has no film of its own: what else was made of the whole is not made of it.
+    Raises StorageError, OSError.
     """
+    listed = own_list(recording).all_outside()
+    own = listed.get(uuid_of(recording, manifest), Outside())
     films = set() if PART_OF in manifest else _films(recording, manifest)
-    noted = read_derived(recording, (manifest.get("withdrawn") or {}).get("derived", ()))
-    folders = dict.fromkeys(Path(line["path"]).parent for line in noted if "path" in line)
+    folders = dict.fromkeys(Path(line["path"]).parent for line in own.derived if "path" in line)
     places = [one.parent for folder in folders for one in folder.glob(f"*/{MANIFEST}")]
     others = {one.resolve(): one for one in [*places, *recordings_below(recording.parent)]}
     others.pop(recording.resolve(), None)
-    return [other for other in others.values() if _is_of(other, films, manifest)]
+    return [
+        Related(
+            other,
+            _is_made_here(other, theirs, manifest, listed),
+            theirs.get("uuid") == manifest.get("uuid", ""),
+        )
+        for other, theirs in ((other, _manifest(other)) for other in others.values())
+        if _is_of(other, theirs, films, manifest)
+    ]
+
+
+def _is_made_here(other: Path, theirs: Manifest, manifest: Manifest, listed: dict[str, Outside]) -> bool:
+    """Return whether a list holds that one recording was made from another, or took in the same film.
+
+    Who could forge the list beside the other one could have only that one destroyed.
+    """
+    uuid, other_uuid = str(manifest.get("uuid")), str(theirs.get("uuid"))
+    if uuid == other_uuid:
+        return False
+    own, found = listed.get(uuid, Outside()), listed.get(other_uuid, Outside())
+    if uuid in found.made_from or own.films & found.films:
+        return True
+    return uuid in own_list(other).outside(other_uuid).made_from
 
 
 def made_from(folder: Path) -> list[str]:
@@ -50,11 +85,13 @@ def _uuid(recording: Path) -> str | None:
     return None
 
 
-def _is_of(other: Path, films: set[str], manifest: Manifest) -> bool:
-    try:
-        theirs = read_manifest(other)
-    except StorageError:  # its films tell
-        theirs = {}
+def _manifest(recording: Path) -> Manifest:
+    with suppress(StorageError):
+        return read_manifest(recording)
+    return {}  # its films tell
+
+
+def _is_of(other: Path, theirs: Manifest, films: set[str], manifest: Manifest) -> bool:
     own = manifest.get("uuid")
     if own is not None and own in (theirs.get("uuid"), *theirs.get(MADE_FROM, ())):
         return True

@@ -1,8 +1,8 @@
 """Destroy a recording whose person took the consent back, in every place that is known, and leave a tombstone.
 
-The manifest says first that the recording is withdrawn, which shuts every way out. Copies go before the recording,
-since it alone knows where they are; a store that cannot be reached stays named in the tombstone until it was.
-Interrupted anywhere, the same command goes on.
+The manifest says first that the recording is withdrawn, which shuts every way out. Where copies, outputs and films on
+cards are is taken from the installation's own list, never from the recording, which may come from anybody. What
+cannot be reached stays open in that list. Interrupted anywhere, the same command goes on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,18 @@ from typing import Any
 from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.storage.catalogue.kept_lines import forget
 from kitchensync.storage.catalogue.listing import recordings_below
-from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import is_closed
-from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
-from kitchensync.storage.copies.derived_files import destroy_derived, read_derived
-from kitchensync.storage.copies.target import Target
+from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, CopyRecord, stores_of
+from kitchensync.storage.copies.derived_files import by_place, destroy_derived
+from kitchensync.storage.copies.stored_copies import destroy_copy
 from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
+from kitchensync.storage.installation.own_list import Entry, Kind, Outside, OwnList, own_list, uuid_of
 from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
-from kitchensync.storage.names import MADE_FROM, MANIFEST, PART_OF, WORK
+from kitchensync.storage.names import DERIVED, MADE_FROM, MANIFEST, PART_OF, WORK
 from kitchensync.storage.withdraw.camera_cards import cards_of, erase
-from kitchensync.storage.withdraw.made_of import made_from, made_of
+from kitchensync.storage.withdraw.made_of import made_from, related
 
 
 class Policy(StrEnum):
@@ -40,6 +41,10 @@ class Policy(StrEnum):
 
 
 KEY = "withdrawn"
+NOT_MADE_HERE = "not made here"
+OF_ANOTHER = "it holds a film of this person and is another's: withdraw it too, or destroy the film"
+SAME_FILM = "it holds a film of this recording and was not made here: withdraw it too, or remove it"
+SAME_UUID = "it has the same uuid and is no copy that was made here: withdraw it too, or remove it"
 LONGEST_WAIT_S = 30.0
 QUARANTINE = ".withdrawn-{}"
 """What a folder is called in which a recording waits, for nobody to read."""
@@ -53,68 +58,95 @@ class WithdrawnPlace:
     found: int
     done: str
     open: str = ""
+    is_to_repeat: bool = False
+    "Whether the same command may find more there later."
 
     @property
     def said(self) -> dict[str, Any]:
         """Return it as an object of JSON."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class _Left:
-    """What is open of a withdrawal, as the tombstone keeps it: stores, lines of `derived.jsonl`, cameras' cards."""
-
-    open: list[dict[str, Any]]
-    derived: list[dict[str, Any]]
-    cards: list[dict[str, Any]]
+        return {"place": self.place, "found": self.found, "done": self.done, "open": self.open}
 
 
 def recordings_of(person: str, data: Path) -> list[Path]:
     """Return the recordings below a folder whose participant has this pseudonym.
 
-    A tombstone names nobody: each withdrawal that was interrupted, or is open somewhere, is among them and goes on.
-    Raises StorageError for one that cannot be read: it could be theirs.
+    A tombstone names nobody: each withdrawal of this installation that was interrupted, or is open somewhere, is
+    among them and goes on. Raises StorageError for one that cannot be read: it could be theirs.
     """
-    found = []
+    found, listed = [], OwnList(data).all_outside()
     for recording in recordings_below(data):
         manifest = read_manifest(recording)
-        if manifest.get("pseudonym") == person or is_unfinished(recording, manifest):
+        known = listed.get(uuid_of(recording, manifest))
+        if manifest.get("pseudonym") == person or (known is not None and known.is_unfinished):
             found.append(recording)
     return found
-
-
-def is_unfinished(recording: Path, manifest: Manifest) -> bool:
-    """Return whether a withdrawal was interrupted, or has a place that it could not reach."""
-    about = manifest.get(KEY) or {}
-    is_left = any(about.get(key) for key in ("open", "derived", "cards")) or len(list(_files(recording))) > 1
-    return "files" in about and bool(is_left)
 
 
 def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
     """Destroy a recording and its copies, or put it aside; return every place. Doing it again tries what is open.
 
-    Raises NotARecording, NotWithdrawable while it is being recorded, MoverBusy while a copy does not end, OSError.
+    Raises NotARecording, NotWithdrawable while it is being recorded, MoverBusy while a copy does not end,
+    BadInstallation, OSError.
     """
     manifest = require_closed(recording)
-    known = manifest.get(KEY) or {}
+    known, own, uuid = manifest.get(KEY) or {}, own_list(recording), uuid_of(recording, manifest)
     if "utc_ns" not in known:  # the tablet's withdrawal has no such time: it could be taken back until now
         with edit_manifest(recording) as changed:
             changed[KEY] = {**known, "utc_ns": time.time_ns()}
         manifest = changed
     if "files" not in known:
         _wait_for_movers(recording)
-    stores = known.get("open")
-    if stores is None:
-        stores = [{"where": line.where, "target": line.target} for line in stores_of(recording)]
-    places = [_in_store(recording, store, manifest) for store in stores]
-    cards = known["cards"] if "cards" in known else list(cards_of(recording, manifest))
+    outside = own.outside(uuid)
+    facts = {"recording": recording.name, "policy": policy.value}
+    if not outside.is_unfinished:
+        own.add(Kind.WITHDRAWING, uuid, **facts)
+    cards = [] if manifest.get("virtual") is True else list(outside.cameras.values())
     erased = [_card(card) for card in cards]  # which may take minutes, in which commands end
-    lines = read_derived(recording, known.get("derived", ()))
+    outside = own.outside(uuid)
+    stores = list(outside.stores.values())
+    places = [_in_store(recording, store, outside) for store in stores]
+    lines = by_place(outside.derived)
     derived = [_derived(line, recording) for line in lines]
-    left = _Left(_open_of(stores, places), _open_of(lines, derived), _open_of(cards, erased))
-    here = _here(recording, policy, manifest, left)
+    strangers = list(_not_made_here(recording, manifest, outside))
+    here = _here(recording, policy, manifest)
+    left = {
+        "stores": [one for one, place in zip(stores, places, strict=True) if place.is_to_repeat],
+        "derived": [one for one, place in zip(lines, derived, strict=True) if place.open],
+        "cameras": [one for one, place in zip(cards, erased, strict=True) if place.open],
+    }
+    if not _is_as_before(outside.last, left):
+        own.add(Kind.WITHDRAWN, uuid, upto=outside.upto, **facts, **left)
     forget(recording)
-    return [*places, *derived, *erased, *_left_beside(recording, policy), here]
+    return [*places, *derived, *erased, *strangers, *_left_beside(recording, policy), here]
+
+
+def _is_as_before(last: Entry | None, left: dict[str, Any]) -> bool:
+    """Return whether the list holds already what is open: the app asks every few minutes."""
+    return last is not None and last["kind"] == Kind.WITHDRAWN and all(last[key] == left[key] for key in left)
+
+
+def _not_made_here(recording: Path, manifest: Manifest, outside: Outside) -> Iterator[WithdrawnPlace]:
+    """Name the places that only the recording itself gives: nothing is done there."""
+    stores = {(one.target, one.where) for one in _lines(recording)} - outside.known_stores
+    named = [f"{where.rstrip('/')}/{recording.name}" for _, where in sorted(stores)]
+    notes = [one for one in read_sound_lines(recording / DERIVED) if isinstance(one, dict)]
+    named += sorted({str(one.get("path") or one.get("server")) for one in notes})
+    known = manifest.get(KEY) or {}
+    named += [str(one) for key in ("open", "derived", "cards") for one in known.get(key) or ()]
+    for card in cards_of(recording, manifest):
+        if card["device"] not in outside.cameras:
+            named.append(f"card of camera {card['serial']} ({', '.join(card['files']) or 'its film'})")
+    for place in named:
+        yield WithdrawnPlace(
+            place, 0, NOT_MADE_HERE, "only the recording names it; look at it, and remove what is of it"
+        )
+
+
+def _lines(recording: Path) -> list[CopyRecord]:
+    try:
+        return stores_of(recording)
+    except StorageError:
+        return []  # `verify` names it; it decides nothing here
 
 
 def _wait_for_movers(recording: Path) -> None:
@@ -134,35 +166,43 @@ def _wait_for_movers(recording: Path) -> None:
 
 
 def with_made_of(recordings: Iterable[Path]) -> tuple[list[Path], list[WithdrawnPlace]]:
-    """Return recordings and those beside them that were made of their films, and the open places among these.
+    """Return recordings and those that this installation made of them, and open places: others that seem to be.
 
-    Open is one that shows somebody else by its pseudonym. Raises NotARecording.
+    Those stay until they are given too, for anybody can give a recording the uuid or a film of another. So do those
+    with another person's pseudonym. Raises NotARecording.
     """
-    found, others = dict.fromkeys(recordings), dict[Path, None]()
+    found, others = dict.fromkeys(recordings), dict[Path, str]()
     to_ask = list(found)
     while to_ask:
         recording = to_ask.pop()
         manifest = read_manifest(recording)
-        for one in made_of(recording, manifest):
-            if _is_of_another(one, manifest):
-                others[one] = None
-            elif one not in found:
-                found[one] = None
-                to_ask += [one] if made_from(one) else []
-    why = "it holds a film of this person and is another's: withdraw it too, or destroy the film"
+        for one in related(recording, manifest):
+            if one.is_same:
+                others[one.path] = SAME_UUID
+            elif _is_of_another(one.path, manifest):
+                others[one.path] = OF_ANOTHER
+            elif not one.is_made_here:
+                others[one.path] = SAME_FILM
+            elif one.path not in found:
+                found[one.path] = None
+                to_ask += [one.path] if made_from(one.path) else []
     parts_first = sorted(found, key=lambda one: -len(made_from(one)))  # since notes of the whole name them
+    given = {one.resolve() for one in found}
     return parts_first, [
         WithdrawnPlace(str(one), 0, "nothing", why)
-        for one in others
-        if one not in found and not _is_virtual(one)
+        for one, why in others.items()
+        if one.resolve() not in given and not _is_settled(one)
     ]
 
 
-def _is_virtual(recording: Path) -> bool:
+def _is_settled(recording: Path) -> bool:
+    """Return whether nobody is in a recording, or nothing is left of it."""
     try:
-        return read_manifest(recording).get("virtual") is True
+        manifest = read_manifest(recording)
     except StorageError:
         return False
+    is_empty = "files" in (manifest.get(KEY) or {}) and len(list(_files(recording))) == 1
+    return manifest.get("virtual") is True or is_empty
 
 
 def _is_of_another(other: Path, manifest: Manifest) -> bool:
@@ -171,10 +211,6 @@ def _is_of_another(other: Path, manifest: Manifest) -> bool:
     except StorageError:
         return True
     return KEY not in theirs and theirs.get("pseudonym", "") not in ("", manifest.get("pseudonym", ""))
-
-
-def _open_of(lines: list[dict[str, Any]], places: list[WithdrawnPlace]) -> list[dict[str, Any]]:
-    return [line for line, place in zip(lines, places, strict=True) if place.open]
 
 
 def _card(card: dict[str, Any]) -> WithdrawnPlace:
@@ -190,7 +226,9 @@ def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
     if policy is Policy.DESTROY:
         beside.append(recording.parent / QUARANTINE.format(recording.name))
     for folder in beside:
-        if folder.is_dir():
+        if folder.is_dir() and folder.resolve() == recording.resolve().parent / folder.relative_to(
+            recording.parent
+        ):
             found = len(list(_files(folder)))
             shutil.rmtree(folder)
             yield WithdrawnPlace(str(folder), found, "destroyed")
@@ -213,37 +251,20 @@ def require_closed(recording: Path) -> Manifest:
     return manifest
 
 
-def _in_store(recording: Path, store: dict[str, str], manifest: Manifest) -> WithdrawnPlace:
-    where = store["where"]
-    place = f"{where.rstrip('/')}/{recording.name}"
+def _in_store(recording: Path, store: Entry, outside: Outside) -> WithdrawnPlace:
+    place = f"{store['where'].rstrip('/')}/{recording.name}"
     try:
-        if is_uploaded(where, store["target"]):
-            found, left = CloudStore(where).remove_below(recording.name)
-        else:
-            Target(Path(where), store["target"])
-            found, left = _destroy_copy(Path(where) / recording.name, manifest)
+        gone = destroy_copy(store, recording, outside)
     except (OSError, StorageError) as error:
-        return WithdrawnPlace(place, 0, "nothing", words_of(error))
-    return WithdrawnPlace(place, found, "destroyed", f"{left} files are still there" if left else "")
-
-
-def _destroy_copy(copy: Path, manifest: Manifest) -> tuple[int, int]:
-    """Destroy the copy of a recording in a store; return how many files were there, and how many are."""
-    if not copy.is_dir():
-        return 0, 0
-    if (copy / MANIFEST).exists() and read_manifest(copy).get("uuid") != manifest.get("uuid"):
-        return 0, 0  # another recording of this name
-    found = len(list(_files(copy)))
-    shutil.rmtree(copy)
-    LOCAL.sync_folder(copy.parent)
-    return found, len(list(_files(copy)))
+        return WithdrawnPlace(place, 0, "nothing", words_of(error), is_to_repeat=True)
+    done = "destroyed" if gone.found else "nothing"
+    return WithdrawnPlace(place, gone.found, done, gone.open, is_to_repeat=gone.kept > 0)
 
 
 def _here(
     recording: Path,
     policy: Policy,
     manifest: Manifest,
-    left: _Left,
 ) -> WithdrawnPlace:
     """Put a tombstone in place of the manifest, then destroy all else, or put it aside."""
     others = [path for path in _files(recording) if path.name != MANIFEST or path.parent != recording]
@@ -255,8 +276,7 @@ def _here(
             for key in ("schema", "recording", "uuid", MADE_FROM, PART_OF)
             if key in manifest
         },
-        KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files, "open": left.open}
-        | {key: lines for key, lines in (("derived", left.derived), ("cards", left.cards)) if lines},
+        KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files},
     }
     if policy is Policy.QUARANTINE and others:
         _put_aside(recording, others)

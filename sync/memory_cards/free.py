@@ -11,6 +11,7 @@ from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.open_camera import open_camera
 from kitchensync.storage.copies.verified_places import verified_places
 from kitchensync.storage.errors import UnreadableFile
+from kitchensync.storage.installation.own_list import camera_address
 from kitchensync.storage.names import MEDIA
 
 Row = dict[str, Any]
@@ -35,8 +36,8 @@ def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) 
         media = _read(path)
         judged = [_judge(recording, path.parent.name, entry, rule) for entry in media.get("files") or []]
         if any(not row["why"] for row in judged):
-            address = addresses.get(path.parent.name) or str(media.get("address", ""))
-            with open_camera(address) as camera:
+            device = path.parent.name
+            with open_camera(addresses.get(device) or camera_address(recording, device)) as camera:
                 _erase(camera, media, judged)
         rows += judged
     return rows

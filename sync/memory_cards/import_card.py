@@ -11,6 +11,7 @@ from typing import Any
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
 from kitchensync.storage.disk.media_blocks import block_checksums
+from kitchensync.storage.installation.own_list import note_films
 from kitchensync.storage.manifest import edit_manifest, write_json
 from kitchensync.storage.names import MEDIA
 from kitchensync.sync.memory_cards.match import Proposal
@@ -47,6 +48,8 @@ def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _
     media["state"] = "done"
     media["import_evidence"] = proposal.evidence
     write_json(folder / MEDIA, media)
+    taken = [entry for entry in entries if entry["file"] in names]
+    note_films(proposal.recording, proposal.device, taken)
     _arm(proposal)
     return names
 

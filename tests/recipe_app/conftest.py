@@ -27,10 +27,11 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators, collabor
 from kitchensync.recipe_app.exchange.folders import Folders
 from kitchensync.recipe_app.people import secrets
 from kitchensync.recipe_app.store.app_records import AppRecords, new_id
-from kitchensync.recipe_app.store.database import Database, kept_key, open_database
+from kitchensync.recipe_app.store.database import Database, open_database
 from kitchensync.recipe_app.store.shelf import Shelf
 from kitchensync.recipe_app.web.app import create_app
 from kitchensync.recipe_app.web.door.connections import BoundedServer
+from kitchensync.storage.installation.key import kept_key
 from kitchensync.storage.manifest import write_json
 
 PIN, PASSWORD = "482916", "a long enough pass phrase"

@@ -23,9 +23,9 @@ from kitchensync.recipe_app.people.accounts import Accounts
 from kitchensync.recipe_app.store import destruction, oplog, projections, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.database import open_database
-from kitchensync.recipe_app.store.keys import kept_key
 from kitchensync.storage.copies.derived import asked, noting, will_write
 from kitchensync.storage.disk.self_check import read_sound_lines
+from kitchensync.storage.installation.key import kept_key
 from kitchensync.storage.manifest import edit_manifest, read_manifest
 
 pytestmark = pytest.mark.slow

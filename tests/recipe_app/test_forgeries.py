@@ -328,13 +328,13 @@ def test_a_tablet_without_part_in_a_recording_steers_nothing(world: World) -> No
 
 
 def test_the_key_is_its_owners_and_the_same_after_a_restart(tmp_path: Any) -> None:
-    from kitchensync.recipe_app.errors import BadSetup
-    from kitchensync.recipe_app.store.keys import kept_key
+    from kitchensync.storage.errors import BadInstallation
+    from kitchensync.storage.installation.key import kept_key
 
     key = kept_key(tmp_path / "_app")
     path = tmp_path / "_app" / "app.key"
     assert (kept_key(tmp_path / "_app"), path.stat().st_mode & 0o777) == (key, 0o600)
     assert [one.name for one in path.parent.iterdir()] == ["app.key"]
     path.write_bytes(key[:-1])
-    with pytest.raises(BadSetup, match="no key of 32 bytes"):
+    with pytest.raises(BadInstallation, match="no key of 32 bytes"):
         kept_key(tmp_path / "_app")

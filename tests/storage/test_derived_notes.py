@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -9,11 +10,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kitchensync.storage.copies.derived import asked, before_of, may_write, noting, stamps_of, will_write
 from kitchensync.storage.copies.derived_files import destroy_derived, read_derived
+from kitchensync.storage.installation.own_list import Kind, OwnList, uuid_of
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.shell.outputs import write_into, written
 
@@ -103,14 +106,20 @@ def test_files_written_into_a_folder_are_the_only_ones_noted_of_it(
 
 
 def test_the_end_that_only_one_of_its_recordings_noted_is_no_newer_file(
-    takes: tuple[Path, Path], out: Path
+    takes: tuple[Path, Path], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = takes
+    add = OwnList.add
+
+    def full_for_one(own: OwnList, kind: Kind, uuid: str, **facts: Any) -> None:
+        if uuid == uuid_of(one):
+            raise OSError(errno.ENOSPC, "no space left on device")
+        add(own, kind, uuid, **facts)
+
     with ExitStack() as stack:
         begin(stack, out, one, other)
         write(out / "x.csv", "a and b")
-        before = (one / "derived.jsonl").read_bytes()
-    (one / "derived.jsonl").write_bytes(before)  # the disk was full for this one
+        monkeypatch.setattr(OwnList, "add", full_for_one)
     ((_, left),) = destroyed(one)
     assert "1 files may be of" in left
 

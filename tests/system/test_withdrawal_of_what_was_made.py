@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from kitchensync.cli import main
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.download import download
+from kitchensync.storage.installation.own_list import Kind, note_films, own_list
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
@@ -59,6 +60,7 @@ def data(tmp_path: Path) -> Path:
     with virtual_camera(tmp_path / "camera") as (_, url):
         media = filmed(take, GoProHttp(url))
     write_recording(take, {"files": media["files"]}, "P07")
+    note_films(take, "gopro", media["files"])
     return tmp_path / "data"
 
 
@@ -93,7 +95,10 @@ def test_what_was_made_of_a_film_of_a_person_needs_consent_and_goes_with_it(
     shutil.copytree(data / "take", data / "of-two")
     with edit_manifest(data / "of-two") as manifest:
         manifest |= {"pseudonym": "P08", "uuid": "another"}
-    _, said, _ = run("withdraw", data / "take")
+    code, _, said = run("withdraw", data / "take")
+    assert (code, f"{data / 'by-hand'} has the same uuid" in said) == (1, True), "anybody can write a uuid"
+    assert "withdrawn" not in read_manifest(data / "take")
+    _, said, _ = run("withdraw", data / "take", data / "by-hand")
     assert set(said["recordings"]) == {"take", "replayed", "adopted", "by-hand"}
     held = [path.parent.parent.name for path in data.rglob("*.MP4") if path.read_bytes() == film]
     assert held == ["of-two"], "it shows P08 too"
@@ -109,7 +114,7 @@ def test_a_withdrawn_film_is_neither_replayed_nor_adopted(data: Path) -> None:
     assert (code, "withdrew" in said) == (1, True)
     done = CliRunner().invoke(main, ["simulate", "--seed", "1", "--replay", str(film), "--out", str(out)])
     assert (done.exit_code, "withdrew" in done.stderr) == (1, True)
-    assert sorted(path.name for path in data.iterdir()) == ["take"]
+    assert sorted(path.name for path in data.iterdir()) == ["_app", "take"]
     assert not out.exists()
 
 
@@ -124,12 +129,33 @@ def test_the_camera_s_card_is_erased_when_it_answers(tmp_path: Path) -> None:
             camera.shutter(on=False)
             camera.wait_idle()
         write_recording(take, media | {"address": "http://127.0.0.1:9"}, "P07")
+        listed(take, "http://127.0.0.1:9", media)
         (card,) = (one for one in run("withdraw", take)[1]["places"] if one["place"].startswith("card of"))
         assert "GX010001.MP4 may be on it" in card["open"]
-        with edit_manifest(take) as manifest:
-            manifest["withdrawn"]["cards"][0]["address"] = url
+        listed(take, url, media)
         code, said, _ = run("withdraw", take)
         assert (code, said["status"]) == (0, "done")
         with GoProHttp(url) as camera:
             assert [one.name for one in camera.media()] == ["GX010002.MP4"], "another's film stays"
-    assert "cards" not in read_manifest(take)["withdrawn"]
+    assert not own_list(take).outside("uuid of take").is_unfinished
+
+
+def listed(take: Path, address: str, media: dict[str, Any]) -> None:
+    """Enter the camera and its films as the recorder does."""
+    facts = {"recording": take.name, "device": "gopro", "address": address, "serial": media["serial"]}
+    own_list(take).add(Kind.CAMERA, "uuid of take", **facts)
+    note_films(take, "gopro", media["files"])
+
+
+def test_an_address_that_only_the_recording_names_is_not_contacted(tmp_path: Path) -> None:
+    take = tmp_path / "data" / "take"
+    (take / "gopro").mkdir(parents=True)
+    with virtual_camera(tmp_path / "camera") as (_, url):
+        media = filmed(take, GoProHttp(url))
+        write_recording(take, media, "P07")
+        code, said, _ = run("withdraw", take)
+        assert code == 0
+        (card,) = (one for one in said["places"] if one["place"].startswith("card of"))
+        assert (card["done"], "GX010001.MP4" in card["place"]) == ("not made here", True)
+        with GoProHttp(url) as camera:
+            assert [one.name for one in camera.media()] == ["GX010001.MP4"]

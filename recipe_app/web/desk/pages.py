@@ -26,7 +26,6 @@ from kitchensync.recipe_app.cooking.checklist import is_through, still_open
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.ended_today import title_of
 from kitchensync.recipe_app.exchange.app_withdrawals import note_download, proofs
-from kitchensync.recipe_app.exchange.folders import APP_FOLDER
 from kitchensync.recipe_app.exchange.stated_facts import AGES
 from kitchensync.recipe_app.people.pseudonyms import suggest
 from kitchensync.recipe_app.people.roles import ROLES, Access
@@ -38,6 +37,7 @@ from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.kept_session_card import FINAL, FIRST, kept_cards
+from kitchensync.storage.names import APP_FOLDER
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
 

@@ -17,6 +17,7 @@ from typed_commands import answer as run
 
 from kitchensync.storage.copies.derived import asked, keeps, may_write, noting, of_one, sent
 from kitchensync.storage.copies.derived_files import read_derived
+from kitchensync.storage.installation.own_list import own_list
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.redact.elsewhere import made_before
 from kitchensync.storage.shell.outputs import written
@@ -208,7 +209,7 @@ def test_where_something_is_sent_stands_there_before(data: Path) -> None:
         asked(data / "take1")
         sent("https://labels.example")
         assert [line["server"] for line in read_derived(data / "take1")] == ["https://labels.example"]
-    assert len((data / "take1" / "derived.jsonl").read_bytes().splitlines()) == 1
+    assert [one["kind"] for one in own_list(data / "take1").entries()] == ["derived"], "noted once"
 
 
 def test_a_redaction_names_what_a_killed_command_left(data: Path) -> None:
@@ -246,7 +247,7 @@ def test_what_a_second_run_finds_made_already_is_known_as_its_own(data: Path) ->
         asked(data / "take1")
         with written(place) as part:
             part.write_text("rows")
-    (data / "take1" / "derived.jsonl").unlink()  # as if it had been killed before it could say so
+    shutil.rmtree(data / "_app")  # as if it had been killed before it could note so
     with noting("second", print):
         may_write(place.parent)
         asked(data / "take1")

@@ -6,24 +6,29 @@ import os
 import secrets
 from pathlib import Path
 
-from kitchensync.recipe_app.errors import BadSetup
+from kitchensync.sensors.files_on_disk import open_plain
 from kitchensync.storage.disk.durable import private
+from kitchensync.storage.errors import BadInstallation
 
 KEY_FILE = "app.key"
 KEY_BYTES = 32
 
 
 def kept_key(folder: Path) -> bytes:
-    """Return the secret of the app in this folder, made at the first call. Raises BadSetup."""
+    """Return the secret in an installation's folder, made at the first call. Raises BadInstallation."""
     path = folder / KEY_FILE
     try:
         if not path.exists():
             _make(path)
-        key = path.read_bytes()
+        with open_plain(path) as file:
+            key = file.read(KEY_BYTES + 1)
     except OSError as error:
-        raise BadSetup(f"{path}: cannot be used ({error.strerror or error})") from error
+        why = f"cannot be used ({error.strerror or error}); check its owner and rights"
+        raise BadInstallation(path, why) from error
     if len(key) != KEY_BYTES:
-        raise BadSetup(f"{path}: is no key of {KEY_BYTES} bytes; put the right one back, or move it away")
+        raise BadInstallation(
+            path, f"is no key of {KEY_BYTES} bytes; put the right one back, or move it away"
+        )
     return key
 
 

@@ -1,0 +1,39 @@
+"""Which recording a folder in a store belongs to: asked before anything is written, changed or destroyed there."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.storage.errors import PlaceTaken
+from kitchensync.storage.manifest import MOST_BYTES, Manifest
+
+
+def uuid_in(content: bytes | None) -> str:
+    """Return the uuid that the text of a `recording.json` gives; empty where there is none."""
+    with suppress(BadJson):
+        return str(parse_object(content or b"", most_bytes=MOST_BYTES).get("uuid") or "")
+    return ""
+
+
+def check_owner(place: str, content: bytes | None, manifest: Manifest) -> None:
+    """Refuse a place that holds another recording; `content` is its `recording.json`, None without one.
+
+    Raises PlaceTaken.
+    """
+    there = uuid_in(content)
+    if there and there != manifest.get("uuid"):
+        raise PlaceTaken(place, there)
+
+
+def is_same(there: Manifest, manifest: Manifest) -> bool:
+    """Return whether two manifests are of one recording: by its uuid, and by a file that both have, if they have any.
+
+    A uuid alone proves nothing: anybody can write one.
+    """
+    if there.get("uuid") != manifest.get("uuid"):
+        return False
+    ours, theirs = (
+        {(name, facts["sha256"]) for name, facts in one["files"].items()} for one in (manifest, there)
+    )
+    return not ours or bool(ours & theirs)

@@ -1,0 +1,1 @@
+"""What belongs to this installation and to no recording: its key, and its list of what it wrote elsewhere."""

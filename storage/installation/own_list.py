@@ -1,0 +1,247 @@
+"""`own.jsonl`: what this installation wrote outside its recordings, and which withdrawals it has not finished.
+
+A recording folder can come from anybody, and anybody can compute its checksums. So this list alone decides what is
+deleted or contacted outside a recording. Its lines are chained by HMAC with the installation's key.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from kitchensync.sensors.files_on_disk import open_plain
+from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.errors import BadInstallation, StorageError, UnknownCamera
+from kitchensync.storage.installation.key import kept_key
+from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.names import APP_FOLDER
+
+OWN_LIST = "own.jsonl"
+_MARK = b', "mac": "'
+_TAIL = len(_MARK) + 64 + len(b'"}\n')
+_FIRST = b"own/1"
+"""What the first line is chained to."""
+
+Entry = dict[str, Any]
+"""One line: `kind`, `uuid`, `utc_ns`, `n` (its number), and what the kind has."""
+
+
+class Kind(StrEnum):
+    """What a line is about; the facts that it has besides the uuid of the recording."""
+
+    STORE = "store"
+    "Copies will be written there: `target`, `where`."
+    COPY = "copy"
+    "A file was copied: `file`, `sha256`, `target`, `where`."
+    CAMERA = "camera"
+    "A camera of the rig films it: `recording`, `device`, `address`, `serial`."
+    FILMS = "films"
+    "Films were taken in: `device`, `files` as in `media.json`, without what describes their content."
+    MADE = "made"
+    "It was made from other recordings: `made_from`, their uuids."
+    DERIVED = "derived"
+    "A command wrote files of it: `path` or `server`, `command`, `files`."
+    WITHDRAWING = "withdrawing"
+    "Its withdrawal began: `recording`, its folder's name, and `policy`."
+    WITHDRAWN = "withdrawn"
+    "That dealt with all lines up to `upto`, but for `stores`, `derived` and `cameras`; `recording`, `policy`."
+
+
+@dataclass
+class Outside:
+    """What is outside of one recording: all that was written since its last withdrawal, and what that left open."""
+
+    stores: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    "Last line by (target, where)."
+    known_stores: set[tuple[str, str]] = field(default_factory=set)
+    "All that there ever were."
+    copied: set[tuple[str, str]] = field(default_factory=set)
+    "Path and SHA-256 of each file that was ever copied."
+    derived: list[Entry] = field(default_factory=list)
+    cameras: dict[str, Entry] = field(default_factory=dict)
+    "Last line by device, with the `files` that came from it."
+    films: set[str] = field(default_factory=set)
+    "SHA-256 of each film that was taken in."
+    made_from: set[str] = field(default_factory=set)
+    last: Entry | None = None
+    "The last line about its withdrawal."
+    upto: int = 0
+    "Number of the last line about it."
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a withdrawal was interrupted, or left something open."""
+        if self.last is None:
+            return False
+        left = (self.last.get(name) for name in ("stores", "derived", "cameras"))
+        return self.last["kind"] == Kind.WITHDRAWING or any(left)
+
+    def add(self, entry: Entry) -> None:
+        """Take in the next line."""
+        kind, self.upto = entry["kind"], entry["n"]
+        if kind in (Kind.STORE, Kind.COPY):
+            self.stores[entry["target"], entry["where"]] = entry
+            self.known_stores.add((entry["target"], entry["where"]))
+        if kind == Kind.COPY:
+            self.copied.add((entry["file"], entry["sha256"]))
+        elif kind == Kind.DERIVED:
+            self.derived.append(entry)
+        elif kind == Kind.CAMERA:
+            self.cameras[entry["device"]] = entry | {"files": []}
+        elif kind == Kind.FILMS:
+            self.films |= {one["sha256"] for one in entry["files"]}
+            if camera := self.cameras.get(entry["device"]):
+                camera["files"] = entry["files"]
+        elif kind == Kind.MADE:
+            self.made_from |= {*entry["made_from"]}
+        elif kind in (Kind.WITHDRAWING, Kind.WITHDRAWN):
+            self.last = entry
+        if kind == Kind.WITHDRAWN:
+            since = (one for one in self.stores.values() if one["n"] > entry["upto"])
+            self.stores = {(one["target"], one["where"]): one for one in (*entry["stores"], *since)}
+            self.derived = [*entry["derived"], *(one for one in self.derived if one["n"] > entry["upto"])]
+            self.cameras = {one["device"]: one for one in entry["cameras"]}
+
+
+class OwnList:
+    """The list of one data folder."""
+
+    def __init__(self, data: Path) -> None:
+        self.folder = data / APP_FOLDER
+        self._path = self.folder / OWN_LIST
+
+    def add(self, kind: Kind, uuid: str, **facts: Any) -> None:
+        """Append a line and sync it. Raises OSError, BadInstallation."""
+        entry = {"kind": kind, "uuid": uuid, "utc_ns": time.time_ns(), **facts}
+        text = json.dumps(entry)[:-1].encode()
+        with self._locked() as (handle, key):
+            before = _last_mac(handle)
+            line = text + _MARK + _mac(key, before, text) + b'"}\n'
+            if os.write(handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+            os.fsync(handle)
+
+    @contextmanager
+    def _locked(self) -> Iterator[tuple[int, bytes]]:
+        """Open the list for appending, alone, behind its last whole line."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self._check_folder()
+        key, is_new = kept_key(self.folder), not self._path.exists()
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        handle = os.open(self._path, flags, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if is_new:
+                LOCAL.sync_folder(self.folder)
+            yield handle, key
+        finally:
+            os.close(handle)
+
+    def _check_folder(self) -> None:
+        if not stat.S_ISDIR(os.lstat(self.folder).st_mode):
+            raise BadInstallation(self.folder, "is no folder, or a link to one; put the folder itself there")
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield every line, oldest first; one that has no end yet was never written.
+
+        Raises BadInstallation at the first line that is not as this installation wrote it, OSError.
+        """
+        if not self._path.exists():
+            return
+        self._check_folder()
+        key, before = kept_key(self.folder), _FIRST
+        with open_plain(self._path) as file:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    return
+                text, mac = line[:-_TAIL], line[-_TAIL + len(_MARK) : -3]
+                if not hmac.compare_digest(_mac(key, before, text), mac):
+                    why = f"line {number} was not written by this installation; move the list away to begin a new one"
+                    raise BadInstallation(self._path, why)
+                before = mac
+                yield json.loads(text + b"}") | {"n": number}
+
+    def outside(self, uuid: str) -> Outside:
+        """Return what is outside of one recording. Raises BadInstallation, OSError."""
+        return self.all_outside().get(uuid, Outside())
+
+    def all_outside(self) -> dict[str, Outside]:
+        """Return what is outside of each recording, by uuid. Raises BadInstallation, OSError."""
+        found: dict[str, Outside] = {}
+        for entry in self.entries():
+            found.setdefault(entry["uuid"], Outside()).add(entry)
+        return found
+
+
+def own_list(recording: Path) -> OwnList:
+    """Return the list that a recording belongs to: the one beside it."""
+    return OwnList(recording.resolve().parent)
+
+
+def note_films(recording: Path, device: str, files: list[Entry]) -> None:
+    """Note films that this installation took into a recording, by their entries in `media.json`.
+
+    Raises StorageError, OSError.
+    """
+    keys = ("folder", "file", "bytes", "sha256")
+    known = [{key: one.get(key) for key in keys} for one in files if one.get("sha256")]
+    own_list(recording).add(Kind.FILMS, uuid_of(recording), device=device, files=known)
+
+
+def camera_address(recording: Path, device: str) -> str:
+    """Return the address at which this installation filmed a recording.
+
+    `media.json` has an address too, which is not used: it may come from anybody. Raises UnknownCamera,
+    BadInstallation, OSError.
+    """
+    try:
+        key, value = "uuid", uuid_of(recording)
+    except StorageError:  # its manifest is lost
+        key, value = "recording", recording.name
+    found = ""
+    for one in own_list(recording).entries():
+        if one["kind"] == Kind.CAMERA and (one["device"], one[key]) == (device, value):
+            found = one["address"]
+    if not found:
+        raise UnknownCamera(recording, device)
+    return found
+
+
+def uuid_of(recording: Path, manifest: Manifest | None = None) -> str:
+    """Return by what the list knows a recording; old ones without a uuid by their name. Raises NotARecording."""
+    known = read_manifest(recording) if manifest is None else manifest
+    return str(known.get("uuid") or f"name:{recording.name}")
+
+
+def _last_mac(handle: int) -> bytes:
+    """Return the code of the last whole line; take off what a kill left behind it."""
+    size = os.fstat(handle).st_size
+    end = _whole_bytes(handle, size)
+    if end < size:
+        os.ftruncate(handle, end)
+    return os.pread(handle, 64, end - 67) if end else _FIRST
+
+
+def _whole_bytes(handle: int, size: int) -> int:
+    step = 1 << 16
+    for start in range(max(size - step, 0), -step, -step):
+        piece = os.pread(handle, step, max(start, 0))
+        if (place := piece.rfind(b"\n")) >= 0:
+            return max(start, 0) + place + 1
+    return 0
+
+
+def _mac(key: bytes, before: bytes, text: bytes) -> bytes:
+    return hmac.new(key, before + b"\n" + text, hashlib.sha256).hexdigest().encode()
