@@ -23,7 +23,7 @@ from typing import Any
 
 from kitchensync.sensors.files_on_disk import open_plain
 from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.errors import BadInstallation, StorageError, UnknownCamera
+from kitchensync.storage.errors import BadInstallation, NotARecording, UnknownCamera
 from kitchensync.storage.installation.key import kept_key
 from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import APP_FOLDER
@@ -206,13 +206,10 @@ def camera_address(recording: Path, device: str) -> str:
     `media.json` has an address too, which is not used: it may come from anybody. Raises UnknownCamera,
     BadInstallation, OSError.
     """
-    try:
-        key, value = "uuid", uuid_of(recording)
-    except StorageError:  # its manifest is lost
-        key, value = "recording", recording.name
-    found = ""
+    uuid, found = uuid_of(recording), ""
     for one in own_list(recording).entries():
-        if one["kind"] == Kind.CAMERA and (one["device"], one[key]) == (device, value):
+        is_of_it = one["kind"] == Kind.CAMERA and (one["uuid"] == uuid or one["recording"] == recording.name)
+        if is_of_it and one["device"] == device:
             found = one["address"]
     if not found:
         raise UnknownCamera(recording, device)
@@ -220,8 +217,11 @@ def camera_address(recording: Path, device: str) -> str:
 
 
 def uuid_of(recording: Path, manifest: Manifest | None = None) -> str:
-    """Return by what the list knows a recording; old ones without a uuid by their name. Raises NotARecording."""
-    known = read_manifest(recording) if manifest is None else manifest
+    """Return by what the list knows a recording: its uuid; its name where it has none, or its manifest is lost."""
+    try:
+        known = read_manifest(recording) if manifest is None else manifest
+    except NotARecording:
+        known = {}
     return str(known.get("uuid") or f"name:{recording.name}")
 
 

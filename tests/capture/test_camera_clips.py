@@ -165,10 +165,10 @@ def test_a_fetch_that_waited_for_another_one_writes_nothing_old(tmp_path: Path) 
         write_json(recording / "gopro" / "media.json", {**about, "files": []})
         write_json(recording / "recording.json", {"schema": "recording/1", "recording": "take-1"})
         (seen_by_both,) = pending_in(tmp_path / "data")
-        first = fetch_pending(deepcopy(seen_by_both), None, proxies=False, say=print)
+        first = fetch_pending(deepcopy(seen_by_both), url, proxies=False, say=print)
         assert (first.files, first.problem) == (["GX010001.MP4"], "")
         written = (recording / "gopro" / "media.json").read_bytes()
-        second = fetch_pending(seen_by_both, None, proxies=False, say=print)
+        second = fetch_pending(seen_by_both, url, proxies=False, say=print)
     assert (second.files, second.problem) == ([], "")
     assert (recording / "gopro" / "media.json").read_bytes() == written
 
@@ -444,6 +444,11 @@ def test_fetching_leaves_a_camera_alone_that_films_for_a_running_recorder(
             write_json(data / name / "gopro" / "media.json", about)
         camera.shutter(True)
         fetch = ["gopro", "fetch", str(data), "--pending", "--json"]
+        unknown = json.loads(CliRunner().invoke(main, fetch).stdout)["takes"]
+        assert all("does not know the address" in one["problem"] for one in unknown), (
+            "media.json is no address book"
+        )
+        fetch += ["--gopro", f"gopro={url}"]
         runtime = runtime_folder(data / "take-2")
         runtime.mkdir()
         with held(runtime / RUNNING):

@@ -122,15 +122,15 @@ EXPECTED: dict[str, dict[str, int]] = {
 """Exit codes when nothing is in the way; 1 where nothing is said."""
 
 
-NOTES = ("cloud", "mesh", "overlay", "side-by-side", "view")
-"""Commands that note in the recording what they wrote of it outside."""
+NOTES = ("cloud", "mesh", "overlay", "side-by-side", "view", "move", "upload", "gopro import", "gopro fetch")
+"""Commands that enter into the installation's list what they write outside of a recording, or take in."""
 
 
 def may_change(cell: dict[str, Any], path: str) -> bool:
     """Return whether a command was free to change a path: what it is for, or a partial that says so in its name."""
     if PART in path or ".partial" in path.partition("/")[0]:
         return False if PART in path else cell["condition"] in ("Ctrl-C", "full disk")
-    if path == "data/take/derived.jsonl" and cell["command"] in NOTES:
+    if path in ("data/_app", "data/_app/app.key", "data/_app/own.jsonl") and cell["command"] in NOTES:
         return True
     allowed = path.startswith(matrix.MAY_CHANGE.get(cell["command"], ()))
     if cell["code"] == 0 or cell["condition"] == "Ctrl-C":
