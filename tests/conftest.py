@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import socket
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,13 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 CHOSEN = REPOSITORY / "tests" / "chosen.toml"
 SERVERS = {"browser", "tablet", "kitchen_on_postgresql", "postgresql_server"}
 """Fixtures that start a browser or a database server."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep which installations are this user's apart from those of whoever runs the tests."""
+    state = tempfile.TemporaryDirectory(prefix="kitchensync-state-")
+    config.add_cleanup(state.cleanup)
+    os.environ["XDG_STATE_HOME"] = state.name
 
 
 @pytest.hookimpl(tryfirst=True)

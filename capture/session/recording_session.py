@@ -43,12 +43,13 @@ from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, replayed_uuid, require_version
 from kitchensync.storage.disk.durable import make_durable_folders
-from kitchensync.storage.errors import RecordingExists
+from kitchensync.storage.errors import BadInstallation, RecordingExists
+from kitchensync.storage.installation.key import take_folder
 from kitchensync.storage.installation.own_list import Kind, own_list
 from kitchensync.storage.lab import give_to_group, lab_of, share
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move.mover_process import MoverProcess
-from kitchensync.storage.names import LOGS, MADE_FROM, MANIFEST, WORK, check_recording_id
+from kitchensync.storage.names import APP_FOLDER, LOGS, MADE_FROM, MANIFEST, WORK, check_recording_id
 from kitchensync.storage.shell.end_signals import ending_at_signals
 
 NEEDED_BYTES = 512 << 20
@@ -76,6 +77,8 @@ def record(
     if order.redis_url is not None:
         check_server(order.redis_url)
     path = _check_place(order)
+    with contextlib.suppress(BadInstallation):  # another user's, whose app serves here
+        take_folder(order.data / APP_FOLDER)
     share(path)
     earlier = recover_all(order.data)
     plan = _plan(order, path)

@@ -76,11 +76,16 @@ def finish_open(tools: Collaborators, own: Path) -> list[WithdrawnPlace]:
     """Go on with withdrawals of this installation that were interrupted or had a place that was away.
 
     Return where something was found: a store, a camera's card, a folder of outputs. A recording that comes with a
-    withdrawal of its own makes nothing happen. Raises BadInstallation, OSError.
+    withdrawal of its own makes nothing happen.
     """
     places: list[WithdrawnPlace] = []
     with tools.destroying:
-        for uuid, outside in OwnList(tools.folders.data).all_outside().items():
+        try:
+            listed = OwnList(tools.folders.data).all_outside()
+        except (OSError, StorageError) as error:
+            log.warning("%s", words_of(error))
+            return []
+        for uuid, outside in listed.items():
             if outside.last is None or not outside.is_unfinished:
                 continue
             path = tools.folders.data / outside.last["recording"]

@@ -32,7 +32,7 @@ from kitchensync.recipe_app.web.app import create_app
 from kitchensync.recipe_app.web.door import tls
 from kitchensync.recipe_app.web.door.connections import MOST_HEAD, BoundedServer
 from kitchensync.sensors.host_clock import host_ns, utc_anchor
-from kitchensync.storage.installation.key import kept_key
+from kitchensync.storage.installation.key import kept_key, take_folder
 from kitchensync.storage.lab import share
 from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.shell.data_folder import default_data
@@ -259,6 +259,7 @@ def _own(data: Path) -> Path:
             own.chmod(0o700)
     except OSError as error:
         raise BadSetup(f"{own}: cannot be used ({error.strerror}); choose another --data") from error
+    take_folder(own)
     share(data / "any")
     return own
 

@@ -1,9 +1,14 @@
-"""The secret of an installation: a file beside the database that only its owner reads, and that is in no backup."""
+"""The secret of an installation: a file beside the database that only its owner reads, and that is in no backup.
+
+A data folder may come from elsewhere with a key of its own. Which keys are this user's is kept outside all of them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from kitchensync.sensors.files_on_disk import open_plain
@@ -12,6 +17,8 @@ from kitchensync.storage.errors import BadInstallation
 
 KEY_FILE = "app.key"
 KEY_BYTES = 32
+_taken: set[str] = set()
+"""Keys that this process made or took, also where they cannot be kept."""
 
 
 def kept_key(folder: Path) -> bytes:
@@ -32,13 +39,47 @@ def kept_key(folder: Path) -> bytes:
     return key
 
 
+def take_folder(folder: Path) -> None:
+    """Make an installation's folder this user's own: whoever serves or records there says that it is.
+
+    Raises BadInstallation.
+    """
+    _take(kept_key(folder))
+
+
+def is_own(key: bytes) -> bool:
+    """Return whether a key was made, or its folder taken, by this user on this computer."""
+    digest = hashlib.sha256(key).hexdigest()
+    with suppress(OSError):
+        return digest in _taken or digest in _known_keys().read_text().split()
+    return False
+
+
+def _take(key: bytes) -> None:
+    """Keep the hash of a key; where nothing can be kept, this process alone knows it."""
+    if is_own(key):
+        return
+    digest, path = hashlib.sha256(key).hexdigest(), _known_keys()
+    _taken.add(digest)
+    with suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(path, "a", opener=private) as file:
+            file.write(f"{digest}\n")
+
+
+def _known_keys() -> Path:
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "kitchensync" / "installations"
+
+
 def _make(path: Path) -> None:
     """Write it whole under another name first: of two processes that begin together, the first one's counts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    part, key = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part"), secrets.token_bytes(KEY_BYTES)
+    _take(key)  # before another process can read it
     try:
         with open(part, "xb", opener=private) as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
+            file.write(key)
             file.flush()
             os.fsync(file.fileno())
         os.link(part, path)

@@ -24,7 +24,7 @@ from typing import Any
 from kitchensync.sensors.files_on_disk import open_plain
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import BadInstallation, NotARecording, UnknownCamera
-from kitchensync.storage.installation.key import kept_key
+from kitchensync.storage.installation.key import is_own, kept_key
 from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import APP_FOLDER
 
@@ -162,6 +162,10 @@ class OwnList:
             return
         self._check_folder()
         key, before = kept_key(self.folder), _FIRST
+        if not is_own(key):
+            serve = f"kitchensync app --data {self.folder.parent}"
+            why = f"this user has not worked here yet; if these recordings are yours, run `{serve}` once"
+            raise BadInstallation(self._path, why)
         with open_plain(self._path) as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):

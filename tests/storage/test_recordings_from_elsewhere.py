@@ -15,6 +15,7 @@ from typed_commands import code_and_answer as run
 from kitchensync.storage.copies.copy_log import BEGUN, COPIED, CopyRecord
 from kitchensync.storage.disk.self_check import append_line
 from kitchensync.storage.errors import BadInstallation
+from kitchensync.storage.installation import key
 from kitchensync.storage.installation.own_list import Kind, OwnList, own_list
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move.freeing import FreeRule
@@ -205,6 +206,17 @@ def test_a_list_of_somebody_else_is_refused(lab: Path) -> None:
     os.symlink(lab / "app", lab / "data" / "_app")
     with pytest.raises(BadInstallation, match="a link"):
         own.add(Kind.MADE, UUID, made_from=[])
+
+
+def test_a_list_that_came_with_its_key_is_not_obeyed(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gift, own = tombstone(lab), OwnList(lab / "data")
+    own.add(Kind.STORE, OTHER, target="x", where=str(lab / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(lab / "state"))
+    monkeypatch.setattr(key, "_taken", set())
+    with pytest.raises(BadInstallation, match="has not worked here yet"):
+        withdraw(gift, Policy.DESTROY)
+    key.take_folder(lab / "data" / "_app")
+    assert [one["kind"] for one in own.entries()] == ["store"]
 
 
 def test_copies_are_listed_before_and_after_they_are_made(lab: Path) -> None:

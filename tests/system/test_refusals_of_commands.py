@@ -16,96 +16,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from command_tree import COMMANDS
+from command_tree import COMMANDS, FILE, FOLDER, GRAPH, RECORDING, ROWS
 
 from kitchensync.cli import main
 from kitchensync.storage.manifest import write_json
 
-RECORDING, FILE, FOLDER = "RECORDING", "FILE", "FOLDER"
-"""What stands for the path in a row: what the command takes there."""
-GRAPH = str(Path(__file__).parents[2] / "examples" / "recipes" / "tea_and_toast.json")
-
-TABLE: dict[str, list[str]] = {
-    "list": [FOLDER],
-    "info": [RECORDING],
-    "card": [RECORDING],
-    "batch": ["verify", RECORDING],
-    "verify": [RECORDING],
-    "archive": [RECORDING],
-    "move": [RECORDING, "--to", "STORE"],
-    "upload": [RECORDING, "file://WRITTEN/cloud"],
-    "redact": [RECORDING, "--reason", "a visitor"],
-    "withdraw": [RECORDING],
-    "consent": [RECORDING, "--reference", "form", "--scopes", "annotate", "--by", "op"],
-    "sync": [RECORDING, "--workers", "1"],
-    "sync-compare": [RECORDING, RECORDING],
-    "sync-camera": [FILE],
-    "side-by-side": [RECORDING, "--out", "WRITTEN/out.mp4"],
-    "align": ["--hololens", FILE, "--gopro", FILE],
-    "report": [RECORDING],
-    "graph agree": [FILE, GRAPH],
-    "graph check": [FILE],
-    "graph convert": [FILE, "--to", "dot"],
-    "graph evidence": [FOLDER],
-    "graph hints": [FILE, "--step", "1"],
-    "graph orders": [FILE],
-    "graph score": [FOLDER],
-    "graph script": [FILE],
-    "adopt": ["film-1", FILE, "--data", "WRITTEN/data"],
-    "restore": [FILE, "--data", "WRITTEN/data"],
-    "take-dump": [FILE, "--data", "WRITTEN/data"],
-    "annotations import": [FOLDER, "--data", "WRITTEN/data"],
-    "annotate export": [RECORDING, "--out", "WRITTEN/out"],
-    "annotate push": [RECORDING, "--url", "http://127.0.0.1:9", "--token-file", GRAPH],
-    "annotate pull": [RECORDING, "--url", "http://127.0.0.1:9", "--token-file", GRAPH],
-    "annotate read": [FILE],
-    "annotate agree": [FILE],
-    "annotate accept": [RECORDING, "--annotation", "1"],
-    "release captaincook4d": [RECORDING, "--out", "WRITTEN/set"],
-    "release split": [RECORDING, "--kind", "type", "--ratio", "1,0,0", "--seed", "1", "--out", "WRITTEN/out"],
-    "release stats": [RECORDING],
-    "release check": [FOLDER],
-    "release push": [FOLDER, "--to", "STORE"],
-    "export localization": [RECORDING, "--splits", FOLDER, "--out", "WRITTEN/out"],
-    "export seconds": [RECORDING, "--out", "WRITTEN/out.csv"],
-    "export frames": [RECORDING, "--out", "WRITTEN/out"],
-    "export features": [RECORDING, "--out", "WRITTEN/out"],
-    "export steps": [RECORDING, "--out", "WRITTEN/out.csv"],
-    "export opinions": [RECORDING, "--out", "WRITTEN/out.json"],
-    "export windows": [RECORDING, "--out", "WRITTEN/out.json"],
-    "export promqa": [RECORDING, "--out", "WRITTEN/out.json"],
-    "export assembly": [FILE, FOLDER, "--out", "WRITTEN/out.json"],
-    "export coherence": [RECORDING, "--out", "WRITTEN/out.json"],
-    "export prompts": [RECORDING, "--out", "WRITTEN/out.json"],
-    "export keysteps": [RECORDING, "--out", "WRITTEN/out.json"],
-    "export tables": [RECORDING, "--out", "WRITTEN/out"],
-    "cut": [RECORDING, "--to", "2", "--out", "WRITTEN/out"],
-    "export lerobot": [RECORDING, "--out", "WRITTEN/out"],
-    "export egoverse": [RECORDING, "--out", "WRITTEN/out"],
-    "export mcap": [RECORDING, "--out", "WRITTEN/out"],
-    "measure spans": [FILE],
-    "measure coherence": [FILE],
-    "measure answers": [FILE, "--out", "WRITTEN/out.json"],
-    "calibrate check": [RECORDING],
-    "calibrate gopro": [FILE],
-    "calibrate imu": [RECORDING],
-    "calibrate rig": [RECORDING],
-    "view": [RECORDING, "--save", "WRITTEN/out.rrd"],
-    "cloud": [RECORDING, "--out", "WRITTEN/out.ply"],
-    "mesh": [RECORDING, "--out", "WRITTEN/out.ply"],
-    "overlay": [RECORDING, "--out", "WRITTEN/out.mp4"],
-    "gopro inspect": [FILE],
-    "gopro join": [FILE, "WRITTEN/out.mp4"],
-    "gopro remember": ["front", "https://192.168.1.9", "--certificate", FILE],
-    "gopro fetch": [RECORDING],
-    "gopro import": [FOLDER, "--recording", RECORDING],
-    "gopro free": [RECORDING],
-    "replay": [RECORDING],
-    "rig check": [FILE],
-    "study coverage": [FILE, "--data", FOLDER],
-    "study plan": [FILE, "--out", "WRITTEN/out.json"],
-    "plan-media": ["--minutes", "20", "--recordings", "2", "--rig", FILE],
-}
 NO_PATH = {
     "app": "serves until it is stopped; tests/recipe_app/test_app_command.py has what it refuses",
     "record": "makes its folder: below",
@@ -146,8 +61,8 @@ LOOKS_AT_ANYTHING = {
 
 
 def test_the_table_has_every_command():
-    assert TABLE.keys() | NO_PATH.keys() == COMMANDS.keys()
-    assert not TABLE.keys() & NO_PATH.keys()
+    assert ROWS.keys() | NO_PATH.keys() == COMMANDS.keys()
+    assert not ROWS.keys() & NO_PATH.keys()
 
 
 def promised(command: str) -> str:
@@ -185,12 +100,10 @@ def laid_out(case: str, kind: str, place: Path) -> Path:
 
 
 def words_of(command: str, case: str, place: Path, as_json: bool) -> list[str]:
-    made = {
-        kind: laid_out(case, kind, place / kind) for kind in {*TABLE[command]} & {RECORDING, FILE, FOLDER}
-    }
+    made = {kind: laid_out(case, kind, place / kind) for kind in {*ROWS[command]} & {RECORDING, FILE, FOLDER}}
     row = [
         str(made.get(word, word)).replace("WRITTEN", str(place)).replace("STORE", f"{place}/store")
-        for word in TABLE[command]
+        for word in ROWS[command]
     ]
     return [*command.split(), *row, *(["--json"] if as_json else [])]
 
@@ -281,7 +194,7 @@ def finished_recording(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("case", ["no such path", "none of its kind", "broken"])
-@pytest.mark.parametrize("command", TABLE)
+@pytest.mark.parametrize("command", ROWS)
 def test_a_command_refuses_in_one_line(command: str, case: str, tmp_path: Path):
     if (command, case) in LOOKS_AT_ANYTHING:
         pytest.skip(LOOKS_AT_ANYTHING[command, case])

@@ -1,0 +1,211 @@
+"""Run every command, and the app, over recordings from a stranger that are well formed and mean harm.
+
+    python -P benchmarks/hostile_recordings [--count 3000] [--seed 1] [--first 0] [--commands 4] [--app 200]
+
+Each case is one recording with one lie (`mutations.py`) in a data folder, somebody's own files beside it. Wrong is: a
+file outside the recording that changed or was read out, a connection, a traceback, a command that takes over 30 s or
+1 GB.
+The cases of a seed are always the same ones; `--first 17 --count 1 --commands 0` runs every command over case 17.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import resource
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+ROOT = Path(__file__).parents[2]
+for _folder in (ROOT, ROOT / "tests" / "support", Path(__file__).parent):
+    sys.path.insert(0, str(_folder))
+
+import app_over  # noqa: E402 (the folders are known only now)
+from click.testing import CliRunner  # noqa: E402
+from command_tree import FILE, FOLDER, RECORDING, ROWS  # noqa: E402
+from cooked_recording import write_cooked  # noqa: E402
+from mutations import Place, make  # noqa: E402
+
+from kitchensync.cli import main as kitchensync  # noqa: E402
+from kitchensync.storage.manifest import edit_manifest  # noqa: E402
+
+LIMIT_S, MOST_BYTES = 30, 1 << 30
+ALWAYS = ("list", "verify", "info", "withdraw")
+"""Commands that every case meets; the others take turns."""
+LEFT_OUT = {"replay": "serves until it is stopped", "annotate push": "is told a server"}
+COMMANDS = {name: row for name, row in ROWS.items() if {RECORDING, FOLDER} & {*row} and name not in LEFT_OUT}
+COMMANDS |= {"recover": ["--data", FOLDER]}
+
+
+def base_recording(root: Path) -> Path:
+    """Write the recording that every case changes: synchronized, with steps, an error and a film."""
+    write_cooked(root)
+    recording = root / "take1"
+    with edit_manifest(recording) as manifest:
+        manifest |= {"recording": "gift", "uuid": "gift", "pseudonym": "P66"}
+        manifest |= {"consent": "form", "consent_scopes": ["annotate", "release_raw"]}
+    return recording
+
+
+class Listener:
+    """A server that counts who connects."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
+        self.connections = 0
+        threading.Thread(target=self._count, daemon=True).start()
+
+    def _count(self) -> None:
+        while True:
+            connection, _ = self._socket.accept()
+            self.connections += 1
+            connection.close()
+
+
+def state_of(place: Place) -> dict[str, str]:
+    """Return what must not change: somebody's own files, and the lab's recording but for its answers."""
+    files = [*place.home.rglob("*"), *place.mine.rglob("*.h5"), place.mine / "recording.json"]
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+        for path in sorted(files)
+    }
+
+
+def read_out(place: Place, printed: str) -> Iterator[str]:
+    """Yield where the content of somebody's own files turned up."""
+    if "CANARY" in printed:
+        yield "printed"
+    for folder in ("data", "store", "out"):
+        for path in (place.root / folder).rglob("*"):
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > 1 << 26:
+                continue
+            if b"CANARY " in path.read_bytes():
+                yield str(path.relative_to(place.root))
+
+
+def words_of(name: str, place: Place) -> list[str]:
+    """Return a command line; what it is given is the stranger's recording, or the folder around it."""
+    given = {
+        RECORDING: str(place.gift),
+        FOLDER: str(place.gift.parent),
+        FILE: str(place.gift / "gopro/GX010001.MP4"),
+    }
+    given |= {"STORE": str(place.store)}
+    words = [given.get(word, word.replace("WRITTEN", str(place.root / "out"))) for word in COMMANDS[name]]
+    return [*name.split(), *words]
+
+
+def run_apart(words: list[str]) -> tuple[str, str]:
+    """Run a command in a process of its own; return what it printed, and what was wrong."""
+    with tempfile.TemporaryFile() as output:
+        pid = os.fork()
+        if pid == 0:
+            _run_and_leave(words, output.fileno())
+        deadline = time.monotonic() + LIMIT_S
+        while True:
+            ended, status, used = os.wait4(pid, os.WNOHANG)
+            if ended:
+                break
+            if time.monotonic() > deadline:
+                os.killpg(pid, signal.SIGKILL)
+                os.wait4(pid, 0)
+                return "", f"over {LIMIT_S} s"
+            time.sleep(0.005)
+        output.seek(0)
+        printed = output.read().decode(errors="replace")
+    if used.ru_maxrss * 1024 > MOST_BYTES:
+        return printed, f"{used.ru_maxrss >> 10} MiB"
+    if os.WIFSIGNALED(status):
+        return printed, f"ended by signal {os.WTERMSIG(status)}"
+    return printed, printed.rsplit("TRACEBACK ", 1)[1].strip() if "TRACEBACK " in printed else ""
+
+
+def _run_and_leave(words: list[str], output: int) -> None:
+    """Run a command in this child; the traceback of a mistake is its last line."""
+    os.setsid()
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        done = CliRunner().invoke(kitchensync, words)
+        os.write(1, done.output.encode(errors="replace"))
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            frames = [
+                frame for frame in traceback.extract_tb(done.exc_info[2]) if "/tests/" not in frame.filename
+            ]
+            ours = next((one for one in reversed(frames) if "kitchensync" in one.filename), frames[-1])
+            place = f"{Path(ours.filename).name}:{ours.lineno}"
+            said = f"\nTRACEBACK {type(done.exception).__name__} at {place}: {done.exception!s:.100}"
+            os.write(1, said.encode(errors="replace"))
+    finally:
+        os._exit(0)
+
+
+def run_case(
+    number: int, given: argparse.Namespace, base: Path, listener: Listener
+) -> Iterator[tuple[str, str, str]]:
+    """Play one case; yield (command, lie, what was wrong)."""
+    others = [name for name in COMMANDS if name not in ALWAYS]
+    turn = [others[(number * given.commands + k) % len(others)] for k in range(given.commands)]
+    for name in [*turn, *ALWAYS] if given.commands else COMMANDS:
+        with tempfile.TemporaryDirectory(prefix="hostile-", dir=given.place) as folder:
+            place = Place(Path(folder), base, listener.address)
+            lie = make(place, given.seed, number)
+            before, connected = state_of(place), listener.connections
+            printed, wrong = run_apart(words_of(name, place))
+            if wrong:
+                yield name, lie, wrong
+            if state_of(place) != before:
+                yield name, lie, "changed a file outside"
+            for where in read_out(place, printed):
+                yield name, lie, f"read out a file outside ({where})"
+            if listener.connections != connected:
+                yield name, lie, "connected"
+
+
+def main() -> int:
+    """Play the cases that were asked for; print what was wrong."""
+    asked = argparse.ArgumentParser(prog="benchmarks/hostile_recordings", description=__doc__.splitlines()[0])
+    asked.add_argument("--count", type=int, default=3000)
+    asked.add_argument("--first", type=int, default=0)
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--commands", type=int, default=4, help="besides those that each case meets; 0: all")
+    asked.add_argument(
+        "--app", type=int, default=200, help="so many of the cases beside each other below one app"
+    )
+    asked.add_argument("--place", help="folder to work in")
+    given = asked.parse_args()
+    listener, began, runs = Listener(), time.monotonic(), 0
+    wrongs: Counter[tuple[str, str]] = Counter()
+    with tempfile.TemporaryDirectory(prefix="hostile-base-", dir=given.place) as folder:
+        base = base_recording(Path(folder))
+        for number in range(given.first, given.first + given.count):
+            runs += given.commands + len(ALWAYS) if given.commands else len(COMMANDS)
+            for name, lie, wrong in run_case(number, given, base, listener):
+                wrongs[name, wrong] += 1
+                if wrongs[name, wrong] <= 2:
+                    print(f"case {number} ({lie}): {name}: {wrong}", flush=True)
+        if given.app:
+            numbers = range(given.first, given.first + given.app)
+            for wrong in app_over.run(numbers, given, base, listener):
+                wrongs["app", wrong] += 1
+                print(f"app over {given.app} cases: {wrong}", flush=True)
+    seconds = time.monotonic() - began
+    below = f"{given.app} below the app" if given.app else "none below the app"
+    print(f"{given.count} recordings, {runs} commands, {below}, {seconds:.0f} s: {wrongs.total()} wrong")
+    return 1 if wrongs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
