@@ -16,6 +16,7 @@ from kitchensync.storage.errors import BadLabFile, NoSuchGroup
 VARIABLE = "KITCHENSYNC_LAB"
 """Environment variable with the path of the file; else it lies in the folder of the recordings, or in one above."""
 NAME = "lab.toml"
+MOST_BYTES = 1 << 20
 
 
 class Lab(BaseModel):
@@ -94,8 +95,12 @@ def stated_data() -> Path | None:
 
 
 def _read(path: Path) -> Lab:
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise BadLabFile(path, "is larger than any lab file")
     try:
-        return Lab.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Lab.model_validate(tomllib.loads(content.decode()))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
