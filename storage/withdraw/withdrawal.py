@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from kitchensync.sensors.files_on_disk import file_sha256
@@ -22,6 +23,7 @@ from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, CopyRecord, stores_of
 from kitchensync.storage.copies.derived_files import by_place, destroy_derived
+from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.copies.stored_copies import destroy_copy
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import read_sound_lines
@@ -46,6 +48,8 @@ OF_ANOTHER = "it holds a film of this person and is another's: withdraw it too, 
 SAME_FILM = "it holds a film of this recording and was not made here: withdraw it too, or remove it"
 SAME_UUID = "it has the same uuid and is no copy that was made here: withdraw it too, or remove it"
 LONGEST_WAIT_S = 30.0
+MOST_HASHED = 1 << 30
+"""Bytes of a file that the recording does not describe: a larger one is destroyed without its hash being kept."""
 QUARANTINE = ".withdrawn-{}"
 """What a folder is called in which a recording waits, for nobody to read."""
 
@@ -293,13 +297,14 @@ def _here(
 
 
 def _tombstones(recording: Path, manifest: Manifest, files: list[Path]) -> Iterator[dict[str, Any]]:
-    known = manifest.get("files", {})
+    known = promised_hashes(recording, manifest) if "files" in manifest else {}
     for path in files:
-        name = path.relative_to(recording).as_posix()
-        if path.is_symlink():
+        name, facts = path.relative_to(recording).as_posix(), path.lstat()
+        if not S_ISREG(facts.st_mode):
             continue
-        sha256 = known.get(name, {}).get("sha256") or file_sha256(path)
-        yield {"file": name, "bytes": path.stat().st_size, "sha256": sha256}
+        is_small = facts.st_size <= MOST_HASHED
+        sha256 = known.get(name) or (file_sha256(path) if is_small else "")
+        yield {"file": name, "bytes": facts.st_size, "sha256": sha256}
 
 
 def _put_aside(recording: Path, files: list[Path]) -> None:

@@ -43,7 +43,7 @@ ROWS: dict[str, list[str]] = {
     "sync": [RECORDING, "--workers", "1"],
     "sync-compare": [RECORDING, RECORDING],
     "sync-camera": [FILE],
-    "side-by-side": [RECORDING, "--out", "WRITTEN/out.mp4"],
+    "side-by-side": [RECORDING, "--out", "WRITTEN/out.mp4", "--to", "0.4"],
     "align": ["--hololens", FILE, "--gopro", FILE],
     "report": [RECORDING],
     "graph agree": [FILE, GRAPH],
