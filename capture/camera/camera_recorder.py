@@ -27,7 +27,7 @@ from kitchensync.sensors.gopro.control.settings import (
 from kitchensync.sensors.gopro.files.card_names import proxy_name
 from kitchensync.sensors.host_clock import host_ns, utc_anchor
 from kitchensync.storage.errors import StorageError, words_of
-from kitchensync.storage.installation.own_list import Kind, note_films, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, note_films, own_list, uuid_of
 
 WATCH_S = 1.0
 KEEP_ALIVE_S = 3.0
@@ -239,7 +239,7 @@ class CameraRecorder(threading.Thread):
     def _list_camera(self) -> None:
         recording = self._folder.parent
         facts = {key: self._media[key] for key in ("device", "address", "serial")}
-        own_list(recording).add(Kind.CAMERA, uuid_of(recording), recording=recording.name, **facts)
+        own_list(recording).add(LineKind.CAMERA, uuid_of(recording), recording=recording.name, **facts)
 
     def _list(self, enter: Callable[[], None]) -> None:
         """Enter camera or films into the installation's list; a recording never fails for that."""

@@ -45,7 +45,7 @@ from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, repla
 from kitchensync.storage.disk.durable import make_durable_folders
 from kitchensync.storage.errors import BadInstallation, RecordingExists
 from kitchensync.storage.installation.key import take_folder
-from kitchensync.storage.installation.own_list import Kind, own_list
+from kitchensync.storage.installation.own_list import LineKind, own_list
 from kitchensync.storage.lab import give_to_group, lab_of, share
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move.mover_process import MoverProcess
@@ -77,8 +77,6 @@ def record(
     if order.redis_url is not None:
         check_server(order.redis_url)
     path = _check_place(order)
-    with contextlib.suppress(BadInstallation):  # another user's, whose app serves here
-        take_folder(order.data / APP_FOLDER)
     share(path)
     earlier = recover_all(order.data)
     plan = _plan(order, path)
@@ -107,8 +105,10 @@ def record(
             if order.override:
                 manifest["override"] = {"reason": order.override, "missing": absent}
             write_json(path / MANIFEST, manifest)
+            with contextlib.suppress(BadInstallation):  # another user's, whose app serves here
+                take_folder(order.data / APP_FOLDER)
             if MADE_FROM in manifest:
-                own_list(path).add(Kind.MADE, plan.uuid, made_from=manifest[MADE_FROM])
+                own_list(path).add(LineKind.MADE, plan.uuid, made_from=manifest[MADE_FROM])
             work.is_needed = True  # from here on packets may wait in it
             set_aside(Path(plan.work) / CLOSING, CLOSING_BYTES)
             with _mover(order, path) as mover:

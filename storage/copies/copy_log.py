@@ -18,7 +18,7 @@ from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import checked_json, is_sound, whole_lines
 from kitchensync.storage.errors import MoverBusy, UnreadableFile
-from kitchensync.storage.installation.own_list import Kind, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, own_list, uuid_of
 from kitchensync.storage.manifest import note_change
 from kitchensync.storage.names import COPIES as COPY_LOG
 from kitchensync.storage.names import MANIFEST
@@ -162,9 +162,11 @@ class CopyLog:
         """Enter what goes outside the recording into the installation's own list, before it counts here."""
         facts = {"target": line.target, "where": line.where}
         if self._uuid and line.kind == COPIED:
-            own_list(self._recording).add(Kind.COPY, self._uuid, **facts, file=line.file, sha256=line.sha256)
+            own_list(self._recording).add(
+                LineKind.COPY, self._uuid, **facts, file=line.file, sha256=line.sha256
+            )
         elif self._uuid and line.kind == BEGUN:
-            own_list(self._recording).add(Kind.STORE, self._uuid, **facts)
+            own_list(self._recording).add(LineKind.STORE, self._uuid, **facts)
 
     def begin(self, target: str, where: str) -> None:
         """Name a store before anything is written to it: whoever withdraws finds it, however this ends."""

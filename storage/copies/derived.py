@@ -21,7 +21,7 @@ from stat import S_ISREG
 from typing import Any
 
 from kitchensync.storage.errors import StorageError, words_of
-from kitchensync.storage.installation.own_list import Kind, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, own_list, uuid_of
 from kitchensync.storage.names import MANIFEST
 
 PART = ".kitchensync-part"
@@ -65,7 +65,7 @@ class _Job:
     def append(self, recording: Path, line: dict[str, Any]) -> None:
         """Add a line about a recording that has a manifest. Raises OSError, StorageError."""
         if (recording / MANIFEST).exists():
-            own_list(recording).add(Kind.DERIVED, uuid_of(recording), command=self.command, **line)
+            own_list(recording).add(LineKind.DERIVED, uuid_of(recording), command=self.command, **line)
 
 
 _job: ContextVar[_Job | None] = ContextVar("job", default=None)

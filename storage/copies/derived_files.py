@@ -13,7 +13,7 @@ from typing import Any
 
 from kitchensync.storage.copies.derived import Stamp, before_of, parts_of, stamps_of
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.installation.own_list import Kind, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, own_list, uuid_of
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import MANIFEST
 
@@ -155,7 +155,7 @@ def _made_anew(line: dict[str, Any], recording: Path) -> defaultdict[str, set[St
     own, begun = line.get("files", {}), {one[0] for one in line.get("begun", ())}
     found: defaultdict[str, set[Stamp]] = defaultdict(set)
     for one in own_list(recording).entries():
-        is_of_others = one["kind"] == Kind.DERIVED and one["uuid"] != line["uuid"]
+        is_of_others = one["kind"] == LineKind.DERIVED and one["uuid"] != line["uuid"]
         if is_of_others and one.get("path") == line["path"] and one.get("ended") not in begun:
             for name, stamp in one.get("files", {}).items():
                 if stamp != own.get(name):

@@ -35,7 +35,7 @@ class Destroyed:
         return "; ".join(filter(None, (kept, foreign)))
 
 
-class Store(Protocol):
+class CopyStore(Protocol):
     """A place with copies of recordings, one folder each."""
 
     def names_below(self, name: str) -> list[str]:
@@ -109,7 +109,7 @@ class Content:
     recording: Path
     copied: set[tuple[str, str]]
 
-    def has(self, store: Store, folder: str, name: str) -> bool:
+    def has(self, store: CopyStore, folder: str, name: str) -> bool:
         """Return whether a file of a store is the recording's, or the beginning of one that was on its way."""
         place = f"{folder}/{name}"
         sha256 = store.sha256_of(place)
@@ -132,7 +132,7 @@ def destroy_copy(entry: Entry, recording: Path, outside: Outside) -> Destroyed:
     Raises OSError, StorageError.
     """
     where, name = entry["where"], recording.name
-    store: Store = (
+    store: CopyStore = (
         CloudStore(where)
         if is_uploaded(where, entry["target"])
         else FolderStore(Path(where), entry["target"])

@@ -38,7 +38,7 @@ Entry = dict[str, Any]
 """One line: `kind`, `uuid`, `utc_ns`, `n` (its number), and what the kind has."""
 
 
-class Kind(StrEnum):
+class LineKind(StrEnum):
     """What a line is about; the facts that it has besides the uuid of the recording."""
 
     STORE = "store"
@@ -86,29 +86,29 @@ class Outside:
         if self.last is None:
             return False
         left = (self.last.get(name) for name in ("stores", "derived", "cameras"))
-        return self.last["kind"] == Kind.WITHDRAWING or any(left)
+        return self.last["kind"] == LineKind.WITHDRAWING or any(left)
 
     def add(self, entry: Entry) -> None:
         """Take in the next line."""
         kind, self.upto = entry["kind"], entry["n"]
-        if kind in (Kind.STORE, Kind.COPY):
+        if kind in (LineKind.STORE, LineKind.COPY):
             self.stores[entry["target"], entry["where"]] = entry
             self.known_stores.add((entry["target"], entry["where"]))
-        if kind == Kind.COPY:
+        if kind == LineKind.COPY:
             self.copied.add((entry["file"], entry["sha256"]))
-        elif kind == Kind.DERIVED:
+        elif kind == LineKind.DERIVED:
             self.derived.append(entry)
-        elif kind == Kind.CAMERA:
+        elif kind == LineKind.CAMERA:
             self.cameras[entry["device"]] = entry | {"files": []}
-        elif kind == Kind.FILMS:
+        elif kind == LineKind.FILMS:
             self.films |= {one["sha256"] for one in entry["files"]}
             if camera := self.cameras.get(entry["device"]):
                 camera["files"] = entry["files"]
-        elif kind == Kind.MADE:
+        elif kind == LineKind.MADE:
             self.made_from |= {*entry["made_from"]}
-        elif kind in (Kind.WITHDRAWING, Kind.WITHDRAWN):
+        elif kind in (LineKind.WITHDRAWING, LineKind.WITHDRAWN):
             self.last = entry
-        if kind == Kind.WITHDRAWN:
+        if kind == LineKind.WITHDRAWN:
             since = (one for one in self.stores.values() if one["n"] > entry["upto"])
             self.stores = {(one["target"], one["where"]): one for one in (*entry["stores"], *since)}
             self.derived = [*entry["derived"], *(one for one in self.derived if one["n"] > entry["upto"])]
@@ -122,7 +122,7 @@ class OwnList:
         self.folder = data / APP_FOLDER
         self._path = self.folder / OWN_LIST
 
-    def add(self, kind: Kind, uuid: str, **facts: Any) -> None:
+    def add(self, kind: LineKind, uuid: str, **facts: Any) -> None:
         """Append a line and sync it. Raises OSError, BadInstallation."""
         entry = {"kind": kind, "uuid": uuid, "utc_ns": time.time_ns(), **facts}
         text = json.dumps(entry)[:-1].encode()
@@ -201,7 +201,7 @@ def note_films(recording: Path, device: str, files: list[Entry]) -> None:
     """
     keys = ("folder", "file", "bytes", "sha256")
     known = [{key: one.get(key) for key in keys} for one in files if one.get("sha256")]
-    own_list(recording).add(Kind.FILMS, uuid_of(recording), device=device, files=known)
+    own_list(recording).add(LineKind.FILMS, uuid_of(recording), device=device, files=known)
 
 
 def camera_address(recording: Path, device: str) -> str:
@@ -212,7 +212,9 @@ def camera_address(recording: Path, device: str) -> str:
     """
     uuid, found = uuid_of(recording), ""
     for one in own_list(recording).entries():
-        is_of_it = one["kind"] == Kind.CAMERA and (one["uuid"] == uuid or one["recording"] == recording.name)
+        is_of_it = one["kind"] == LineKind.CAMERA and (
+            one["uuid"] == uuid or one["recording"] == recording.name
+        )
         if is_of_it and one["device"] == device:
             found = one["address"]
     if not found:

@@ -28,7 +28,7 @@ from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import CannotCut
 from kitchensync.storage.exports.hidden_films import clips_in
-from kitchensync.storage.installation.own_list import Kind, own_list
+from kitchensync.storage.installation.own_list import LineKind, own_list
 from kitchensync.storage.manifest import Manifest, write_json
 from kitchensync.storage.names import (
     CHUNK_SUFFIX,
@@ -94,7 +94,7 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> d
     _check(recording)
     part = _Part(out, str(uuid4()), span_s, _host_ns(recording, span_s), pauses_of(recording.path))
     left_out: dict[str, Any] = {"streams": {}, "films": {}}
-    own_list(recording.path).add(Kind.MADE, part.uuid, made_from=_origins(recording.manifest))
+    own_list(recording.path).add(LineKind.MADE, part.uuid, made_from=_origins(recording.manifest))
     for name in recording.streams:
         left_out["streams"][name] = list(_write_stream(recording, name, part))
     for camera in recording.gopro_files:

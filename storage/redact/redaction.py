@@ -26,7 +26,7 @@ from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import NotRedactable, StorageError, words_of
 from kitchensync.storage.events import EventLog
-from kitchensync.storage.installation.own_list import Kind, Outside, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, Outside, own_list, uuid_of
 from kitchensync.storage.lab import lab_of
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
@@ -282,7 +282,7 @@ def _list_changed(path: Path, target: str, where: str, facts: Facts) -> None:
     changed = [*facts, MANIFEST, *{f"{name.rpartition('/')[0]}/{MEDIA}" for name in facts}]
     for name in (one for one in changed if (copy / one).is_file()):
         sha256 = file_sha256(copy / name)
-        own.add(Kind.COPY, uuid, target=target, where=where, file=name, sha256=sha256)
+        own.add(LineKind.COPY, uuid, target=target, where=where, file=name, sha256=sha256)
 
 
 def _is_copy(store: FolderStore, path: Path, outside: Outside) -> bool:

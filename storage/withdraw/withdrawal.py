@@ -28,7 +28,7 @@ from kitchensync.storage.copies.stored_copies import destroy_copy
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
-from kitchensync.storage.installation.own_list import Entry, Kind, Outside, OwnList, own_list, uuid_of
+from kitchensync.storage.installation.own_list import Entry, LineKind, Outside, OwnList, own_list, uuid_of
 from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
 from kitchensync.storage.names import DERIVED, MADE_FROM, MANIFEST, PART_OF, WORK
 from kitchensync.storage.withdraw.camera_cards import cards_of, erase
@@ -103,7 +103,7 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
     outside = own.outside(uuid)
     facts = {"recording": recording.name, "policy": policy.value}
     if not outside.is_unfinished:
-        own.add(Kind.WITHDRAWING, uuid, **facts)
+        own.add(LineKind.WITHDRAWING, uuid, **facts)
     cards = [] if manifest.get("virtual") is True else list(outside.cameras.values())
     erased = [_card(card) for card in cards]  # which may take minutes, in which commands end
     outside = own.outside(uuid)
@@ -119,14 +119,18 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
         "cameras": [one for one, place in zip(cards, erased, strict=True) if place.open],
     }
     if not _is_as_before(outside.last, left):
-        own.add(Kind.WITHDRAWN, uuid, upto=outside.upto, **facts, **left)
+        own.add(LineKind.WITHDRAWN, uuid, upto=outside.upto, **facts, **left)
     forget(recording)
     return [*places, *derived, *erased, *strangers, *_left_beside(recording, policy), here]
 
 
 def _is_as_before(last: Entry | None, left: dict[str, Any]) -> bool:
     """Return whether the list holds already what is open: the app asks every few minutes."""
-    return last is not None and last["kind"] == Kind.WITHDRAWN and all(last[key] == left[key] for key in left)
+    return (
+        last is not None
+        and last["kind"] == LineKind.WITHDRAWN
+        and all(last[key] == left[key] for key in left)
+    )
 
 
 def _not_made_here(recording: Path, manifest: Manifest, outside: Outside) -> Iterator[WithdrawnPlace]:

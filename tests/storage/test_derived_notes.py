@@ -16,7 +16,7 @@ import pytest
 
 from kitchensync.storage.copies.derived import asked, before_of, may_write, noting, stamps_of, will_write
 from kitchensync.storage.copies.derived_files import destroy_derived, read_derived
-from kitchensync.storage.installation.own_list import Kind, OwnList, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, OwnList, uuid_of
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.shell.outputs import write_into, written
 
@@ -111,7 +111,7 @@ def test_the_end_that_only_one_of_its_recordings_noted_is_no_newer_file(
     one, other = takes
     add = OwnList.add
 
-    def full_for_one(own: OwnList, kind: Kind, uuid: str, **facts: Any) -> None:
+    def full_for_one(own: OwnList, kind: LineKind, uuid: str, **facts: Any) -> None:
         if uuid == uuid_of(one):
             raise OSError(errno.ENOSPC, "no space left on device")
         add(own, kind, uuid, **facts)

@@ -16,7 +16,7 @@ from kitchensync.storage.copies.copy_log import BEGUN, COPIED, CopyRecord
 from kitchensync.storage.disk.self_check import append_line
 from kitchensync.storage.errors import BadInstallation
 from kitchensync.storage.installation import key
-from kitchensync.storage.installation.own_list import Kind, OwnList, own_list
+from kitchensync.storage.installation.own_list import LineKind, OwnList, own_list
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move.freeing import FreeRule
 from kitchensync.storage.move.mover import run_mover
@@ -191,8 +191,8 @@ def test_what_lies_beside_a_recording_behind_a_link_stays(lab: Path) -> None:
 
 def test_a_list_of_somebody_else_is_refused(lab: Path) -> None:
     gift, own = tombstone(lab), OwnList(lab / "data")
-    own.add(Kind.WITHDRAWING, OTHER, recording="thesis", policy="destroy")
-    own.add(Kind.STORE, OTHER, target="x", where=str(lab / "home"))
+    own.add(LineKind.WITHDRAWING, OTHER, recording="thesis", policy="destroy")
+    own.add(LineKind.STORE, OTHER, target="x", where=str(lab / "home"))
     path = lab / "data" / "_app" / "own.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     for forged in (lines[1:], [lines[0], lines[1].replace(b"home", b"data")], [lines[1], lines[0]]):
@@ -200,17 +200,17 @@ def test_a_list_of_somebody_else_is_refused(lab: Path) -> None:
         with pytest.raises(BadInstallation, match="was not written by this installation"):
             withdraw(gift, Policy.DESTROY)
     path.write_bytes(lines[0] + lines[1][:-9])  # killed while it wrote
-    own.add(Kind.MADE, UUID, made_from=[])
+    own.add(LineKind.MADE, UUID, made_from=[])
     assert [one["kind"] for one in own.entries()] == ["withdrawing", "made"]
     shutil.move(lab / "data" / "_app", lab / "app")
     os.symlink(lab / "app", lab / "data" / "_app")
     with pytest.raises(BadInstallation, match="a link"):
-        own.add(Kind.MADE, UUID, made_from=[])
+        own.add(LineKind.MADE, UUID, made_from=[])
 
 
 def test_a_list_that_came_with_its_key_is_not_obeyed(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gift, own = tombstone(lab), OwnList(lab / "data")
-    own.add(Kind.STORE, OTHER, target="x", where=str(lab / "home"))
+    own.add(LineKind.STORE, OTHER, target="x", where=str(lab / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(lab / "state"))
     monkeypatch.setattr(key, "_taken", set())
     with pytest.raises(BadInstallation, match="has not worked here yet"):

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from kitchensync.cli import main
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.download import download
-from kitchensync.storage.installation.own_list import Kind, note_films, own_list
+from kitchensync.storage.installation.own_list import LineKind, note_films, own_list
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
@@ -143,7 +143,7 @@ def test_the_camera_s_card_is_erased_when_it_answers(tmp_path: Path) -> None:
 def listed(take: Path, address: str, media: dict[str, Any]) -> None:
     """Enter the camera and its films as the recorder does."""
     facts = {"recording": take.name, "device": "gopro", "address": address, "serial": media["serial"]}
-    own_list(take).add(Kind.CAMERA, "uuid of take", **facts)
+    own_list(take).add(LineKind.CAMERA, "uuid of take", **facts)
     note_films(take, "gopro", media["files"])
 
 
