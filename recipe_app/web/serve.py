@@ -58,6 +58,7 @@ class Setup:
     demo: bool
     rig: tuple[str, ...] = ()
     station: Callable[..., Capture] | None = None
+    trusted_proxy: tuple[str, ...] = ()
 
 
 def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
@@ -95,7 +96,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         url, *others = addresses(setup.host, listener.getsockname()[1], secure)
         for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
             say(line)
-        server = BoundedServer(_config(tools, secure))
+        server = BoundedServer(_config(tools, secure, setup.trusted_proxy))
 
         def end() -> None:
             server.should_exit = True
@@ -106,13 +107,16 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         server.run(sockets=[listener])
 
 
-def _config(tools: Collaborators, secure: tls.Credentials | None) -> uvicorn.Config:
+def _config(tools: Collaborators, secure: tls.Credentials | None, proxies: tuple[str, ...]) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(tools),
         log_level="warning",
         access_log=False,
         lifespan="off",
         server_header=False,
+        # Uvicorn's default trusts this whole computer: any program on it could invent the address it comes from.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         h11_max_incomplete_event_size=MOST_HEAD,
         ssl_certfile=secure.certificate if secure else None,
         ssl_keyfile=secure.key if secure else None,

@@ -209,3 +209,25 @@ def test_a_start_without_an_admin_takes_the_account_of_that_name(tmp_path: Path)
         answer = client.post("/api/v1/desk/sign-in", json={**signed, "password": body["password"]})
         assert answer.json()["person"] == before
         assert client.get("/desk/audit").status_code == 200
+
+
+@pytest.mark.parametrize(("options", "waits"), [((), True), (("--trusted-proxy", "127.0.0.1"), False)])
+def test_a_forwarded_address_counts_only_from_a_proxy_that_is_named(
+    tmp_path: Path, options: tuple[str, ...], waits: bool
+) -> None:
+    with running("--data", str(tmp_path), *options) as (_, url), httpx.Client(base_url=url) as client:
+        answers = [
+            client.post(
+                "/api/v1/desk/sign-in",
+                json={"pseudonym": "admin", "password": "a guess"},
+                headers={"x-forwarded-for": f"192.0.2.{number}"},
+            ).status_code
+            for number in range(8)
+        ]
+    assert answers == ([403] * 5 + [429] * 3 if waits else [403] * 8)
+
+
+def test_a_proxy_is_named_by_its_address(tmp_path: Path) -> None:
+    refused = CliRunner().invoke(main, ["app", "--data", str(tmp_path), "--trusted-proxy", "*"])
+    assert refused.exit_code == 2
+    assert "no IP address" in refused.stderr
