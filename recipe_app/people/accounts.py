@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from kitchensync.dataset.errors import BadOperation
 from kitchensync.recipe_app.errors import NotAllowed, Taken
 from kitchensync.recipe_app.people import attempts, secrets
-from kitchensync.recipe_app.people.names import check_name, look_alike
+from kitchensync.recipe_app.people.chosen_names import check_name, look_alike
 from kitchensync.recipe_app.people.roles import ROLES, Access, allowed
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords, is_admin, new_id, roles_of
@@ -298,9 +298,10 @@ def _end_sessions(connection: Connection, person: str) -> None:
 
 
 def _put_secret(connection: Connection, person: str, kind: str, hashed: str) -> None:
-    """Replace a secret, and end the sessions of whoever knew the one before."""
+    """Replace a secret; a new PIN or password ends the sessions of whoever knew the one before."""
     credential = tables.credential
     same = (credential.c.person == person, credential.c.kind == kind)
     connection.execute(delete(credential).where(*same))
     connection.execute(insert(credential).values(person=person, kind=kind, hash=hashed))
-    _end_sessions(connection, person)
+    if kind != "card":  # made for somebody who may be cooking; *Sign out everywhere* is there for a lost one
+        _end_sessions(connection, person)
