@@ -16,6 +16,7 @@ from kitchensync.capture.errors import (
     AlreadyRunning,
     DiskTooFull,
     FolderNotWritable,
+    NoInodesLeft,
     ProcessKeepsDying,
     StillWaiting,
     StreamsMissing,
@@ -41,6 +42,7 @@ from kitchensync.capture.session.no_sleep import kept_awake
 from kitchensync.capture.session.recover import recover_all
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.files_on_disk import lacks_inodes
 from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, replayed_uuid, require_version
 from kitchensync.storage.disk.durable import make_durable_folders
 from kitchensync.storage.errors import RecordingExists
@@ -196,9 +198,11 @@ def _check_place(order: RecordingRequest) -> Path:
         for folder in (order.data, order.data / WORK):
             if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
                 raise FolderNotWritable(folder, "no permission")
-        free = shutil.disk_usage(order.data).free
+        free, is_full = shutil.disk_usage(order.data).free, lacks_inodes(order.data)
     except OSError as error:
         raise FolderNotWritable(order.data, error.strerror or str(error)) from error
+    if is_full:
+        raise NoInodesLeft(order.data)
     if free < NEEDED_BYTES:
         raise DiskTooFull(order.data, free, NEEDED_BYTES)
     return path
