@@ -95,6 +95,8 @@ def foreseen(error: Exception) -> str | None:
     """
     if hasattr(error, "exit_code"):
         return str(error)
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return "a name here is not UTF-8, which this command cannot use; rename that file or folder"
     if isinstance(error, OSError):  # of the computer: full or read-only disks, files that go away
         return words_of(error)
     return None
