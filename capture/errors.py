@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from kitchensync.sensors.files_on_disk import NO_INODES
+
 
 def without_password(url: str) -> str:
     """Return an address as it may be shown and logged: without user, password and options."""
@@ -117,6 +119,13 @@ class DiskTooFull(CaptureError):
             f"{path}: {free_bytes / 1e6:.0f} MB free, a recording needs {needed_bytes / 1e6:.0f} MB to begin;"
             " free some space or give another --data"
         )
+
+
+class NoInodesLeft(CaptureError):
+    """Not one more file fits on the disk."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: {NO_INODES}; remove small files or give another --data")
 
 
 class RecordingGone(CaptureError):

@@ -127,7 +127,9 @@ COMMANDS: Table = {
 """command -> (where it lives, one line of help): `--help` is instant, and no import edge is added."""
 
 
-@click.group(cls=Shell, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Shell, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "color": True}
+)
 @click.version_option(package_name="kitchensync")
 @click.pass_context
 def main(context: click.Context) -> None:

@@ -21,6 +21,7 @@ from kitchensync.storage.errors import words_of
 from kitchensync.storage.shell.answer import SCHEMA, refuse, say
 from kitchensync.storage.shell.extras import what_to_install
 from kitchensync.storage.shell.lazy_group import LazyGroup
+from kitchensync.storage.shell.terminal import showing_controls
 
 STOPPED = "stopped by Ctrl-C; what is whole stays, run the same command again to go on"
 PRIVATE = 0o077
@@ -30,6 +31,7 @@ PRIVATE = 0o077
 class Shell(LazyGroup):
     """The group of all commands, which turns what can be foreseen into one line and an exit code."""
 
+    @showing_controls()
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code."""
         run: Callable[..., Any] = super().main
@@ -93,6 +95,8 @@ def foreseen(error: Exception) -> str | None:
     """
     if hasattr(error, "exit_code"):
         return str(error)
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return "a name here is not UTF-8, which this command cannot use; rename that file or folder"
     if isinstance(error, OSError):  # of the computer: full or read-only disks, files that go away
         return words_of(error)
     return None

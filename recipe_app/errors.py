@@ -13,6 +13,10 @@ class NotAllowed(RecipeError):
     """Somebody who may not do this, or whose secret is wrong."""
 
 
+class Taken(RecipeError):
+    """A name that somebody or something has already."""
+
+
 class TooOften(RecipeError):
     """Too many tries; `wait_s` says how long to wait."""
 

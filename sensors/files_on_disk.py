@@ -56,6 +56,18 @@ def open_plain(path: Path) -> BinaryIO:
         raise
 
 
+NO_INODES = "no inodes left: the disk holds as many files as it can, whatever their size"
+
+
+def lacks_inodes(folder: Path) -> bool:
+    """Return whether a disk with free space takes no more files. Raises OSError.
+
+    Some file systems (btrfs) know no bound and state 0.
+    """
+    facts = os.statvfs(folder)
+    return facts.f_files > 0 and facts.f_favail == 0
+
+
 def is_left_by_system(name: str) -> bool:
     """Return whether a file or folder of this name was put there by an operating system, or was deleted."""
     return LEFT_BY_SYSTEMS.fullmatch(name) is not None

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from kitchensync.sensors.errors import SentError
+from kitchensync.sensors.files_on_disk import NO_INODES, lacks_inodes
 
 
 class StorageError(SentError):
@@ -368,7 +369,16 @@ def words_of(error: Exception) -> str:
     if not isinstance(error, OSError):
         return " ".join(str(error).split())
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
-    return f"{where}{(error.strerror or str(error)).lower()}; check the disk, then run it again"
+    what = NO_INODES if _met_no_inodes(error) else (error.strerror or str(error)).lower()
+    return f"{where}{what}; check the disk, then run it again"
+
+
+def _met_no_inodes(error: OSError) -> bool:
+    """Return whether a disk is called full although only its inodes are used up."""
+    if error.errno != errno.ENOSPC or not isinstance(error.filename, str | bytes):
+        return False
+    place = Path(os.fsdecode(error.filename)).absolute()
+    return lacks_inodes(next(folder for folder in (place, *place.parents) if folder.is_dir()))
 
 
 OF_COMPUTER = {

@@ -13,6 +13,7 @@ import click
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
 from kitchensync.storage.shell.output_options import OutputFolder, output_file
 from kitchensync.storage.shell.progress import Bar
+from kitchensync.storage.shell.terminal import headline
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
 DEFAULT_BOARD = "11x8:24mm/18mm"
@@ -196,14 +197,14 @@ def imu(recording: Path, as_json: bool) -> None:
 
 def _show_at_rest(name: str, sensor: dict[str, Any], unit: str) -> None:
     """Print one sensor for people."""
-    click.secho(f"{name}: still for {sensor['still_s']:.0f} s at {sensor['rate_hz']:.1f} Hz", bold=True)
+    headline(f"{name}: still for {sensor['still_s']:.0f} s at {sensor['rate_hz']:.1f} Hz")
     click.echo(f"  mean   {', '.join(f'{v:.6f}' for v in sensor['mean'])} {unit}")
     click.echo(f"  noise  {', '.join(f'{v:.2e}' for v in sensor['white_noise_per_sqrt_hz'])} {unit}/sqrt(Hz)")
 
 
 def _show_mount(answer: dict[str, Any]) -> None:
     """Print a mount for people."""
-    click.secho(f"{answer['file']} on {answer['headset']}/pv", fg="green", bold=True)
+    headline(f"{answer['file']} on {answer['headset']}/pv", "green")
     place = f"{answer['distance_mm']:.1f} +- {2 * answer['sigma_mm']:.1f} mm"
     turn = f"{answer['angle_deg']:.2f} +- {2 * answer['sigma_deg']:.2f} degrees"
     click.echo(f"  {place} away, turned {turn}")
@@ -222,7 +223,7 @@ def _show_mount(answer: dict[str, Any]) -> None:
 def _show_check(answer: dict[str, Any]) -> None:
     """Print for people how the mounts of one recording went."""
     colour = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}[answer["status"]]
-    click.secho(f"{answer['status']}  {answer['recording']}", fg=colour, bold=True)
+    headline(f"{answer['status']}  {answer['recording']}", colour)
     for reason in answer["reasons"]:
         click.echo(f"  - {reason}")
     for mount in answer["mounts"]:
@@ -237,9 +238,7 @@ def _show_check(answer: dict[str, Any]) -> None:
 def _show_lens(answer: dict[str, Any]) -> None:
     """Print a lens for people."""
     lens, sigma = answer["parameters"], answer["sigma"]
-    click.secho(
-        f"{answer['device']} {answer['serial']}, {answer['mode']}: {answer['model']}", fg="green", bold=True
-    )
+    headline(f"{answer['device']} {answer['serial']}, {answer['mode']}: {answer['model']}", "green")
     click.echo(
         f"  focal length {lens['fx']:.2f} +- {2 * sigma['fx']:.2f} px, {lens['fy']:.2f} +- {2 * sigma['fy']:.2f} px"
     )

@@ -14,6 +14,7 @@ from kitchensync.storage.shell.given_path import GivenRecording, given_path
 from kitchensync.storage.shell.lazy_group import LazyGroup, Table
 from kitchensync.storage.shell.named_url import NAMED_URL
 from kitchensync.storage.shell.output_options import output_file
+from kitchensync.storage.shell.terminal import console
 
 if TYPE_CHECKING:
     import rich.table
@@ -121,18 +122,16 @@ def remember(name: str, address: str, username: str, certificate: Path, password
 
 
 def _show(file: Path, described: dict[str, Any]) -> None:
-    from rich.console import Console
-
-    console = Console()
-    console.print(f"{file.name}  {described.get('device', 'no telemetry')}", highlight=False, markup=False)
+    screen = console()
+    screen.print(f"{file.name}  {described.get('device', 'no telemetry')}", highlight=False, markup=False)
     for line in _facts(described):
-        console.print(line, highlight=False, markup=False)
+        screen.print(line, highlight=False, markup=False)
     if described["streams"]:
-        console.print(_table(described["streams"]))
+        screen.print(_table(described["streams"]))
     if "clues" in described:
-        console.print(_clue_table(described["clues"]))
+        screen.print(_clue_table(described["clues"]))
     for damaged in described.get("damage", []):
-        console.print(f"damaged: {damaged}", style="red", highlight=False, markup=False)
+        screen.print(f"damaged: {damaged}", style="red", highlight=False, markup=False)
 
 
 def _facts(described: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ import click
 
 from kitchensync.capture.commands.steer import only_in_data
 from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.storage.shell.terminal import console, live
 
 LOOK_S = 0.5
 ONCE_MS = 3000
@@ -55,11 +56,9 @@ def top(recording: str | None, data: Path | None, once: bool, metrics_port: int 
 
 
 def _show_once(said: dict[str, Any]) -> None:
-    from rich.console import Console
-
     from kitchensync.capture.monitor.screen import screen
 
-    Console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(said["recordings"]))
+    console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(said["recordings"]))
 
 
 def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) -> None:
@@ -69,14 +68,15 @@ def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) 
     from kitchensync.storage.shell.end_signals import ending_at_signals
 
     ending, newest = threading.Event(), look()
+    display = Live(screen(newest), console=console(), auto_refresh=False)
     with (
         ending_at_signals(ending.set),
         _metrics(metrics_port, lambda: newest),
-        Live(screen(newest), auto_refresh=False) as live,
+        live(display),
     ):
         while not ending.wait(LOOK_S):
             newest = look()
-            live.update(screen(newest), refresh=True)
+            display.update(screen(newest), refresh=True)
 
 
 @contextlib.contextmanager

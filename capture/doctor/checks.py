@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT, waits_percent
+from kitchensync.sensors.files_on_disk import NO_INODES, lacks_inodes
 
 GOOD, LOOK, BAD = "good", "look", "bad"
 _ORDER = (GOOD, LOOK, BAD)
@@ -110,6 +111,9 @@ def _processors(report: Report) -> None:
 
 def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:
     place = next(folder for folder in (data, *data.absolute().parents) if folder.is_dir())
+    if lacks_inodes(place):
+        report.add("disk space", BAD, f"{place}: {NO_INODES}", "remove small files or give --data")
+        return
     free = shutil.disk_usage(place).free
     needed = minutes * 60 * mb_per_s * 1e6
     seen = f"{free / 1e9:.1f} GB free in {place}, {minutes:g} min want {needed / 1e9:.1f} GB"

@@ -28,17 +28,22 @@ LEAST_BYTES = 128 << 20
 """What drainers hold back and what is on its way fit in."""
 ONE_SERVER = "name one server that is no cluster, on this computer for choice"
 
+FOREIGN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What the client library raises of answers that are well-formed and not those of Redis."""
+
 
 def check_server(url: str) -> None:
     """Do everything once that a recording asks of a server. Raises QueueUnavailable; nothing is left there."""
     with connect(url) as client:
-        wait_until_ready(client, url, limit_s=RUNNING_READY_S)
         try:
+            wait_until_ready(client, url, limit_s=RUNNING_READY_S)
             _check_kind(client, url)
             _try_streams(client, url)
         except redis.RedisError as error:
             what = "is part of a cluster" if _says_cluster(error) else "cannot be used"
             raise QueueUnavailable(url, f"{what} ({error}); {ONE_SERVER}") from error
+        except FOREIGN as error:
+            raise QueueUnavailable(url, f"does not answer as Redis does; {ONE_SERVER}") from error
 
 
 def _check_kind(client: redis.Redis, url: str) -> None:

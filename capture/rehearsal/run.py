@@ -11,7 +11,6 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from kitchensync.capture.errors import CaptureError
@@ -21,6 +20,7 @@ from kitchensync.capture.rehearsal.scenario_table import line_of
 from kitchensync.capture.rehearsal.scenarios import Scenario
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.shell.progress import terminal_bar
+from kitchensync.storage.shell.terminal import console, live
 
 ROW = "row.json"
 
@@ -39,7 +39,8 @@ def run(scenarios: list[Scenario], folder: Path, *, quiet: bool) -> list[Account
     """
     accounts = []
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with terminal_bar(*columns, console=Console(stderr=True, highlight=False), shown=not quiet) as bar:
+    bar = terminal_bar(*columns, console=console(stderr=True, highlight=False), shown=not quiet)
+    with live(bar):
         task = bar.add_task("", total=len(scenarios))
         for scenario in scenarios:
             bar.update(task, description=f"{scenario.name:22}")

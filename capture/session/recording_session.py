@@ -16,6 +16,7 @@ from kitchensync.capture.errors import (
     AlreadyRunning,
     DiskTooFull,
     FolderNotWritable,
+    NoInodesLeft,
     ProcessKeepsDying,
     StillWaiting,
     StreamsMissing,
@@ -41,10 +42,11 @@ from kitchensync.capture.session.no_sleep import kept_awake
 from kitchensync.capture.session.recover import recover_all
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.files_on_disk import lacks_inodes
 from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, replayed_uuid, require_version
 from kitchensync.storage.disk.durable import make_durable_folders
 from kitchensync.storage.errors import BadInstallation, RecordingExists
-from kitchensync.storage.installation.key import take_folder
+from kitchensync.storage.installation.key import KEY_FILE, take_folder
 from kitchensync.storage.installation.own_list import LineKind, own_list
 from kitchensync.storage.lab import give_to_group, lab_of, share
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
@@ -105,8 +107,9 @@ def record(
             if order.override:
                 manifest["override"] = {"reason": order.override, "missing": absent}
             write_json(path / MANIFEST, manifest)
-            with contextlib.suppress(BadInstallation):  # another user's, whose app serves here
-                take_folder(order.data / APP_FOLDER)
+            if (order.data / APP_FOLDER / KEY_FILE).exists():
+                with contextlib.suppress(BadInstallation):  # another user's, whose app serves here
+                    take_folder(order.data / APP_FOLDER)
             if MADE_FROM in manifest:
                 own_list(path).add(LineKind.MADE, plan.uuid, made_from=manifest[MADE_FROM])
             work.is_needed = True  # from here on packets may wait in it
@@ -202,9 +205,11 @@ def _check_place(order: RecordingRequest) -> Path:
         for folder in (order.data, order.data / WORK):
             if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
                 raise FolderNotWritable(folder, "no permission")
-        free = shutil.disk_usage(order.data).free
+        free, is_full = shutil.disk_usage(order.data).free, lacks_inodes(order.data)
     except OSError as error:
         raise FolderNotWritable(order.data, error.strerror or str(error)) from error
+    if is_full:
+        raise NoInodesLeft(order.data)
     if free < NEEDED_BYTES:
         raise DiskTooFull(order.data, free, NEEDED_BYTES)
     return path

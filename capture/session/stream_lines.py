@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from kitchensync.storage.disk.space_guard import OK
 from kitchensync.storage.ledger import BY_DEVICE
+from kitchensync.storage.shell.terminal import console, live
 
 if TYPE_CHECKING:
     from kitchensync.capture.camera.camera_recorder import CameraRecorder
@@ -44,20 +46,20 @@ class RecordingProgress:
         self._start_s = time.monotonic()
         self._shown_s = 0.0
         self._told: set[str] = set()
-        console = Console(stderr=True)
-        live = enabled and sys.stderr.isatty()
-        self._live = Live(console=console, auto_refresh=False, transient=True) if live else None
+        self._live: Live | None = None
+        if enabled and sys.stderr.isatty():
+            self._live = Live(console=console(stderr=True), auto_refresh=False, transient=True)
+        self._open = ExitStack()
 
     def __enter__(self) -> RecordingProgress:
         """Begin."""
         if self._live:
-            self._live.start()
+            self._open.enter_context(live(self._live))
         return self
 
     def __exit__(self, *_: object) -> None:
         """Take the table away."""
-        if self._live:
-            self._live.stop()
+        self._open.close()
 
     def update(self, supervisor: Supervisor) -> None:
         """Show the newest state, twice a second at most."""

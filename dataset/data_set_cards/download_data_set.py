@@ -5,6 +5,7 @@
     python download.py https://example.org/our-kitchens FOLDER --only 'annotation_*/*' --only '*_360p.mp4'
 
 Run again, it goes on where it was interrupted: what is whole is not fetched twice, half a file is fetched to its end.
+No file is taken whose length the server does not state, or that would leave less than 1 GiB free on the disk.
 Exit code 0 when every wanted file is there as SHA256SUMS says, else 1.
 """
 
@@ -12,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import http.client
 import re
+import shutil
 import sys
 import urllib.error
 import urllib.parse
@@ -25,6 +28,8 @@ PART = ".part"
 BLOCK = 1 << 20
 TIMEOUT_S = 60
 TRIES = 3
+MOST_SUMS = 64 << 20
+KEPT_FREE = 1 << 30
 
 
 def read_sums(text: str) -> dict[str, str]:
@@ -33,7 +38,13 @@ def read_sums(text: str) -> dict[str, str]:
     for line in text.splitlines():
         match = re.fullmatch(r"([0-9a-f]{64})  (\S.*)", line)
         path = PurePosixPath(match[2]) if match else PurePosixPath("..")
-        if not match or path.is_absolute() or ".." in path.parts or "\\" in match[2]:
+        if (
+            not match
+            or not line.isprintable()
+            or path.is_absolute()
+            or ".." in path.parts
+            or "\\" in match[2]
+        ):
             raise ValueError(f"{SUMS}: not a line of it: {line[:80]!r}")
         found[match[2]] = match[1]
     return found
@@ -48,6 +59,18 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+class NoRoom(Exception):
+    """A file that does not fit on the disk."""
+
+
+def stated_length(answer: http.client.HTTPResponse) -> int:
+    """Return how many bytes an answer has. Raises OSError where the server does not say it: it might never end."""
+    length = answer.headers.get("content-length") or ""
+    if not re.fullmatch(r"[0-9]{1,15}", length):
+        raise OSError("the server does not state its length")
+    return int(length)
+
+
 def fetch(url: str, part: Path) -> None:
     """Fetch what is missing of a file; a server that gives no ranges gives it all again."""
     have = part.stat().st_size if part.exists() else 0
@@ -55,9 +78,11 @@ def fetch(url: str, part: Path) -> None:
     try:
         with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as answer:
             goes_on = answer.status == 206
-            missing = int(answer.headers.get("content-length") or 0)
+            missing = stated_length(answer)
+            if missing > shutil.disk_usage(part.parent).free - KEPT_FREE:
+                raise NoRoom(f"{missing} more bytes would leave less than {KEPT_FREE} free on the disk")
             with part.open("ab" if goes_on else "wb") as file:
-                while block := answer.read(BLOCK):
+                while missing > 0 and (block := answer.read(min(BLOCK, missing))):
                     file.write(block)
                     missing -= len(block)
         if missing > 0:
@@ -78,9 +103,11 @@ def get(base: str, name: str, digest: str, folder: Path) -> str:
     for _ in range(TRIES):
         try:
             fetch(base + urllib.parse.quote(name), part)
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             trouble = str(error)
             continue
+        except NoRoom as error:
+            return str(error)
         if part.exists() and sha256_of(part) == digest:
             part.replace(path)
             return "fetched"
@@ -105,9 +132,12 @@ def main() -> int:
     base = asked.address.rstrip("/") + "/"
     try:
         with urllib.request.urlopen(base + SUMS, timeout=TIMEOUT_S) as answer:
-            text = answer.read().decode()
+            content = answer.read(MOST_SUMS + 1)
+        if len(content) > MOST_SUMS:
+            raise ValueError(f"more than {MOST_SUMS} bytes")
+        text = content.decode()
         sums = read_sums(text)
-    except (OSError, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         print(f"{base}{SUMS}: {error}", file=sys.stderr)
         return 1
     wanted = {n: h for n, h in sums.items() if not asked.only or any(fnmatch(n, one) for one in asked.only)}

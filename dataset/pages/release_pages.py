@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from kitchensync.storage.shell.terminal import shown_in_page
+
 
 def render(template: str, **facts: object) -> str:
     """Return a page, UTF-8; nothing in it is loaded from elsewhere."""
     environment = Environment(
         loader=PackageLoader("kitchensync.dataset.pages"),
         autoescape=True,
+        finalize=shown_in_page,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.dataset.errors import BadOperation
+from kitchensync.dataset.operations.filed_shapes import check_filed
 from kitchensync.dataset.operations.reduce import State, reduce_log
 from kitchensync.dataset.source.entries import with_judgments
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
 from kitchensync.storage.capture_times import capture_times
 from kitchensync.storage.consent import Purpose
+from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import events_of
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
@@ -56,6 +59,7 @@ class OwnRecording:
         Raises NotARecording, Withdrawn, NotPermitted, NotReleasable, BadAnnotations.
         """
         recording = Recording(path, purpose=purpose, without_consent=without_consent)
+        check_facts(path, recording.manifest)
         if recording.manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
         if (why := why_aborted(recording.manifest)) and purpose != Purpose.LOOK:
@@ -183,12 +187,25 @@ class OwnRecording:
         return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}
 
 
+def check_facts(path: Path, manifest: Manifest) -> None:
+    """Raise NotReleasable where a manifest from elsewhere has other types than what a release reads of it."""
+    devices = manifest.get("devices")
+    is_fine = {
+        **{key: isinstance(manifest.get(key) or "", str) for key in ("place", "pseudonym", "uuid")},
+        "recipe": isinstance(manifest.get("recipe") or {}, dict),
+        "devices": isinstance(devices, dict)
+        and all(isinstance(one, dict) and isinstance(one.get("kind"), str) for one in devices.values()),
+    }
+    if odd := next((key for key, fine in is_fine.items() if not fine), None):
+        raise NotReleasable(f"{path}: {odd} in recording.json is not what we write; take it from a copy")
+
+
 def filed_operations(recording: Path) -> Iterator[dict[str, Any]]:
     """Return the tablet's operations again, in the order in which they were filed; later ones knew the earlier.
 
     Raises BadEventLog.
     """
-    filed = [event for writer in WRITERS for event in events_of(recording, writer)]
+    filed = [event for writer in WRITERS for event in _events_of(recording, writer)]
     for number, event in enumerate(filed):
         kind, body = event["kind"], event["body"]
         if kind == "undo":
@@ -202,3 +219,12 @@ def filed_operations(recording: Path) -> Iterator[dict[str, Any]]:
             "seen": body.get("seen", number),
             "n": number,
         }
+
+
+def _events_of(recording: Path, writer: str) -> Iterator[dict[str, Any]]:
+    for line, event in enumerate(events_of(recording, writer), start=1):
+        try:
+            check_filed(event)
+        except BadOperation as error:
+            raise BadEventLog(recording / "events" / f"{writer}.jsonl", line, str(error)) from error
+        yield event

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,19 @@ class RigOfKitchen(click.ParamType):
         path = value if Path(value).exists() else value.rpartition("=")[2]
         given_path(exists=True).convert(path, parameter, context)
         return str(value)
+
+
+class ProxyAddress(click.ParamType):
+    """The address of a proxy, or the network that it is in."""
+
+    name = "address"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        """Return it in its usual form."""
+        try:
+            return str(ipaddress.ip_network(value) if "/" in value else ipaddress.ip_address(value))
+        except ValueError:
+            self.fail(f"{value!r} is no IP address and no network like 10.0.0.0/24", parameter, context)
 
 
 @click.command()
@@ -47,6 +61,13 @@ class RigOfKitchen(click.ParamType):
     multiple=True,
     type=RigOfKitchen(),
     help="Let the tablet and the desk start and stop its devices; may be repeated, one for each kitchen.",
+)
+@click.option(
+    "--trusted-proxy",
+    multiple=True,
+    type=ProxyAddress(),
+    help="Proxy in front of the app, by the address it connects from. Only its X-Forwarded-For and X-Forwarded-Proto "
+    "are read; may be repeated  [default: none]",
 )
 @click.option(
     "--demo", is_flag=True, help="The guided tour: our own recipes and a data folder removed at the end."

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
 from kitchensync.dataset.errors import BadOperation
-from kitchensync.recipe_app.errors import NotAllowed
+from kitchensync.recipe_app.errors import NotAllowed, Taken
 from kitchensync.recipe_app.people import attempts, secrets
+from kitchensync.recipe_app.people.chosen_names import check_name, look_alike
 from kitchensync.recipe_app.people.roles import ROLES, Access, allowed
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.store.app_records import AppRecords, new_id, roles_of
+from kitchensync.recipe_app.store.app_records import AppRecords, is_admin, new_id, roles_of
 
 HOUR_NS = 3_600_000_000_000
 INVITE_NS = 72 * HOUR_NS
@@ -57,46 +59,52 @@ class Accounts:
     # people
 
     def add_person(self, pseudonym: str, roles: list[str], *, actor: str) -> str:
-        """Add somebody; return the id. Raises BadOperation."""
-        pseudonym = " ".join(pseudonym.split())
-        if not 1 <= len(pseudonym) <= 40:
-            raise BadOperation("a pseudonym has 1 to 40 characters")
-        if not roles or set(roles) - set(ROLES):
-            raise BadOperation("roles are {roles}; choose at least one", roles=ROLES)
-        if self.records.rows(tables.person, tables.person.c.pseudonym == pseudonym):
-            raise BadOperation(
-                "there is a person called {name} already; choose another pseudonym", name=pseudonym
-            )
+        """Add somebody; return the id. Raises BadOperation, Taken."""
+        pseudonym = check_name(pseudonym)
+        _check_roles(roles)
         person = new_id(self.records.utc_ns())
         body = {"pseudonym": pseudonym, "roles": sorted(set(roles)), "active": True}
-        self.records.note("person", person, body, actor=actor)
+        with self.records.changing() as connection:
+            taken = connection.execute(select(tables.person.c.pseudonym)).scalars()
+            if (other := look_alike(pseudonym, taken)) is not None:
+                raise Taken("there is a person called {name} already; choose another pseudonym", name=other)
+            self.records.note_within(connection, "person", person, body, actor=actor)
         return person
 
     def change_person(self, person: str, changes: dict[str, Any], *, actor: str) -> None:
-        """Change roles or whether somebody may still sign in. Raises BadOperation."""
-        row = self._person(person)
-        body = {"pseudonym": row["pseudonym"], "roles": roles_of(row), "active": row["active"], **changes}
-        if not body["roles"] or set(body["roles"]) - set(ROLES):
-            raise BadOperation("roles are {roles}; choose at least one", roles=ROLES)
+        """Change roles or whether somebody may still sign in, and end their sessions. Raises BadOperation."""
+        _check_roles(changes.get("roles", ROLES))
         with self.records.changing() as connection:
+            people = {row.id: row._asdict() for row in connection.execute(select(tables.person))}
+            if person not in people:
+                raise BadOperation("there is no such person")
+            row = people.pop(person)
+            body = {"pseudonym": row["pseudonym"], "roles": roles_of(row), "active": row["active"], **changes}
+            stays = "admin" in body["roles"] and body["active"]
+            if is_admin(row) and not stays and not any(map(is_admin, people.values())):
+                raise BadOperation("this is the last admin; make somebody else an admin first")
             self.records.note_within(connection, "person", person, body, actor=actor)
-            connection.execute(delete(tables.login).where(tables.login.c.person == person))
+            _end_sessions(connection, person)
 
-    def _person(self, person: str) -> dict[str, Any]:
-        row = self.records.row(tables.person, person)
-        if row is None:
+    def sign_out_everywhere(self, person: str) -> None:
+        """End every session of a person, on tablets and at the desk. Raises BadOperation."""
+        self._require_person(person)
+        with self.records.changing() as connection:
+            _end_sessions(connection, person)
+
+    def _require_person(self, person: str) -> None:
+        if self.records.row(tables.person, person) is None:
             raise BadOperation("there is no such person")
-        return row
 
     def set_pin(self, person: str, pin: str, *, actor: str) -> None:
         """Set a participant's PIN. Raises BadOperation."""
         secrets.check_pin(pin)
-        self._person(person)
+        self._require_person(person)
         self._set_secret(person, "pin", secrets.slow_hash(pin), actor)
 
     def new_card(self, person: str, *, actor: str) -> str:
         """Make a card that signs in by its QR code, for 90 days; an earlier one is void. Return its token."""
-        self._person(person)
+        self._require_person(person)
         token = secrets.new_card(self.records.utc_ns() + CARD_NS)
         self._set_secret(person, "card", secrets.fast_hash(token), actor)
         return token
@@ -109,22 +117,26 @@ class Accounts:
     # codes
 
     def invite(self, person: str, *, actor: str) -> str:
-        """Make a single-use invite to set a password, valid for 72 hours; return its token."""
-        self._person(person)
-        return self._new_ticket("invite", person, secrets.new_token(), INVITE_NS, actor)
+        """Make a single-use invite to set a password, valid for 72 hours, and end sessions; return its token."""
+        self._require_person(person)
+        with self.records.changing() as connection:
+            _end_sessions(connection, person)
+            return self._new_ticket(connection, "invite", person, secrets.new_token(), INVITE_NS, actor)
 
     def pairing_code(self, kitchen: str, *, actor: str) -> str:
         """Make a single-use code that pairs one tablet with a kitchen, valid for 15 minutes."""
         if self.records.row(tables.kitchen, kitchen) is None:
             raise BadOperation("there is no such kitchen")
-        return self._new_ticket("pair", kitchen, secrets.new_code(), PAIRING_NS, actor)
-
-    def _new_ticket(self, purpose: str, subject: str, code: str, valid_ns: int, actor: str) -> str:
-        expires = self.records.utc_ns() + valid_ns
         with self.records.changing() as connection:
-            values = {"purpose": purpose, "subject": subject, "expires_utc_ns": expires, "used": False}
-            connection.execute(insert(tables.ticket).values(code_hash=secrets.fast_hash(code), **values))
-            self.records.note_within(connection, "code", subject, {"purpose": purpose}, actor=actor)
+            return self._new_ticket(connection, "pair", kitchen, secrets.new_code(), PAIRING_NS, actor)
+
+    def _new_ticket(
+        self, connection: Connection, purpose: str, subject: str, code: str, valid_ns: int, actor: str
+    ) -> str:
+        expires = self.records.utc_ns() + valid_ns
+        values = {"purpose": purpose, "subject": subject, "expires_utc_ns": expires, "used": False}
+        connection.execute(insert(tables.ticket).values(code_hash=secrets.fast_hash(code), **values))
+        self.records.note_within(connection, "code", subject, {"purpose": purpose}, actor=actor)
         return code
 
     def _use_ticket(self, connection: Connection, purpose: str, code: str) -> str:
@@ -145,13 +157,21 @@ class Accounts:
             self.records.note_within(connection, "secret", person, {"set": "password"}, actor=person)
         return person
 
-    # devices
+    # kitchens and devices
+
+    def add_kitchen(self, name: str, *, actor: str) -> str:
+        """Add a kitchen; return its id. Raises BadOperation, Taken."""
+        name = check_name(name)
+        kitchen = new_id(self.records.utc_ns())
+        with self.records.changing() as connection:
+            if connection.execute(select(tables.kitchen).where(tables.kitchen.c.name == name)).first():
+                raise Taken("a kitchen needs a name that no other has")
+            self.records.note_within(connection, "kitchen", kitchen, {"name": name}, actor=actor)
+        return kitchen
 
     def pair(self, code: str, name: str, *, secure: bool | None) -> tuple[str, str]:
         """Pair a tablet with the code's kitchen; return its id and its token. Raises NotAllowed, BadOperation."""
-        name = " ".join(name.split())
-        if not 1 <= len(name) <= 40:
-            raise BadOperation("a tablet's name has 1 to 40 characters")
+        name = check_name(name)
         device, token = new_id(self.records.utc_ns()), secrets.new_token()
         with self.records.changing() as connection:
             kitchen = self._use_ticket(connection, "pair", code)
@@ -191,6 +211,8 @@ class Accounts:
                 raise NotAllowed("the PIN is not right; tries left: {left}", left=left)
             raise NotAllowed("the name or password is not right")
         with self.records.changing() as connection:
+            if connection.execute(_secret_of(person, kind)).scalar() != stored:  # replaced meanwhile
+                raise NotAllowed("the name or password is not right")
             attempts.succeeded(connection, key)
             return self._begin(connection, person, device, desk=desk)
 
@@ -266,8 +288,20 @@ def _secret_of(person: str, kind: str) -> Any:
     return select(credential.c.hash).where(credential.c.person == person, credential.c.kind == kind)
 
 
+def _check_roles(roles: Collection[str]) -> None:
+    if not roles or set(roles) - set(ROLES):
+        raise BadOperation("roles are {roles}; choose at least one", roles=ROLES)
+
+
+def _end_sessions(connection: Connection, person: str) -> None:
+    connection.execute(delete(tables.login).where(tables.login.c.person == person))
+
+
 def _put_secret(connection: Connection, person: str, kind: str, hashed: str) -> None:
+    """Replace a secret; a new PIN or password ends the sessions of whoever knew the one before."""
     credential = tables.credential
     same = (credential.c.person == person, credential.c.kind == kind)
     connection.execute(delete(credential).where(*same))
     connection.execute(insert(credential).values(person=person, kind=kind, hash=hashed))
+    if kind != "card":  # made for somebody who may be cooking; *Sign out everywhere* is there for a lost one
+        _end_sessions(connection, person)

@@ -311,6 +311,11 @@ def roles_of(person: dict[str, Any]) -> list[str]:
     return roles
 
 
+def is_admin(person: dict[str, Any]) -> bool:
+    """Return whether a row of `person` is an admin who is not switched off."""
+    return "admin" in roles_of(person) and person["active"]
+
+
 def new_id(utc_ns: int) -> str:
     """Make a UUID version 7: sorted by time (RFC 9562, section 5.7)."""
     milliseconds = (utc_ns // 1_000_000) & (2**48 - 1)

@@ -32,8 +32,10 @@ from sqlalchemy import Connection, Table, func, select
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.database import open_database
+from kitchensync.sensors.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import private
 from kitchensync.storage.disk.folder_lock import locked_folder
+from kitchensync.storage.shell.answer import size_words
 from kitchensync.storage.shell.outputs import written
 
 SCHEMA = "app-backup/1"
@@ -46,6 +48,10 @@ NOT_KEPT = (tables.login, tables.ticket, tables.attempt)
 
 Tell = Callable[[float], None]
 PIECE = 1 << 20
+MOST_RATIO, ALWAYS_TAKEN = 20, 16 << 20
+"""Of the bytes that a backup unpacks to: hashes and salts do not compress, real ones stay below 5 times the file."""
+MOST_PARSED = 16 << 20
+"""Bytes of a member that is read into memory as a whole."""
 
 
 def back_up(
@@ -231,7 +237,7 @@ def check(path: Path) -> dict[str, Any]:
 
 DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
-    *(ValueError, KeyError, AttributeError, EOFError),
+    *(ValueError, KeyError, TypeError, AttributeError, EOFError),
     RuntimeError,  # a flipped bit that asks for a password, or for a compression that nobody knows
 )
 """What reading a damaged archive may raise."""
@@ -243,11 +249,20 @@ def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     with _damage_told(path), contextlib.ExitStack() as stack:
         with _unreadable_told(path):
             archive = stack.enter_context(zipfile.ZipFile(path))
-            manifest = json.loads(archive.read(MANIFEST))
+            _check_sizes(path, archive)
+            manifest = parse_object(archive.read(MANIFEST))
         names = set(archive.namelist()) - {MANIFEST}
         if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
             raise BadSetup(f"{path}: is no backup of this app ({SCHEMA})")
         yield archive, manifest
+
+
+def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse a backup that unpacks to more than one can. The sizes it states are those that are read at most."""
+    sizes = {one.filename: one.file_size for one in archive.infolist()}
+    unpacked, most = sum(sizes.values()), max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size)
+    if unpacked > most or max(sizes.get(name, 0) for name in (MANIFEST, WITHDRAWALS)) > MOST_PARSED:
+        raise BadSetup(f"{path}: unpacks to {size_words(unpacked)}, no backup does; take another copy")
 
 
 @contextlib.contextmanager

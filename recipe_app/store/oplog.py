@@ -24,6 +24,7 @@ SERVER = "server"
 """The device name of operations that the server makes itself."""
 DESTROYED = "destroyed"
 """The kind of operation that says which rows lost what they said: `numbers`, pairs of first and last."""
+AT_A_TIME = 100
 KEY = "log_key"
 """The option of an engine that holds the installation's secret."""
 
@@ -190,8 +191,15 @@ def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, li
 
 def everything(connection: Connection) -> Iterator[dict[str, Any]]:
     """Yield the whole log in its order, without what was destroyed."""
-    for row in connection.execute(select(table).where(IS_KEPT).order_by(table.c.n)):
+    for row in _in_order(connection, IS_KEPT):
         yield as_op(row)
+
+
+def _in_order(connection: Connection, *wanted: ColumnElement[bool]) -> Iterator[Row[Any]]:
+    """Yield rows of the log, few of them in memory; the connection may write meanwhile."""
+    asked = select(table).where(*wanted).order_by(table.c.n).execution_options(yield_per=AT_A_TIME)
+    with connection.execute(asked) as rows:
+        yield from rows
 
 
 def newest(connection: Connection, *, before: int | None, count: int, **equal: str) -> list[dict[str, Any]]:
@@ -209,7 +217,7 @@ def first_fault(connection: Connection) -> int | None:
     """
     key, previous, expected = _key(connection), FIRST, 1
     empty: set[int] = set()
-    for row in connection.execute(select(table).order_by(table.c.n)):
+    for row in _in_order(connection):
         values = row._asdict()
         if (
             row.n != expected
@@ -233,7 +241,7 @@ def chain_anew(connection: Connection) -> int | None:
     Return the number of the first row that does not follow the one before it, or not hold what it was hashed with.
     """
     key, before, after, expected = _key(connection), FIRST, FIRST, 1
-    for row in connection.execute(select(table).order_by(table.c.n)).all():
+    for row in _in_order(connection):
         values = row._asdict()
         is_whole = row.content_hash == content_hash(values) or not (row.salt or row.body or row.clock)
         if row.n != expected or row.prev != before or not is_whole:

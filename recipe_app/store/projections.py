@@ -39,7 +39,7 @@ def rebuild(connection: Connection) -> int:
         connection.execute(delete(table))
     subjects: dict[str, None] = {}
     count = 0
-    for op in list(oplog.everything(connection)):
+    for op in oplog.everything(connection):
         count += 1
         if op["kind"] in _DESK:
             _DESK[op["kind"]](connection, op)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
-import json
 import os
 import re
 import sqlite3
@@ -33,10 +32,14 @@ from kitchensync.recipe_app.store.backup import (
 )
 from kitchensync.recipe_app.store.database import Database, open_database
 from kitchensync.sensors.files_on_disk import sync_path
+from kitchensync.sensors.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import append_line, read_sound_lines, sound_lines
 
-BATCH = 500
+BATCH, BATCH_BYTES = 500, 16 << 20
+MOST_LINE = 256 << 20
+"""Bytes of a row: a folder of published annotations has 64 MiB, before it is written as JSON."""
+MOST_COLUMNS = 100
 STAGED = ".restore-"
 """Prefix of folders that hold what is not proven yet."""
 _RECIPE = re.compile(rf"{RECIPES}/[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}\.json")
@@ -227,17 +230,17 @@ def _batches(
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     known = {table.name: table for table in KEPT}
     batch: list[dict[str, Any]] = []
-    name = ""
+    name, size = "", 0
     for line in _lines(source, archive, manifest):
-        found = json.loads(line)
+        found = parse_object(line, most_bytes=MOST_LINE, most_items=MOST_COLUMNS)
         if found["table"] not in known:
             raise BadSetup(
                 f"{source}: holds a table {str(found['table'])[:40]!r} that this app does not know"
             )
-        if batch and (found["table"] != name or len(batch) == BATCH):
+        if batch and (found["table"] != name or len(batch) == BATCH or size + len(line) > BATCH_BYTES):
             yield name, batch
-            batch = []
-        name = found["table"]
+            batch, size = [], 0
+        name, size = found["table"], size + len(line)
         binary = {column.name for column in known[name].columns if isinstance(column.type, LargeBinary)}
         batch.append({k: base64.b64decode(v) if k in binary else v for k, v in found["row"].items()})
     if batch:
@@ -248,4 +251,5 @@ def _lines(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any]) -> 
     """Yield the lines of a dump that was proven to its end before the first is used."""
     proven(source, archive, manifest, DUMP, lambda _: None)
     with archive.open(DUMP) as member:
-        yield from member
+        while line := member.readline(MOST_LINE + 1):
+            yield line

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import uvicorn
+from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from kitchensync.recipe_app.cooking.capture_link import Capture
@@ -25,7 +26,7 @@ from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.exchange import app_withdrawals
 from kitchensync.recipe_app.exchange.folders import Folders
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.store.app_records import AppRecords, new_id, roles_of
+from kitchensync.recipe_app.store.app_records import AppRecords, is_admin, new_id
 from kitchensync.recipe_app.store.database import open_database
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
 from kitchensync.recipe_app.web.app import create_app
@@ -58,6 +59,7 @@ class Setup:
     demo: bool
     rig: tuple[str, ...] = ()
     station: Callable[..., Capture] | None = None
+    trusted_proxy: tuple[str, ...] = ()
 
 
 def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
@@ -95,7 +97,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         url, *others = addresses(setup.host, listener.getsockname()[1], secure)
         for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
             say(line)
-        server = BoundedServer(_config(tools, secure))
+        server = BoundedServer(_config(tools, secure, setup.trusted_proxy))
 
         def end() -> None:
             server.should_exit = True
@@ -106,13 +108,16 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         server.run(sockets=[listener])
 
 
-def _config(tools: Collaborators, secure: tls.Credentials | None) -> uvicorn.Config:
+def _config(tools: Collaborators, secure: tls.Credentials | None, proxies: tuple[str, ...]) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(tools),
         log_level="warning",
         access_log=False,
         lifespan="off",
         server_header=False,
+        # Uvicorn's default trusts this whole computer: any program on it could invent the address it comes from.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         h11_max_incomplete_event_size=MOST_HEAD,
         ssl_certfile=secure.certificate if secure else None,
         ssl_keyfile=secure.key if secure else None,
@@ -170,7 +175,7 @@ def _elsewhere(others: list[str], secure: tls.Credentials | None) -> Iterator[st
 
 def _admin_without_password(records: AppRecords) -> str | None:
     """Return who is to become the first admin, made where there is nobody; None when an admin can sign in."""
-    admins = [row["id"] for row in records.rows(tables.person) if "admin" in roles_of(row) and row["active"]]
+    admins = [row["id"] for row in records.rows(tables.person, limit=1 << 20) if is_admin(row)]
     with_password = {
         row["person"] for row in records.rows(tables.credential, tables.credential.c.kind == "password")
     }
@@ -178,8 +183,14 @@ def _admin_without_password(records: AppRecords) -> str | None:
         return None
     if admins:
         return str(admins[0])
-    person = new_id(records.utc_ns())
-    records.note("person", person, {"pseudonym": "admin", "roles": ["admin"], "active": True}, actor="")
+    body = {"pseudonym": "admin", "roles": ["admin"], "active": True}
+    with records.changing() as connection:
+        taken = connection.execute(select(tables.person.c.id).where(tables.person.c.pseudonym == "admin"))
+        person = str(taken.scalar() or new_id(records.utc_ns()))
+        # Whoever was called so before becomes the admin by the invite alone, not by an old password.
+        old = (tables.credential.c.person == person, tables.credential.c.kind == "password")
+        connection.execute(delete(tables.credential).where(*old))
+        records.note_within(connection, "person", person, body, actor="")
     return person
 
 

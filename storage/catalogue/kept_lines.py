@@ -193,21 +193,30 @@ def _site_of(folder: str) -> str:
 def _put(connection: sqlite3.Connection, where: str, seen: Seen, line: Line) -> bool:
     """Put a line in the place of the one before; tell whether it is another."""
     site, inode, changed_ns = seen
-    said = json.dumps({**line, "site": site} if site else line, ensure_ascii=False)
+    said = json.dumps({**line, "site": site} if site else line)
     before = connection.execute(
-        "SELECT said, inode, changed_ns FROM line WHERE path = ?", (where,)
+        "SELECT said, inode, changed_ns FROM line WHERE path = ?", (_storable(where),)
     ).fetchone()
     if before == (said, inode, changed_ns):
         return False
     facts = {**line, "path": where, "site": site}
-    plain = [value if isinstance(value := facts.get(key), str | int | float) else None for key in COLUMNS]
+    values = [facts.get(key) for key in COLUMNS]
+    plain = [
+        _storable(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
+        for value in values
+    ]
     _drop(connection, where)
     connection.execute(_INSERT, (*plain, inode, changed_ns, said))
     return True
 
 
 def _drop(connection: sqlite3.Connection, where: str) -> None:
-    connection.execute("DELETE FROM line WHERE path = ?", (where,))
+    connection.execute("DELETE FROM line WHERE path = ?", (_storable(where),))
+
+
+def _storable(text: str) -> str:
+    """Return a text with escapes for what is no Unicode, as in names that are not UTF-8: SQLite takes none of it."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _empty() -> sqlite3.Connection:

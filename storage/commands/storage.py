@@ -15,6 +15,7 @@ from kitchensync.storage.shell.answer import Answer, answers, say
 from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
 from kitchensync.storage.shell.output_options import OutputFolder
 from kitchensync.storage.shell.progress import Bar, byte_bar
+from kitchensync.storage.shell.terminal import headline
 
 AS_RECORDED = (
     "left as it was recorded, with serial numbers and places; "
@@ -71,7 +72,7 @@ def show_all(results: list[dict[str, Any]]) -> None:
 
 def show(result: dict[str, Any]) -> None:
     """Print the balance sheet of one recording for people."""
-    click.secho(f"{result['status']}  {result['recording']}", fg=MARKS[result["status"]], bold=True)
+    headline(f"{result['status']}  {result['recording']}", MARKS[result["status"]])
     for reason in result["reasons"]:
         click.echo(f"  - {reason}")
     if "read_from" in result:

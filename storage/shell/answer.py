@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from kitchensync.storage.shell.terminal import shown
+
 SCHEMA = "schema"
 """Attribute of a command's function: what its JSON object is called."""
 
@@ -58,7 +60,7 @@ def answers(schema: str, *, is_bare: bool = False) -> Callable[[Callable[..., An
 
 def say(line: str) -> None:
     """Say one line on stderr, under the name of the program."""
-    click.echo(f"kitchensync: {' '.join(line.split())}", err=True)
+    click.echo(f"kitchensync: {' '.join(line.split())}", err=True, color=True)
 
 
 def refuse(reason: str, schema: str | None) -> None:
@@ -82,7 +84,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, left
 
 
 def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else shown(str(value))
 
 
 def size_words(count: int) -> str:

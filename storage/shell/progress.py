@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
+
+from kitchensync.storage.shell.terminal import console as terminal_console
+from kitchensync.storage.shell.terminal import live
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,11 +21,10 @@ Show = Callable[[str, int, int], None]
 
 def terminal_bar(*columns: ProgressColumn, console: Console | None = None, shown: bool = True) -> Progress:
     """Make a bar with these columns after its words; it stays unseen unless the console is a terminal."""
-    from rich.console import Console
     from rich.progress import Progress, TextColumn
 
-    console = console or Console(stderr=True)
-    words = TextColumn("{task.description}")
+    console = console or terminal_console(stderr=True)
+    words = TextColumn("{task.description}", markup=False)
     return Progress(
         words, *columns, console=console, transient=True, disable=not (shown and console.is_terminal)
     )
@@ -37,18 +39,19 @@ class Bar:
 
         count = TextColumn("{task.completed:.0f}{task.fields[of_whole]} " + unit)
         self._bar = terminal_bar(BarColumn(), count, TimeRemainingColumn(), shown=shown)
+        self._open = ExitStack()
         self._lines = lines and shown and self._bar.disable
         self._name = name
         self._task = self._bar.add_task(name, total=None, visible=False, of_whole="")
 
     def __enter__(self) -> Bar:
         """Begin."""
-        self._bar.start()
+        self._open.enter_context(live(self._bar))
         return self
 
     def __exit__(self, *_: object) -> None:
         """Take the bar away."""
-        self._bar.stop()
+        self._open.close()
 
     def show(self, done: float, whole: float | None = None, words: str = "") -> None:
         """Report how much of `whole` is done (None when nobody knows how much there is), and what was last."""
@@ -66,7 +69,8 @@ def byte_bar() -> Iterator[Show]:
     """Show a bar on stderr for as long as the block lasts, if that is a terminal."""
     from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
 
-    with terminal_bar(BarColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
+    bar = terminal_bar(BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with live(bar):
         task = bar.add_task("", total=None)
         yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
 
@@ -79,12 +83,12 @@ class ByteMeter:
 
     def __init__(self, console: Console | None = None) -> None:
         """Show on stderr unless another console is given."""
-        from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
 
-        self._console = console or Console(stderr=True, soft_wrap=True)
+        self._console = console or terminal_console(stderr=True, soft_wrap=True)
         columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
         self._bar = terminal_bar(*columns, console=self._console)
+        self._open = ExitStack()
         self._name = ""
         self._task = self._bar.add_task("", visible=False)
         self._begun_s = self._told_s = time.monotonic()
@@ -92,12 +96,12 @@ class ByteMeter:
 
     def __enter__(self) -> ByteMeter:
         """Begin to show."""
-        self._bar.start()
+        self._open.enter_context(live(self._bar))
         return self
 
     def __exit__(self, *_: object) -> None:
         """Take the bar away."""
-        self._bar.stop()
+        self._open.close()
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""

@@ -11,6 +11,7 @@ import click
 
 from kitchensync.storage.shell.given_path import given_path
 from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.storage.shell.terminal import headline
 
 
 @click.command("sync-camera")
@@ -55,12 +56,12 @@ def _show(answer: dict[str, Any], data: Path | None) -> None:
     """Print the result for people."""
     camera = f"{answer['model'] or 'camera'} {answer['serial'] or 'without serial number'}, {answer['mode']}"
     if answer["status"] != "measured":
-        click.secho(f"refused  {camera}", fg="red", bold=True)
+        headline(f"refused  {camera}", "red")
         for reason in answer["reasons"]:
             click.echo(f"  - {reason}")
         return
     evidence, late_ms = answer["evidence"], answer["latency_ms"]
-    click.secho(f"measured  {camera}", fg="green", bold=True)
+    headline(f"measured  {camera}", "green")
     when = f"{abs(late_ms):.1f} ms {'later' if late_ms >= 0 else 'earlier'}"
     click.echo(f"  pictures are taken {when} than their stamps say, give or take {answer['sigma_ms']:.1f} ms")
     halves = " and ".join(f"{value:.1f}" for value in evidence["halves_ms"])

@@ -11,6 +11,7 @@ import click
 
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
 from kitchensync.storage.shell.output_options import output_file
+from kitchensync.storage.shell.terminal import headline
 from kitchensync.storage.shell.workforce_options import SCHEDULER, WAIT_WORKERS
 
 MARKS = {
@@ -238,7 +239,7 @@ def leave(status: str, *, strict: bool) -> None:
 
 def show_recording(answer: dict[str, Any]) -> None:
     """Print one recording for people."""
-    click.secho(f"{answer['status']}  {answer['recording']}", fg=MARKS[answer["status"]], bold=True)
+    headline(f"{answer['status']}  {answer['recording']}", MARKS[answer["status"]])
     for reason in [*answer.get("reasons", []), *answer.get("warnings", [])]:
         click.echo(f"  - {reason}")
     for pair in answer["pairs"]:
@@ -250,7 +251,7 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
     from kitchensync.storage.timeline.alignment import Alignment
 
     said = Alignment.from_object(answer)
-    click.secho(f"{indent}{said.status}  {name}", fg=MARKS[said.status])
+    headline(f"{indent}{said.status}  {name}", MARKS[said.status], bold=False)
     for text in [*said.reasons, *said.warnings]:
         click.echo(f"{indent}  - {text}")
     if said.clock_map is None:

@@ -7,12 +7,15 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from kitchensync.storage.shell.terminal import shown_in_page
+
 
 def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
     """Fill a template; everything is escaped but the drawings made here."""
     environment = Environment(
         loader=PackageLoader("kitchensync.sync.report"),
         autoescape=True,
+        finalize=shown_in_page,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import socketserver
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from processes import kitchensync, one_line
 from waiting import until
 
 from kitchensync.capture.errors import QueueUnavailable
+from kitchensync.capture.queue import dry_run
 from kitchensync.capture.queue.dry_run import check_server
 from kitchensync.capture.queue.queue_connection import connect, wait_until_ready
 from kitchensync.capture.queue.server import queue_binary
@@ -122,3 +125,40 @@ def test_a_password_is_not_shown(loopback_host, monkeypatch):
     monkeypatch.setattr("kitchensync.capture.queue.dry_run.RUNNING_READY_S", 0.1)
     line = refused(f"redis://cook:secret@{loopback_host}:9")
     assert "secret" not in line
+
+
+@contextlib.contextmanager
+def answering(host: str, answer: bytes) -> Iterator[str]:
+    """Give the same answer to whatever is asked for as long as the block lasts; yield the address."""
+
+    class Same(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):
+                while self.request.recv(65536):
+                    self.request.sendall(answer)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    with Server((host, 0), Same) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"redis://{host}:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        *(b"+OK\r\n", b"+PONG\r\n", b":1\r\n", b"*1\r\n:1\r\n", b"$-1\r\n", b",inf\r\n", b"+\xff\r\n"),
+        *(b"-MOVED\r\n", b"-ASK x\r\n", bytes(range(256))),
+    ],
+)
+def test_what_is_no_redis_is_refused_in_one_line(answer, loopback_host, monkeypatch):
+    monkeypatch.setattr(dry_run, "RUNNING_READY_S", 0.2)
+    with answering(loopback_host, answer) as url:
+        assert url in refused(url)

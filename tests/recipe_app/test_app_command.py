@@ -16,9 +16,12 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner
+from kitchensync.recipe_app.store.keys import kept_key
 
 from kitchensync.cli import main
+from kitchensync.recipe_app.people.accounts import Accounts
 from kitchensync.recipe_app.store import oplog
+from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.database import open_database
 from kitchensync.storage.manifest import read_manifest, write_json
 from kitchensync.virtual_kitchen.tablet import participate
@@ -186,3 +189,45 @@ def test_what_the_app_writes_into_recordings_the_group_may_read(tmp_path: Path) 
     assert "recipe" in read_manifest(soup)
     assert {oct(path.stat().st_mode & 0o777) for path in written} == {oct(0o640)}
     assert own.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_start_without_an_admin_takes_the_account_of_that_name(tmp_path: Path) -> None:
+    own = tmp_path / "_app"
+    own.mkdir()
+    database = open_database(own / "app.db", kept_key(own))
+    accounts = Accounts(AppRecords(database, now_ns=lambda: 5, utc_ns=lambda: 1_790_000_000_000_000_000))
+    before = accounts.add_person("admin", ["operator"], actor="")
+    accounts.accept_invite(accounts.invite(before, actor=""), "the pass phrase of an operator")
+    database.close()
+    said: list[str] = []
+    with running("--data", str(tmp_path), heard=said) as (_, url), httpx.Client(base_url=url) as client:
+        signed = {"pseudonym": "admin", "password": "the pass phrase of an operator"}
+        assert client.post("/api/v1/desk/sign-in", json=signed).status_code == 403
+        invite = next(line.partition("#")[2].strip() for line in said if line.startswith("invite="))
+        body = {"code": invite, "password": "a long enough pass phrase"}
+        assert client.post("/api/v1/invite", json=body).status_code == 200
+        answer = client.post("/api/v1/desk/sign-in", json={**signed, "password": body["password"]})
+        assert answer.json()["person"] == before
+        assert client.get("/desk/audit").status_code == 200
+
+
+@pytest.mark.parametrize(("options", "waits"), [((), True), (("--trusted-proxy", "127.0.0.1"), False)])
+def test_a_forwarded_address_counts_only_from_a_proxy_that_is_named(
+    tmp_path: Path, options: tuple[str, ...], waits: bool
+) -> None:
+    with running("--data", str(tmp_path), *options) as (_, url), httpx.Client(base_url=url) as client:
+        answers = [
+            client.post(
+                "/api/v1/desk/sign-in",
+                json={"pseudonym": "admin", "password": "a guess"},
+                headers={"x-forwarded-for": f"192.0.2.{number}"},
+            ).status_code
+            for number in range(8)
+        ]
+    assert answers == ([403] * 5 + [429] * 3 if waits else [403] * 8)
+
+
+def test_a_proxy_is_named_by_its_address(tmp_path: Path) -> None:
+    refused = CliRunner().invoke(main, ["app", "--data", str(tmp_path), "--trusted-proxy", "*"])
+    assert refused.exit_code == 2
+    assert "no IP address" in refused.stderr

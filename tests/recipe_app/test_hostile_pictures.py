@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import struct
 import zlib
 from fractions import Fraction
@@ -101,3 +103,21 @@ def test_a_film_of_huge_pictures_is_neither_adopted_nor_decoded_where_it_lies_al
     small = film_of(black(tmp_path / "small.png", 500), tmp_path / "small.mov")
     with open_media(small).container() as opened:
         assert next(opened.decode(video=0)).width == 500
+
+
+def test_the_old_libraries_inside_opencv_are_not_reached(tmp_path: Path) -> None:
+    """OpenEXR is switched off; a film that is a playlist makes no connection, so that no TLS is spoken."""
+    assert "OPENCV_IO_ENABLE_OPENEXR" not in os.environ
+    (tmp_path / "a.exr").write_bytes(b"\x76\x2f\x31\x01" + bytes(200))
+    with pytest.raises(BadOperation):
+        frames_in(tmp_path / "a.exr", film=False, name="a.exr")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        address = f"https://127.0.0.1:{server.getsockname()[1]}/part.ts"
+        playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\n{address}\n#EXT-X-ENDLIST\n"
+        for name, text in (("a.m3u8", playlist), ("a.ffconcat", f"ffconcat version 1.0\nfile {address}\n")):
+            (tmp_path / name).write_text(text)
+            with pytest.raises(BadOperation):
+                frames_in(tmp_path / name, film=True, name=name)
+        with pytest.raises(BlockingIOError):
+            server.accept()

@@ -39,6 +39,7 @@ KINDS = {
     "NotNow",
     "NotAllowed",
     "SignInFirst",
+    "Taken",
     "TooLarge",
     "WrongKind",
 }

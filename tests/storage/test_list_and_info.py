@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from small_recordings import write_film
 
 from kitchensync.cli import main
+from kitchensync.storage.catalogue.kept_lines import catalogue_of, forget
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
@@ -243,3 +244,20 @@ def test_many_kinds_of_events_are_broken_into_lines_between_them(data: Path) -> 
     assert len(events) > 1
     assert max(map(len, events)) <= 100
     assert all(f"1 question_{number}" in "\n".join(events) for number in range(30))
+
+
+def test_names_that_are_not_utf8_are_shown_as_escapes(finished: Path, tmp_path: Path) -> None:
+    root = tmp_path / os.fsdecode(b"lab\xff")
+    shutil.copytree(finished, root / os.fsdecode(b"take\xe9"))
+    (line,) = asked("list", str(root))["recordings"]
+    assert (line["path"], line["verdict"]) == ("take\udce9", None)
+    for _ in range(2):  # the second time what was kept is read
+        with catalogue_of(root, fewest=1) as catalogue:
+            assert [one["path"] for one in catalogue.lines()] == ["take\udce9"]
+    forget(root / os.fsdecode(b"take\xe9"))
+    for command in ("list", "verify"):
+        done = CliRunner().invoke(main, [command, str(root)])
+        assert (done.exit_code, "take" in done.stdout) == (0, True)
+    assert "take\\udce9" in CliRunner().invoke(main, ["info", str(root / os.fsdecode(b"take\xe9"))]).stdout
+    refused = CliRunner().invoke(main, ["list", str(root), "--where", os.fsdecode(b"path=\xe9")])
+    assert (refused.exit_code, "not UTF-8" in refused.stderr, refused.stdout) == (1, True, "")

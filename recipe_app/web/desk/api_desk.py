@@ -26,7 +26,7 @@ from kitchensync.recipe_app.people.pseudonyms import check_pseudonym
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.people.secrets import check_pin
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.store.app_records import new_id, roles_of
+from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.web.bodies import (
     ChangePerson,
     DeskControl,
@@ -102,14 +102,15 @@ def new_invite(tools: Tools, visitor: Asking, person: str) -> dict[str, Any]:
     return {"invite": tools.accounts.invite(person, actor=visitor.actor)}
 
 
+def sign_out(tools: Tools, person: str) -> dict[str, Any]:
+    """End every session of somebody, on tablets and at the desk."""
+    tools.accounts.sign_out_everywhere(person)
+    return {"person": person}
+
+
 def add_kitchen(tools: Tools, visitor: Asking, body: NewKitchen) -> dict[str, Any]:
     """Add a kitchen."""
-    name = " ".join(body.name.split())
-    if not name or tools.records.rows(tables.kitchen, tables.kitchen.c.name == name):
-        raise BadOperation("a kitchen needs a name that no other has")
-    kitchen = new_id(tools.records.utc_ns())
-    tools.records.note("kitchen", kitchen, {"name": name}, actor=visitor.actor)
-    return {"kitchen": kitchen}
+    return {"kitchen": tools.accounts.add_kitchen(body.name, actor=visitor.actor)}
 
 
 def new_pairing_code(tools: Tools, visitor: Asking, body: PairingCode) -> dict[str, Any]:
@@ -217,6 +218,7 @@ ROUTES = [
     Route("/api/v1/desk/people/{person}", change_person, Access.OPERATE, "POST"),
     Route("/api/v1/desk/people/{person}/card", new_card, Access.OPERATE, "POST"),
     Route("/api/v1/desk/people/{person}/invite", new_invite, Access.ADMIN, "POST"),
+    Route("/api/v1/desk/people/{person}/sign-out", sign_out, Access.ADMIN, "POST"),
     Route("/api/v1/desk/kitchens", add_kitchen, Access.OPERATE, "POST"),
     Route("/api/v1/desk/pairing-codes", new_pairing_code, Access.OPERATE, "POST"),
     Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),

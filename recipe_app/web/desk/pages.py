@@ -38,6 +38,7 @@ from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_ve
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.kept_session_card import FINAL, FIRST, kept_cards
 from kitchensync.storage.names import APP_FOLDER
+from kitchensync.storage.shell.terminal import shown_in_page
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
 
@@ -47,6 +48,7 @@ SAID_KINDS = (*KINDS, "recording")
 """Kinds of operations that have words; others are shown as the log has them."""
 
 templates = Jinja2Templates(directory=FOLDER / "templates")
+templates.env.finalize = shown_in_page
 
 
 def render(request: Request, name: str, status: int = 200, /, **fields: Any) -> Response:

@@ -148,6 +148,14 @@ def sign_out(request: Request, tools: Tools) -> JSONResponse:
     return answer
 
 
+def sign_out_everywhere(tools: Tools, visitor: Asking) -> JSONResponse:
+    """End every session of the person who asks, this one too."""
+    tools.accounts.sign_out_everywhere(visitor.actor)
+    answer = JSONResponse({})
+    answer.delete_cookie(LOGIN_COOKIE)
+    return answer
+
+
 @contextlib.contextmanager
 def _a_try(
     request: Request, tools: Collaborators, visitor: Visitor, person: str | None = None
@@ -198,4 +206,5 @@ ROUTES = [
     Route("/api/v1/desk/sign-in", sign_in_at_the_desk, Access.PUBLIC, "POST"),
     Route("/api/v1/invite", accept_invite, Access.PUBLIC, "POST"),
     Route("/api/v1/sign-out", sign_out, Access.PERSON, "POST"),
+    Route("/api/v1/sign-out/everywhere", sign_out_everywhere, Access.PERSON, "POST"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import http.server
@@ -215,6 +216,54 @@ def test_the_downloader_takes_no_file_that_is_another_and_writes_nothing_outside
     (forged / "SHA256SUMS").write_text(f"{'0' * 64}  ../outside\n")
     done = fetch(data_set, address, tmp_path / "copy")
     assert (done.returncode, (tmp_path / "outside").exists()) == (1, False)
+
+
+class Endless(http.server.BaseHTTPRequestHandler):
+    """Sends what it was told of a file, and for the others an answer without an end."""
+
+    answers: dict[str, bytes]
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        if (head := self.answers.get(self.path.lstrip("/"))) is not None:
+            self.wfile.write(b"".join(self._headers_buffer) + head)  # type: ignore[attr-defined]
+            return
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            while True:
+                self.wfile.write(b"0" * 65536)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({}, "more than 67108864 bytes"),
+        ({"SHA256SUMS": b"\r\n" + b"0" * 64 + b"  README.md\n"}, "does not state its length"),
+        (
+            {
+                "SHA256SUMS": b"\r\n" + b"0" * 64 + b"  README.md\n",
+                "README.md": b"content-length: 999999999999999\r\n\r\nendless",
+            },
+            "free on the disk",
+        ),
+        ({"SHA256SUMS": b"\r\n" + b"0" * 64 + b"  a\x1b[31m\n"}, "not a line of it"),
+    ],
+)
+def test_the_downloader_takes_no_file_without_an_end(
+    data_set: Path, tmp_path: Path, answers: dict[str, bytes], said: str
+) -> None:
+    handler = type("Sending", (Endless,), {"answers": answers})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        done = fetch(data_set, f"http://127.0.0.1:{server.server_address[1]}", tmp_path / "copy")
+        server.shutdown()
+        thread.join()
+    assert (done.returncode, said in done.stdout + done.stderr) == (1, True), done.stdout + done.stderr
+    assert not [path for path in (tmp_path / "copy").rglob("*") if path.is_file()]
 
 
 def test_splits_made_later_keep_the_checksums_true(data_set: Path, tmp_path: Path) -> None:

@@ -126,6 +126,56 @@ def test_what_was_judged_of_an_error_counts_and_the_log_is_said_too(
     assert tags == run("release", "stats", out)["figure19"]
 
 
+@pytest.mark.parametrize(
+    ("key", "odd"),
+    [
+        *(("place", {"a": {}}), ("pseudonym", [[]]), ("recipe", "tea"), ("devices", [])),
+        *(
+            ("devices", {"gopro": None}),
+            ("devices", {"gopro": {"kind": {}}}),
+            ("devices", {"gopro": {"a": 1}}),
+        ),
+    ],
+)
+def test_a_manifest_from_elsewhere_with_odd_values_is_left_out(data: Path, key: str, odd: Any) -> None:
+    with edit_manifest(data / "take1") as manifest:
+        manifest[key] = odd
+    refused = CliRunner().invoke(
+        main, ["release", "captaincook4d", str(data), "--out", str(data.parent / "out")]
+    )
+    assert (refused.exit_code, refused.stdout) == (1, ""), refused.output
+    assert refused.stderr.startswith("kitchensync: take1: ")
+    assert key in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "said"),
+    [
+        ("recipe", FROZEN | {"title": {}}, "title"),
+        ("recipe", FROZEN | {"steps": {"1": None}}, "steps.1"),
+        ("recipe", FROZEN | {"edges": [[1, "2"]]}, "edges.0.1"),
+        ("recipe", FROZEN | {"order": [1, 99]}, "99 is none of its steps"),
+        ("recipe", FROZEN | {"planned": "NaN"}, "planned"),
+        ("recipe", {}, "order"),
+        ("done", {"node": "2"}, "node"),
+        ("done", {}, "node is not there"),
+        ("error", {"error_id": "e", "fields": {"categories": [99]}}, "fields.categories.0"),
+        ("undo", {"undoes": [[]]}, "undoes"),
+    ],
+)
+def test_a_log_from_elsewhere_with_odd_values_is_left_out(
+    data: Path, kind: str, body: dict[str, Any], said: str
+) -> None:
+    if kind == "recipe":
+        (data / "take1" / "events" / "tablet.jsonl").unlink()
+    log = EventLog(data / "take1", "tablet")
+    log.append(kind, host_ns=HOST0_NS + 1, uncertainty_ns=0, body=body, op_id="odd")
+    answered = released(data)
+    assert (answered["status"], said in answered["reason"]) == ("refused", True), answered
+    assert "damaged event log" in answered["reason"]
+
+
 def test_what_cannot_be_released_is_left_out_and_said_and_the_others_are_there(data: Path) -> None:
     shutil.rmtree(copied(data, "unsynced") / "sync")
     copied(data, "unwilling", lambda manifest: manifest.update(consent="none"))

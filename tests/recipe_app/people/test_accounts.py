@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from argon2 import PasswordHasher, extract_parameters
 from sqlalchemy import insert
 
 from kitchensync.dataset.errors import BadOperation
-from kitchensync.recipe_app.errors import NotAllowed, TooOften
+from kitchensync.recipe_app.errors import NotAllowed, Taken, TooOften
+from kitchensync.recipe_app.people import secrets
 from kitchensync.recipe_app.people.accounts import Accounts
 from kitchensync.recipe_app.people.attempts import AT_ONCE, Bucket
 from kitchensync.recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest
 from kitchensync.recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
 from kitchensync.recipe_app.people.secrets import fast_hash
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.store.app_records import AppRecords
+from kitchensync.recipe_app.store.app_records import AppRecords, is_admin
 from kitchensync.recipe_app.store.database import Database
 
 pytestmark = pytest.mark.slow
@@ -240,8 +243,107 @@ def test_bad_people_are_refused(house: House, name: str, roles: list[str]) -> No
 
 def test_two_people_never_share_a_pseudonym(house: House) -> None:
     person(house)
-    with pytest.raises(BadOperation, match="called Basil already"):
+    with pytest.raises(Taken, match="called Basil already"):
         person(house, "  Basil ")
+
+
+@pytest.mark.parametrize(
+    "alike", ["\u0430dmin", "ADMIN", "\uff41dmin", "a\u0501min", "\u0410\u0501\u041cin", "adm\u0131n"]
+)
+def test_a_pseudonym_that_looks_like_a_taken_one_is_refused(house: House, alike: str) -> None:
+    person(house, "admin", "admin")
+    with pytest.raises(Taken, match="called admin already"):
+        person(house, alike)
+
+
+UNSEEN = ["\x1b[31m", "\x00", "\x9b", "\u202e", "\u2066", "\u200b", "\u200f", "\u2060", "\ufeff", "\x7f"]
+
+
+@pytest.mark.parametrize("hidden", UNSEEN)
+def test_names_have_no_control_characters(house: House, hidden: str) -> None:
+    with pytest.raises(BadOperation):
+        house.accounts.add_person(f"a{hidden}b", ["participant"], actor="")
+    with pytest.raises(BadOperation):
+        house.accounts.add_kitchen(f"a{hidden}b", actor="")
+    code = house.accounts.pairing_code("k1", actor="")
+    with pytest.raises(BadOperation):
+        house.accounts.pair(code, f"a{hidden}b", secure=True)
+    assert house.accounts.pair(code, "Café 厨房 \U0001f373", secure=True)
+
+
+def with_password(house: House, name: str, role: str = "admin") -> str:
+    made = house.accounts.add_person(name, [role], actor="")
+    house.accounts.accept_invite(house.accounts.invite(made, actor=""), PASSWORD)
+    return made
+
+
+@pytest.mark.parametrize("change", ["pin", "password", "invite", "everywhere"])
+def test_a_new_secret_ends_every_session_of_that_person_alone(house: House, change: str) -> None:
+    accounts = house.accounts
+    ada, other = with_password(house, "Ada"), with_password(house, "Dill")
+    accounts.set_pin(ada, PIN, actor="")
+    invite = accounts.invite(ada, actor="")
+    device, token = accounts.pair(accounts.pairing_code("k1", actor=""), "A", secure=True)
+    on_tablet = accounts.sign_in(ada, "pin", PIN, device=device, desk=False)
+    at_desk, of_other = (
+        accounts.sign_in(who, "password", PASSWORD, device="", desk=True) for who in (ada, other)
+    )
+    changes = {
+        "pin": lambda: accounts.set_pin(ada, "602214", actor=""),
+        "password": lambda: accounts.accept_invite(invite, f"another {PASSWORD}"),
+        "invite": lambda: accounts.invite(ada, actor=""),
+        "everywhere": lambda: accounts.sign_out_everywhere(ada),
+    }
+    changes[change]()
+    assert accounts.visitor(device_token=token, login_token=on_tablet).person is None
+    assert accounts.visitor(device_token="", login_token=at_desk).person is None
+    assert accounts.visitor(device_token="", login_token=of_other).actor == other
+
+
+def test_a_secret_that_is_replaced_while_it_is_checked_signs_nobody_in(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    basil = person(house)
+    device, _ = house.accounts.pair(house.accounts.pairing_code("k1", actor=""), "A", secure=True)
+    matches = secrets.matches
+
+    def slow(stored: str | None, secret: str) -> bool:
+        house.accounts.set_pin(basil, "602214", actor="")
+        return matches(stored, secret)
+
+    monkeypatch.setattr(secrets, "matches", slow)
+    with pytest.raises(NotAllowed):
+        house.accounts.sign_in(basil, "pin", PIN, device=device, desk=False)
+
+
+def test_two_admins_who_demote_each_other_leave_one(house: House) -> None:
+    both = [house.accounts.add_person(name, ["admin"], actor="") for name in ("Ada", "Dill")]
+
+    def demote(who: str) -> bool:
+        with contextlib.suppress(BadOperation):
+            house.accounts.change_person(who, {"roles": ["operator"]}, actor="")
+            return True
+        return False
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(demote, both)) == [False, True]
+    left = next(row for row in house.accounts.records.rows(tables.person) if is_admin(row))
+    with pytest.raises(BadOperation, match="last admin"):
+        house.accounts.change_person(left["id"], {"active": False}, actor="")
+
+
+def test_of_many_who_add_the_same_name_at_once_one_succeeds(house: House) -> None:
+    def added(make: Callable[[], str]) -> bool:
+        try:
+            return bool(make())
+        except Taken:
+            return False
+
+    twin = partial(house.accounts.add_person, "Twin", ["participant"], actor="")
+    same = partial(house.accounts.add_kitchen, "Second", actor="")
+    for make in (twin, same):
+        with ThreadPoolExecutor(12) as pool:
+            assert sorted(pool.map(added, [make] * 12)) == [False] * 11 + [True]
 
 
 def test_access_grows_with_the_role_and_the_desk_needs_the_desk() -> None:

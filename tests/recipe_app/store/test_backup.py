@@ -312,6 +312,33 @@ def test_every_bit_of_the_archives_own_words_may_flip(
                 assert check(target) == whole
 
 
+@pytest.mark.parametrize("large", ["backup.json", "tables.jsonl", "withdrawals.jsonl", "recipes/tea.json"])
+def test_a_backup_that_unpacks_to_more_than_any_can_is_not_unpacked(tmp_path: Path, large: str) -> None:
+    target = tmp_path / "kitchen.backup"
+    spaces = b" " * (40 << 20)
+    files = dict.fromkeys(("tables.jsonl", "withdrawals.jsonl", "recipes/tea.json"), b"")
+    facts = {"schema": "app-backup/1", "kind": "log", "operations": 0, "last_hash": "0" * 64}
+    manifest = {**facts, "files": {name: {"sha256": ""} for name in files}}
+    content = {**files, "backup.json": json.dumps(manifest).encode()}
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, text in content.items():
+            made.writestr(name, text + (spaces if name == large else b""))
+    assert target.stat().st_size < 100_000
+    assert "unpacks to 41.9 MB" in refused(target, tmp_path / "new" / "app.db")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("place", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("row", ["[" + "[]," * 2000 + "0]", '["op"]', "7", '{"table": [], "row": {}}'])
+def test_a_row_of_a_dump_that_is_none_is_damage(
+    place: str, filled: dict[str, Any], recipes: Path, tmp_path: Path, row: str
+) -> None:
+    target, odd = tmp_path / "kitchen.backup", tmp_path / "odd.backup"
+    make(place, recipes, target)
+    rewritten(target, odd, lambda _: row.encode() + b"\n")
+    assert "is damaged or no backup of this app" in refused(odd, tmp_path / "new" / "app.db")
+
+
 def refused(target: Path, restored: Path) -> str:
     try:
         restore(target, restored, restored.parent / "recipes", key=SECRET)
