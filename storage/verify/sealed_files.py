@@ -83,6 +83,12 @@ class _Reader:
         self._row += 1
 
 
+def differs(path: Path, facts: dict[str, Any]) -> bool:
+    """Return whether a file is another one than was sealed; one of another size is not read."""
+    size = path.stat().st_size
+    return size != facts.get("bytes", size) or file_sha256(path) != facts["sha256"]
+
+
 class SealedFiles:
     """Reads the sealed files of one recording for `verify`."""
 
@@ -133,7 +139,7 @@ class SealedFiles:
         facts = self._facts.get(self._relative(path))
         try:
             check_plain(path)
-            doubtful = facts is None or file_sha256(path) != facts["sha256"]
+            doubtful = facts is None or differs(path, facts)
         except OSError as error:
             return None, [f"file: {error.strerror}"]
         if doubtful:

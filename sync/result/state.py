@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.files_on_disk import files_below
+from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.storage.copies.copy_log import freed_lines
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import COPIES, DERIVED, MANIFEST
@@ -44,7 +45,7 @@ def kept_answer(recording: Path) -> dict[str, Any] | None:
 
 def _state(recording: Path) -> dict[str, Any] | None:
     try:
-        state = json.loads((recording / STATE).read_text(encoding="utf-8"))
+        state = load_json(recording / STATE)
     except (OSError, ValueError):
         return None
     return state if isinstance(state, dict) and state.get("schema") == SCHEMA else None

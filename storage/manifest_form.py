@@ -1,0 +1,283 @@
+"""The forms of `recording.json` and `media.json`: each value that this software reads, with its type and bounds.
+
+Unknown keys are kept, and most keys may be missing: older and newer versions write other ones.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from kitchensync.storage.names import is_path_inside
+
+
+def _inside(name: str) -> str:
+    if not is_path_inside(name):
+        raise ValueError("no path inside of the recording")
+    return name
+
+
+def _part(name: str) -> str:
+    if "/" in name:
+        raise ValueError("no name of a file or folder")
+    return _inside(name)
+
+
+Inside = Annotated[str, AfterValidator(_inside)]
+"""A path below the folder of the recording."""
+Part = Annotated[str, AfterValidator(_part)]
+"""One part of such a path."""
+Whole = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+Rate = Annotated[float, Field(ge=0, le=1e9)]
+Size = Annotated[int, Field(ge=0, le=1 << 16)]
+"""Of a picture, in pixels."""
+Sample = Annotated[int, Field(ge=0, lt=10_000_000)]
+"""Number of a sample of a film: a set of them is made."""
+Span = Annotated[list[Whole], Field(min_length=2, max_length=2)]
+Run = Annotated[list[Sample], Field(min_length=2, max_length=2)]
+
+
+class Form(BaseModel):
+    """Values are of the very type that is written; keys that are not named here may be anything."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class Moment(Form):
+    """A moment on both clocks, ns; `reason` where it is an end."""
+
+    host_ns: Whole = 0
+    utc_ns: Whole = 0
+    reason: str = ""
+
+
+class Zone(Form):
+    """The time zone of the place."""
+
+    iana: str | None = None
+    utc_offset_s: Annotated[float, Field(ge=-90_000, le=90_000)] | None = None
+    changes: list[Any] = []
+
+
+class Device(Form):
+    """A headset, camera or plug-in."""
+
+    kind: str = ""
+    address: str | None = None
+    model: str | None = None
+    gyroscope_unit: str | None = None
+    utc_offset_ticks: Whole | None = None
+    replays: str = ""
+    sensor: str = ""
+    settings: dict[str, Any] | None = None
+
+
+class Format(Form):
+    """How a device was asked to send."""
+
+    module: str = ""
+    codec: str = ""
+    configuration: str = ""
+    width: Size = 0
+    height: Size = 0
+    hz: Rate | None = None
+    unit: str | None = None
+    packing: str = ""
+    channels: Annotated[int, Field(ge=1, le=1024)] = 1
+    rate_hz: Rate = 0
+    settings: dict[str, Any] = {}
+    loses: list[str] = []
+
+
+class Stream(Form):
+    """A stream of a device."""
+
+    device: str = ""
+    nominal_hz: Rate | None = None
+    adaptive: bool = False
+    format: Format | None = None
+
+
+class FileFacts(Form):
+    """What a file was sealed with."""
+
+    bytes: Count = 0
+    sha256: str
+
+
+class Choice(Form):
+    """Which recipe was cooked."""
+
+    name: str | None = None
+    graph_hash: str | None = None
+    order: list[Any] | None = None
+
+
+class Script(Form):
+    """How it was to be cooked."""
+
+    strategy: str | None = None
+    display: str | None = None
+
+
+class RedactedChunk(Form):
+    """A chunk that was destroyed, or packets that were never stored."""
+
+    chunk: Count = 0
+    packets: Count = 0
+    bytes: Count = 0
+    seq: Span
+    ticks: Span = []
+    sha256: str = ""
+    cause: str = ""
+
+
+class RedactedFilm(Form):
+    """What was destroyed of a film: runs of samples by track, [first, last] each."""
+
+    sha256: str = ""
+    samples: dict[str, list[Run]] = {}
+
+
+class Redaction(Form):
+    """What was destroyed at once."""
+
+    id: str
+    state: str
+    reason: str = ""
+    by: str = ""
+    utc_ns: Whole = 0
+    open: list[str]
+    streams: dict[Inside, list[RedactedChunk]]
+    films: dict[Inside, RedactedFilm]
+
+
+class PartOf(Form):
+    """What a part was cut from."""
+
+    recording: str = ""
+    host_ns: Span = []
+    first_ticks: Whole | None = None
+    first_host_ns: Whole | None = None
+
+
+class Waiting(Form):
+    """Packets that are still in the queue."""
+
+    packets: Count = 0
+    why: str = ""
+
+
+class Override(Form):
+    """For what a recording was used although nobody agreed."""
+
+    purpose: str
+    reason: str
+
+
+class Rebuilt(Form):
+    """How a lost manifest was put together again."""
+
+    unknown: list[str]
+
+
+class GoneFile(Form):
+    """A file that a withdrawal destroyed."""
+
+    file: Inside
+    bytes: Count = 0
+    sha256: str = ""
+
+
+class Withdrawal(Form):
+    """That the consent was taken back, and what was done."""
+
+    host_ns: Whole | None = None
+    utc_ns: Whole = 0
+    policy: str = ""
+    files: list[GoneFile] = []
+    open: list[dict[str, Any]] = []
+
+
+class Abandoned(Form):
+    """Why somebody aborted it."""
+
+    reason: str | None = None
+
+
+class ManifestForm(Form):
+    """A manifest."""
+
+    recording: Part = ""
+    uuid: Part | None = None
+    state: str = ""
+    retake_of: Part | None = None
+    started: Moment | None = None
+    stopped: Moment | None = None
+    adopted: Moment | None = None
+    zone: Zone | None = None
+    consent: str | None = None
+    consent_scopes: list[str] | None = None
+    consent_history: list[dict[str, Any]] = []
+    consent_overrides: list[Override] = []
+    pseudonym: str | None = None
+    place: str | None = None
+    recipe: Choice | str | None = None
+    script: Script | None = None
+    devices: dict[Part, Device] = {}
+    profile: dict[str, Any] | None = None
+    streams: dict[Inside, Stream] = {}
+    software: dict[str, Any] | None = None
+    files: dict[Inside, FileFacts] = {}
+    restarts: list[Any] = []
+    problems: list[str] = []
+    declared_losses: list[dict[str, Any]] = []
+    waiting: dict[Inside, Waiting] = {}
+    redactions: list[Redaction] = []
+    made_from: list[str] = []
+    part_of: PartOf | None = None
+    abandoned: Abandoned | None = None
+    rebuilt: Rebuilt | None = None
+    withdrawn: Withdrawal | None = None
+
+
+class Blocks(Form):
+    """CRC-32 of every block of a film."""
+
+    block_bytes: Annotated[int, Field(gt=0)]
+    crc32: list[int]
+
+
+class Film(Form):
+    """A camera's file."""
+
+    file: Part
+    bytes: Count
+    sha256: str | None = None
+    blocks: Blocks | None = None
+    created_s: float | None = None
+
+
+class MediaForm(Form):
+    """What a camera's `media.json` holds."""
+
+    state: str = ""
+    files: list[Film] | None = None
+    small: list[Part] | None = None
+    shutter_on: dict[str, Any] | None = None
+    shutters_on_again: list[dict[str, Any]] = []
+    anchor: Moment | None = None
+    clock: dict[str, Any] | None = None
+
+
+def wrong_in(form: type[Form], content: dict[str, Any]) -> str:
+    """Return what is wrong in a document of a form, with its place; nothing where it fits."""
+    try:
+        form.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"] if part != "[key]")
+        return f"{where[:200]!r}: {first['msg'].removeprefix('Value error, ').lower()}"
+    return ""

@@ -1,0 +1,146 @@
+"""A recording from anybody: nothing in it leads out of its folder, hangs, or fills the memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kitchensync.cli import main
+from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnsafeFile
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.move import mover_process
+from kitchensync.storage.verify import verify
+
+HASH = {"sha256": "0" * 64, "bytes": 1}
+CHUNK = {"chunk": 1, "packets": 1, "bytes": 1, "seq": [0, 1], "ticks": [0, 1], "sha256": "0" * 64}
+REDACTION = {"id": "x", "state": "begun", "reason": "r", "by": "", "open": [], "streams": {}, "films": {}}
+OUTSIDE = ["../other", "/etc/passwd", "a/../../b", "a\\b", "a\nb", "a//b", "", ".", "\x1b[2J", "x" * 300]
+NAMED: dict[str, Callable[[str], dict[str, Any]]] = {
+    "streams": lambda name: {"streams": {name: {}}},
+    "devices": lambda name: {"devices": {name: {"kind": "gopro"}}},
+    "files": lambda name: {"files": {name: HASH}},
+    "redacted streams": lambda name: {"redactions": [REDACTION | {"streams": {name: [CHUNK]}}]},
+    "redacted films": lambda name: {"redactions": [REDACTION | {"films": {name: {}}}]},
+    "recording": lambda name: {"recording": name},
+    "withdrawn": lambda name: {"withdrawn": {"files": [{"file": name}]}},
+    "waiting": lambda name: {"waiting": {name: {}}},
+}
+
+
+def changed(recording: Path, keys: dict[str, Any]) -> None:
+    """Write a manifest as a stranger does, its checksum right."""
+    write_json(recording / "recording.json", read_manifest(recording) | keys)
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("place", NAMED)
+def test_a_manifest_names_nothing_outside_of_its_folder(finished: Path, place: str, name: str) -> None:
+    changed(finished, NAMED[place](name))
+    with pytest.raises(ManifestDamaged, match="wrong at"):
+        read_manifest(finished)
+    assert verify(finished)["status"] == "FAIL"
+
+
+@pytest.mark.parametrize("media", [{"files": [{"file": "../x", "bytes": 1}]}, {"files": [], "small": ["/x"]}])
+def test_nor_does_a_camera(finished: Path, media: dict[str, Any]) -> None:
+    write_json(finished / "gopro" / "media.json", media)
+    with pytest.raises(UnsafeFile, match=r"gopro/media.json: names"):
+        read_manifest(finished)
+
+
+def a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(os.path.relpath(path))
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(20 << 30)
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "socket": a_socket,
+    "link": lambda path: path.symlink_to("/dev/zero"),
+    "link to a folder": lambda path: path.symlink_to("../other"),
+    "link to nothing": lambda path: path.symlink_to("gone"),
+    "huge": sparse,
+}
+PLACES = [
+    "copies.jsonl",
+    "events/tablet.jsonl",
+    "sync/verify.json",
+    "gopro/media.json",
+    "annotations/steps-1.json",
+]
+
+
+@pytest.mark.parametrize("place", [*PLACES, "derived.jsonl", "recording.json", "sync/alignment/a.json"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_of_its_own_is_refused_by_every_command(
+    finished: Path, kind: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = finished.parent / "other"
+    other.mkdir()
+    path = finished / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    monkeypatch.chdir(finished.parent)
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
+    KINDS[kind](path)
+    assert verify(finished)["status"] == "FAIL"
+    slow = (["report"], ["sync"], ["move", "--to", str(other), "--keep"]) if place == "copies.jsonl" else ()
+    for command in (["info"], *slow):
+        done = CliRunner().invoke(main, [command[0], str(finished), *command[1:]])
+        assert isinstance(done.exception, SystemExit)
+        assert done.exit_code != 0
+        assert place in done.output
+        assert "not a file" in done.output or "too large" in done.output
+    assert not list(other.iterdir())
+
+
+@pytest.mark.parametrize("folder", ["sync", "hololens", "events"])
+def test_a_linked_folder_is_never_written_into(finished: Path, folder: str) -> None:
+    other = finished.parent.parent / "other"
+    shutil.copytree(finished, finished.parent / "good")
+    if (finished / folder).exists():
+        (finished / folder).rename(other)
+    else:
+        other.mkdir()
+    before = sorted(path.stat().st_mtime_ns for path in other.rglob("*"))
+    (finished / folder).symlink_to("../../other")
+    assert verify(finished)["corrupt"] == [{"file": folder, "stream": "recording", "block": "file"}]
+    for command in ("verify", "report", "sync"):
+        assert CliRunner().invoke(main, [command, str(finished)]).exit_code != 0
+    with pytest.raises(UnsafeFile), edit_manifest(finished):
+        pass
+    assert sorted(path.stat().st_mtime_ns for path in other.rglob("*")) == before
+    done = CliRunner().invoke(main, ["list", str(finished.parent)])
+    assert done.exit_code == 0
+    assert "good" in done.stdout
+    assert f"{folder}: is a link" in done.stderr
+
+
+def test_a_recording_may_be_reached_by_a_link(finished: Path) -> None:
+    (finished.parent / "here").symlink_to(finished)
+    assert verify(finished.parent / "here")["status"] == "PASS"
+
+
+def test_a_folder_of_recorded_files_without_manifest_is_looked_through_too(finished: Path) -> None:
+    (finished / "recording.json").unlink()
+    os.mkfifo(finished / "events" / "other.jsonl")
+    with pytest.raises(UnsafeFile, match="pipe"):
+        read_manifest(finished)
+
+
+def test_folders_without_end_are_refused(finished: Path) -> None:
+    finished.joinpath(*["a"] * 40).mkdir(parents=True)
+    with pytest.raises(NotARecording, match="folders deep"):
+        read_manifest(finished)
