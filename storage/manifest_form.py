@@ -5,7 +5,7 @@ Unknown keys are kept, and most keys may be missing: older and newer versions wr
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,6 +28,8 @@ Inside = Annotated[str, AfterValidator(_inside)]
 """A path below the folder of the recording."""
 Part = Annotated[str, AfterValidator(_part)]
 """One part of such a path."""
+Label = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+"""A text that is shown as a part of a line: control characters would move the cursor of a terminal."""
 Whole = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Rate = Annotated[float, Field(ge=0, le=1e9)]
@@ -64,7 +66,7 @@ class Zone(Form):
 class Device(Form):
     """A headset, camera or plug-in."""
 
-    kind: str = ""
+    kind: Label
     address: str | None = None
     model: str | None = None
     gyroscope_unit: str | None = None
@@ -110,7 +112,7 @@ class FileFacts(Form):
 class Choice(Form):
     """Which recipe was cooked."""
 
-    name: str | None = None
+    name: Label | None = None
     graph_hash: str | None = None
     order: list[Any] | None = None
 
@@ -118,8 +120,8 @@ class Choice(Form):
 class Script(Form):
     """How it was to be cooked."""
 
-    strategy: str | None = None
-    display: str | None = None
+    strategy: Label | None = None
+    display: Label | None = None
 
 
 class RedactedChunk(Form):
@@ -158,7 +160,7 @@ class PartOf(Form):
     """What a part was cut from."""
 
     recording: str = ""
-    host_ns: Span = []
+    host_ns: Span
     first_ticks: Whole | None = None
     first_host_ns: Whole | None = None
 
@@ -166,8 +168,8 @@ class PartOf(Form):
 class Waiting(Form):
     """Packets that are still in the queue."""
 
-    packets: Count = 0
-    why: str = ""
+    packets: Count
+    why: str
 
 
 class Override(Form):
@@ -212,19 +214,19 @@ class ManifestForm(Form):
 
     recording: Part = ""
     uuid: Part | None = None
-    state: str = ""
+    state: Label = ""
     retake_of: Part | None = None
     started: Moment | None = None
     stopped: Moment | None = None
     adopted: Moment | None = None
     zone: Zone | None = None
-    consent: str | None = None
-    consent_scopes: list[str] | None = None
+    consent: Label | None = None
+    consent_scopes: list[str] = []
     consent_history: list[dict[str, Any]] = []
     consent_overrides: list[Override] = []
-    pseudonym: str | None = None
-    place: str | None = None
-    recipe: Choice | str | None = None
+    pseudonym: Label | None = None
+    place: Label | None = None
+    recipe: Choice | Label | None = None
     script: Script | None = None
     devices: dict[Part, Device] = {}
     profile: dict[str, Any] | None = None
@@ -237,7 +239,7 @@ class ManifestForm(Form):
     waiting: dict[Inside, Waiting] = {}
     redactions: list[Redaction] = []
     made_from: list[str] = []
-    part_of: PartOf | None = None
+    part_of: Annotated[PartOf, Field(default=None)]
     abandoned: Abandoned | None = None
     rebuilt: Rebuilt | None = None
     withdrawn: Withdrawal | None = None
@@ -270,6 +272,21 @@ class MediaForm(Form):
     shutters_on_again: list[dict[str, Any]] = []
     anchor: Moment | None = None
     clock: dict[str, Any] | None = None
+
+
+class Verdict(Form):
+    """An answer of `verify` that was kept."""
+
+    status: Literal["PASS", "WARN", "FAIL"]
+    reasons: list[str] = []
+    notes: list[str] = []
+    streams: dict[str, dict[str, Any]] = {}
+    corrupt: list[dict[str, Any]] = []
+    trouble: dict[str, str] = {}
+    session_s: Annotated[float, Field(ge=0, lt=1e9)] | None = None
+    cameras: dict[str, dict[str, Any]] = {}
+    good_for: list[Any] = []
+    lost: dict[str, list[Any]] = {}
 
 
 def wrong_in(form: type[Form], content: dict[str, Any]) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import proxy_name
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MANIFEST, MEDIA, WORK
+from kitchensync.storage.reading.shutter_openings import read_media
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.synchronize import synchronize
 
@@ -43,7 +43,7 @@ def _small_copies(recording: Path) -> dict[Path, str]:
     """Return the small copies by path, with the names of their films."""
     found = {}
     for media in sorted(recording.glob(f"*/{MEDIA}")):
-        for entry in load_media(media).get("small") or []:
+        for entry in read_media(recording, media.parent.name).get("small") or []:
             path = media.parent / PROXIES / (proxy_name(str(entry)) or "")
             if path.is_file():
                 found[path] = str(entry)

@@ -13,6 +13,7 @@ from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.storage.errors import OutsideMap
+from kitchensync.storage.names import is_path_inside
 from kitchensync.storage.timeline.alignment import SCHEMA, UNREADABLE, Alignment, AlignmentErrors
 from kitchensync.storage.timeline.clock_map import ClockMap
 
@@ -79,6 +80,8 @@ def read_alignment(path: Path) -> Alignment:
         if not isinstance(body, dict) or body.get("schema") != SCHEMA:
             raise ValueError(f"not of schema {SCHEMA}")
         found = Alignment.from_object(body)
+        if found.source and not is_path_inside(found.source):
+            raise ValueError("it names no film of the recording")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, OutsideMap) as error:
         why = f"{path.name}: {error}; run `kitchensync sync` again"
         return Alignment(source=path.stem, status=UNREADABLE, problem=why)

@@ -12,7 +12,7 @@ from kitchensync.storage.life import Life, lacking, why_aborted
 from kitchensync.storage.manifest import Manifest, note_change, write_json
 from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.verify.camera_account import WHOLE
-from kitchensync.storage.verify.findings import FAIL, PASS, WARN, Findings, worst
+from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
 
 KEPT = Path("sync") / "verify.json"
 """The last answer of `verify`: of the command, the recorder, a report, or from just before files were freed."""
@@ -116,8 +116,10 @@ def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life
 
 def kept_verdict(recording: Path) -> dict[str, Any] | None:
     """Return the last answer that was kept: by `record`, `verify`, `report`, or before files were freed."""
+    from kitchensync.storage.manifest_form import Verdict, wrong_in  # loads pydantic
+
     try:
-        said = load_json(recording / KEPT)
+        said: dict[str, Any] = load_json(recording / KEPT)
     except (OSError, BadJson):
         return None
-    return said if isinstance(said, dict) and said.get("status") in (PASS, WARN, FAIL) else None
+    return None if wrong_in(Verdict, said) else said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -13,10 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
 from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnsafeFile
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move import mover_process
-from kitchensync.storage.verify import verify
+from kitchensync.storage.reading.alignments import read_alignment
+from kitchensync.storage.verify import keep_verdict, verify
 
 HASH = {"sha256": "0" * 64, "bytes": 1}
 CHUNK = {"chunk": 1, "packets": 1, "bytes": 1, "seq": [0, 1], "ticks": [0, 1], "sha256": "0" * 64}
@@ -144,3 +147,52 @@ def test_folders_without_end_are_refused(finished: Path) -> None:
     finished.joinpath(*["a"] * 40).mkdir(parents=True)
     with pytest.raises(NotARecording, match="folders deep"):
         read_manifest(finished)
+
+
+ODD: list[Any] = [True, -1, 10**20, 1e308, "x\x1b[2J", [], {}, [[]], {"a": {}}, -(2**63), 3.5, None]
+KEYS = [
+    "recording",
+    "state",
+    "started",
+    "streams",
+    "devices",
+    "files",
+    "redactions",
+    "consent_scopes",
+    "recipe",
+]
+
+
+@pytest.mark.parametrize(
+    "key", [*KEYS, "problems", "waiting", "part_of", "rebuilt", "consent_overrides", "zone"]
+)
+@pytest.mark.parametrize("number", range(len(ODD)))
+def test_a_value_of_another_type_is_refused_or_harmless(finished: Path, key: str, number: int) -> None:
+    changed(finished, {key: ODD[number]})
+    said = verify(finished)
+    assert said["status"] in ("PASS", "WARN", "FAIL")
+    done = CliRunner().invoke(main, ["info", str(finished)])
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert "\x1b" not in done.output
+
+
+@pytest.mark.parametrize("number", range(len(ODD)))
+@pytest.mark.parametrize("key", ["session_s", "streams", "reasons", "status"])
+def test_a_kept_verdict_of_other_types_is_none(finished: Path, key: str, number: int) -> None:
+    keep_verdict(finished, verify(finished) | {key: ODD[number]})
+    done = CliRunner().invoke(main, ["info", str(finished)])
+    assert (done.exception, done.exit_code) == (None, 0)
+
+
+def test_an_alignment_names_no_film_elsewhere(finished: Path) -> None:
+    path = finished / "sync" / "alignment" / "a.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"schema": "alignment/1", "status": "aligned", "source": "../other/x.MP4"}))
+    assert read_alignment(path).problem
+    assert read_alignment(path).source == "a"
+
+
+def test_half_a_character_is_no_text() -> None:
+    with pytest.raises(BadJson):
+        parse_json('{"a": "\\ud800"}')
+    assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
