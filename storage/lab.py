@@ -15,6 +15,7 @@ from kitchensync.storage.errors import BadLabFile, NoSuchGroup
 
 VARIABLE = "KITCHENSYNC_LAB"
 """Environment variable with the path of the file; else it lies in the folder of the recordings, or in one above."""
+MOST_BYTES = 1 << 20
 NAME = "lab.toml"
 
 
@@ -94,6 +95,8 @@ def stated_data() -> Path | None:
 
 
 def _read(path: Path) -> Lab:
+    if path.stat().st_size > MOST_BYTES:
+        raise BadLabFile(path, f"it has more than {MOST_BYTES} bytes, a few lines are enough")
     try:
         return Lab.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:

@@ -47,7 +47,7 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-class Moment(Form):
+class MomentForm(Form):
     """A moment on both clocks, ns; `reason` where it is an end."""
 
     host_ns: Whole = 0
@@ -55,7 +55,7 @@ class Moment(Form):
     reason: str = ""
 
 
-class Zone(Form):
+class ZoneForm(Form):
     """The time zone of the place."""
 
     iana: str | None = None
@@ -63,7 +63,7 @@ class Zone(Form):
     changes: list[Any] = []
 
 
-class Device(Form):
+class DeviceForm(Form):
     """A headset, camera or plug-in."""
 
     kind: Label
@@ -76,7 +76,7 @@ class Device(Form):
     settings: dict[str, Any] | None = None
 
 
-class Format(Form):
+class FormatForm(Form):
     """How a device was asked to send."""
 
     module: str = ""
@@ -93,23 +93,23 @@ class Format(Form):
     loses: list[str] = []
 
 
-class Stream(Form):
+class StreamForm(Form):
     """A stream of a device."""
 
     device: str = ""
     nominal_hz: Rate | None = None
     adaptive: bool = False
-    format: Format | None = None
+    format: FormatForm | None = None
 
 
-class FileFacts(Form):
+class FileFactsForm(Form):
     """What a file was sealed with."""
 
     bytes: Count = 0
     sha256: str
 
 
-class Choice(Form):
+class ChoiceForm(Form):
     """Which recipe was cooked."""
 
     name: Label | None = None
@@ -117,14 +117,14 @@ class Choice(Form):
     order: list[Any] | None = None
 
 
-class Script(Form):
+class ScriptForm(Form):
     """How it was to be cooked."""
 
     strategy: Label | None = None
     display: Label | None = None
 
 
-class RedactedChunk(Form):
+class RedactedChunkForm(Form):
     """A chunk that was destroyed, or packets that were never stored."""
 
     chunk: Count = 0
@@ -136,14 +136,14 @@ class RedactedChunk(Form):
     cause: str = ""
 
 
-class RedactedFilm(Form):
+class RedactedFilmForm(Form):
     """What was destroyed of a film: runs of samples by track, [first, last] each."""
 
     sha256: str = ""
     samples: dict[str, list[Run]] = {}
 
 
-class Redaction(Form):
+class RedactionForm(Form):
     """What was destroyed at once."""
 
     id: str
@@ -152,11 +152,11 @@ class Redaction(Form):
     by: str = ""
     utc_ns: Whole = 0
     open: list[str]
-    streams: dict[Inside, list[RedactedChunk]]
-    films: dict[Inside, RedactedFilm]
+    streams: dict[Inside, list[RedactedChunkForm]]
+    films: dict[Inside, RedactedFilmForm]
 
 
-class PartOf(Form):
+class PartOfForm(Form):
     """What a part was cut from."""
 
     recording: str = ""
@@ -165,27 +165,27 @@ class PartOf(Form):
     first_host_ns: Whole | None = None
 
 
-class Waiting(Form):
+class WaitingForm(Form):
     """Packets that are still in the queue."""
 
     packets: Count
     why: str
 
 
-class Override(Form):
+class OverrideForm(Form):
     """For what a recording was used although nobody agreed."""
 
     purpose: str
     reason: str
 
 
-class Rebuilt(Form):
+class RebuiltForm(Form):
     """How a lost manifest was put together again."""
 
     unknown: list[str]
 
 
-class GoneFile(Form):
+class GoneFileForm(Form):
     """A file that a withdrawal destroyed."""
 
     file: Inside
@@ -193,17 +193,17 @@ class GoneFile(Form):
     sha256: str = ""
 
 
-class Withdrawal(Form):
+class WithdrawalForm(Form):
     """That the consent was taken back, and what was done."""
 
     host_ns: Whole | None = None
     utc_ns: Whole = 0
     policy: str = ""
-    files: list[GoneFile] = []
+    files: list[GoneFileForm] = []
     open: list[dict[str, Any]] = []
 
 
-class Abandoned(Form):
+class AbandonedForm(Form):
     """Why somebody aborted it."""
 
     reason: str | None = None
@@ -216,49 +216,49 @@ class ManifestForm(Form):
     uuid: Part | None = None
     state: Label = ""
     retake_of: Part | None = None
-    started: Moment | None = None
-    stopped: Moment | None = None
-    adopted: Moment | None = None
-    zone: Zone | None = None
+    started: MomentForm | None = None
+    stopped: MomentForm | None = None
+    adopted: MomentForm | None = None
+    zone: ZoneForm | None = None
     consent: Label | None = None
     consent_scopes: list[str] = []
     consent_history: list[dict[str, Any]] = []
-    consent_overrides: list[Override] = []
+    consent_overrides: list[OverrideForm] = []
     pseudonym: Label | None = None
     place: Label | None = None
-    recipe: Choice | Label | None = None
-    script: Script | None = None
-    devices: dict[Part, Device] = {}
+    recipe: ChoiceForm | Label | None = None
+    script: ScriptForm | None = None
+    devices: dict[Part, DeviceForm] = {}
     profile: dict[str, Any] | None = None
-    streams: dict[Inside, Stream] = {}
+    streams: dict[Inside, StreamForm] = {}
     software: dict[str, Any] | None = None
-    files: dict[Inside, FileFacts] = {}
+    files: dict[Inside, FileFactsForm] = {}
     restarts: list[Any] = []
     problems: list[str] = []
     declared_losses: list[dict[str, Any]] = []
-    waiting: dict[Inside, Waiting] = {}
-    redactions: list[Redaction] = []
+    waiting: dict[Inside, WaitingForm] = {}
+    redactions: list[RedactionForm] = []
     made_from: list[str] = []
-    part_of: Annotated[PartOf, Field(default=None)]
-    abandoned: Abandoned | None = None
-    rebuilt: Rebuilt | None = None
-    withdrawn: Withdrawal | None = None
+    part_of: Annotated[PartOfForm, Field(default=None)]
+    abandoned: AbandonedForm | None = None
+    rebuilt: RebuiltForm | None = None
+    withdrawn: WithdrawalForm | None = None
 
 
-class Blocks(Form):
+class BlocksForm(Form):
     """CRC-32 of every block of a film."""
 
     block_bytes: Annotated[int, Field(gt=0)]
     crc32: list[int]
 
 
-class Film(Form):
+class FilmForm(Form):
     """A camera's file."""
 
     file: Part
     bytes: Count
     sha256: str | None = None
-    blocks: Blocks | None = None
+    blocks: BlocksForm | None = None
     created_s: float | None = None
 
 
@@ -266,15 +266,15 @@ class MediaForm(Form):
     """What a camera's `media.json` holds."""
 
     state: str = ""
-    files: list[Film] | None = None
+    files: list[FilmForm] | None = None
     small: list[Part] | None = None
     shutter_on: dict[str, Any] | None = None
     shutters_on_again: list[dict[str, Any]] = []
-    anchor: Moment | None = None
+    anchor: MomentForm | None = None
     clock: dict[str, Any] | None = None
 
 
-class Verdict(Form):
+class VerdictForm(Form):
     """An answer of `verify` that was kept."""
 
     status: Literal["PASS", "WARN", "FAIL"]

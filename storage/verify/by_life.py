@@ -116,10 +116,10 @@ def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life
 
 def kept_verdict(recording: Path) -> dict[str, Any] | None:
     """Return the last answer that was kept: by `record`, `verify`, `report`, or before files were freed."""
-    from kitchensync.storage.manifest_form import Verdict, wrong_in  # loads pydantic
+    from kitchensync.storage.manifest_form import VerdictForm, wrong_in  # loads pydantic
 
     try:
         said: dict[str, Any] = load_json(recording / KEPT)
     except (OSError, BadJson):
         return None
-    return None if wrong_in(Verdict, said) else said
+    return None if wrong_in(VerdictForm, said) else said
