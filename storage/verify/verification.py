@@ -14,7 +14,7 @@ from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.copies.copy_log import COPY_LOG
 from kitchensync.storage.copies.read_through import readable_folder
 from kitchensync.storage.disk.self_check import MOST_LINES_BYTES, each_line, is_sound, torn_tail
-from kitchensync.storage.errors import BadEventLog, FilesFreed, NotARecording
+from kitchensync.storage.errors import BadChunk, BadEventLog, FilesFreed, NotARecording
 from kitchensync.storage.events import event_logs, read_lines
 from kitchensync.storage.ledger import Note, UnknownNote, of_kind
 from kitchensync.storage.ledger_reader import notes_in
@@ -178,8 +178,12 @@ def _check_streams(
     notes: dict[str, list[Note]] = {}
     for stream in _side_streams(recording, manifest):
         sound = files.read(stream).sound
-        if stream.startswith(LEDGER_STREAMS):
-            notes |= notes_in(sound)
+        for path in sound if stream.startswith(f"{LEDGER_STREAMS}/") else ():
+            try:
+                for about, said in notes_in([path]).items():
+                    notes.setdefault(about, []).extend(said)
+            except BadChunk as error:  # its checksums fit: it was sealed so
+                findings.damage(path.relative_to(recording).as_posix(), stream, error.why)
     _name_unknown(notes, findings)
     contents, streams, swaps = {}, {}, _swaps(recording)
     for name in manifest["streams"]:

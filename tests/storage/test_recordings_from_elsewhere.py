@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from sealed_chunks import sealed
 
 from kitchensync.cli import main
 from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnsafeFile
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move import mover_process
@@ -196,3 +198,10 @@ def test_half_a_character_is_no_text() -> None:
     with pytest.raises(BadJson):
         parse_json('{"a": "\\ud800"}')
     assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
+
+
+@pytest.mark.parametrize("note", [b"no note", b"[1]", b'{"note": "end", "host_ns": "noon"}', b"\xff"])
+def test_a_ledger_that_was_sealed_with_something_else_is_damage(finished: Path, note: bytes) -> None:
+    files = sealed(finished, "ledger/hololens", 2, [Packet(0, 1, 0, 0, 1, note, b"")])
+    changed(finished, {"files": read_manifest(finished)["files"] | files})
+    assert [one["file"] for one in verify(finished)["corrupt"]] == ["ledger/hololens/000002.h5"]
