@@ -35,13 +35,17 @@ class NotPlainFile(OSError):
 
 def check_plain(path: Path) -> None:
     """Refuse what is no file of its own. Raises NotPlainFile; OSError where nothing is there."""
-    _refuse(os.lstat(path).st_mode, path)
+    check_facts(os.lstat(path), path)
 
 
-def _refuse(mode: int, path: Path) -> None:
-    if not stat.S_ISREG(mode):
-        kind = _KINDS.get(stat.S_IFMT(mode), "no file")
+def check_facts(facts: os.stat_result, path: Path, most_bytes: int | None = None) -> None:
+    """Refuse what `lstat` tells to be no file, or one of more than `most_bytes`. Raises NotPlainFile."""
+    if not stat.S_ISREG(facts.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(facts.st_mode), "no file")
         raise NotPlainFile(errno.EINVAL, f"{kind}, not a file; put the file itself there", str(path))
+    if most_bytes is not None and facts.st_size > most_bytes:
+        why = f"too large: {facts.st_size} bytes, at most {most_bytes} are read; take it from a copy"
+        raise NotPlainFile(errno.EINVAL, why, str(path))
 
 
 def open_plain(path: Path) -> BinaryIO:
@@ -49,7 +53,7 @@ def open_plain(path: Path) -> BinaryIO:
     check_plain(path)  # opening a device may do something already
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
-        _refuse(os.fstat(handle).st_mode, path)
+        check_facts(os.fstat(handle), path)
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
@@ -66,6 +70,13 @@ def lacks_inodes(folder: Path) -> bool:
     """
     facts = os.statvfs(folder)
     return facts.f_files > 0 and facts.f_favail == 0
+
+
+def read_plain(path: Path, most_bytes: int) -> bytes:
+    """Read a file of its own whole, of at most `most_bytes`. Raises NotPlainFile, OSError."""
+    with open_plain(path) as file:
+        check_facts(os.fstat(file.fileno()), path, most_bytes)
+        return file.read(most_bytes)
 
 
 def is_left_by_system(name: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kitchensync.sensors.files_on_disk import open_plain
+from kitchensync.sensors.files_on_disk import read_plain
 
 MOST_BYTES = 16 << 20
 MOST_DEPTH = 64
@@ -19,6 +19,7 @@ MOST_DIGITS = 25
 """Of a number: more than any clock in any unit has."""
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 """To the end where it is not closed: else each quote in it would be looked at anew."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")
 
 
@@ -44,7 +45,12 @@ def parse_json(
         text = content if isinstance(content, str) else content.decode()
         _check_shape(text, most_items)
         numbers: Any = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _bounded}
-        return json.loads(text, object_pairs_hook=pairs, **numbers)
+        found = json.loads(text, object_pairs_hook=pairs, **numbers)
+        if _SURROGATE.search(text):
+            json.dumps(found, ensure_ascii=False).encode()  # half a letter can never be written or shown
+        return found
+    except UnicodeEncodeError as error:
+        raise BadJson("has half a letter (a lone surrogate, \\ud800 to \\udfff); write it whole") from error
     except RecursionError as error:
         raise BadJson("nested too deeply") from error
     except ValueError as error:
@@ -53,11 +59,7 @@ def parse_json(
 
 def load_json(path: Path, *, most_bytes: int = MOST_BYTES, most_items: int = MOST_ITEMS) -> Any:
     """Parse a file of its own, no link. Raises BadJson; OSError, NotPlainFile where it cannot be read."""
-    with open_plain(path) as file:
-        content = file.read(most_bytes + 1)
-    if len(content) > most_bytes:
-        raise BadJson(f"more than {most_bytes} bytes")
-    return parse_json(content, most_bytes=most_bytes, most_items=most_items)
+    return parse_json(read_plain(path, most_bytes), most_bytes=most_bytes, most_items=most_items)
 
 
 def parse_object(

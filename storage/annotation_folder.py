@@ -13,6 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from kitchensync.sensors.files_on_disk import read_plain
+from kitchensync.sensors.untrusted_json import MOST_BYTES, BadJson, parse_object
 from kitchensync.storage.disk.durable import write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound
@@ -87,12 +89,15 @@ def read_annotations(recording: Path, name: str, schema: str) -> Content | None:
     """Read a file of `annotations/`; None where it is not there. Raises BadAnnotations, OSError."""
     path = recording / FOLDER / name
     try:
-        text = path.read_bytes()
+        text = read_plain(path, MOST_BYTES)
     except FileNotFoundError:
         return None
     if is_sound(text) is not True:
         raise BadAnnotations(path, "is not what was written")
-    content = json.loads(text)
+    try:
+        content = parse_object(text)
+    except BadJson as error:
+        raise BadAnnotations(path, str(error)) from error
     if content.get("schema") != schema:
         raise BadAnnotations(path, f"has not the schema {schema}")
     return {key: value for key, value in content.items() if key != CHECK}

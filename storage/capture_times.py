@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
@@ -133,7 +133,7 @@ def _by_events(recording: Recording, camera: str, clip: Clip) -> FilmTimes | Non
 
 def _placed(recording: Path, video: str) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
-        content = json.loads((recording / EVENT_PLACES).read_text(encoding="utf-8"))
+        content = load_json(recording / EVENT_PLACES)
         yield from (
             (one["host_ns"], one["frames"][video]) for one in content["events"] if video in one["frames"]
         )

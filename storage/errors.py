@@ -46,6 +46,8 @@ class ManifestDamaged(NotARecording):
     """The manifest is there, but is not what was written."""
 
     exit_code = 1
+    file = "recording.json"
+    "Path of the bad file inside the recording."
 
     def __init__(self, path: Path, why: str) -> None:
         StorageError.__init__(self, f"{path}: recording.json {why}; restore it from a copy")
@@ -65,6 +67,14 @@ class UnknownCamera(StorageError):
         super().__init__(
             f"{recording}: this installation does not know the address of {device}; give it: --gopro {device}=URL"
         )
+
+
+class UnsafeFile(ManifestDamaged):
+    """A recording that holds a link, a pipe, or a file that nobody may read: nothing in it is used."""
+
+    def __init__(self, recording: Path, file: str, why: str) -> None:
+        self.file = file
+        StorageError.__init__(self, f"{recording / file}: {why}")
 
 
 class NoSuchGroup(StorageError):

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import matching
+from kitchensync.sensors.files_on_disk import matching, read_plain
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
+from kitchensync.storage.disk.self_check import CHECK, MOST_LINES_BYTES, checked_json, each_line, is_sound
 from kitchensync.storage.errors import BadEventLog
 
 SCHEMA = "event/1"
@@ -50,7 +50,7 @@ class EventLog:
         `host_ns` is CLOCK_MONOTONIC of the capture computer. An `op_id` that is already there is not stored
         again: the stored event is returned, so that a client may repeat after a lost answer.
         """
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o640)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o640)
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX)
             self._settle(file.fileno())
@@ -75,7 +75,7 @@ class EventLog:
 
     def _settle(self, descriptor: int) -> None:
         """Make a new file's name durable; drop a last line without its end: nobody was told that it is stored."""
-        content = self.path.read_bytes()
+        content = read_plain(self.path, MOST_LINES_BYTES)
         if not content:
             LOCAL.sync_folder(self.path.parent)
             LOCAL.sync_folder(self.path.parent.parent)
@@ -87,7 +87,7 @@ def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
     """Yield each event with the hash of its line. Raises BadEventLog at the first line that does not fit."""
     previous = FIRST
     # A line without its end is being written, or was torn by a crash before anyone was told.
-    for number, line in enumerate(whole_lines(path.read_bytes()), start=1):
+    for number, line in enumerate(each_line(read_plain(path, MOST_LINES_BYTES)), start=1):
         try:
             event = parse_object(line)
         except BadJson as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.sensors.untrusted_json import BadJson, load_json
 from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
 
 FIRST, FINAL = "first", "final"
@@ -26,18 +27,18 @@ def cameras_of(recording: Path) -> dict[str, str]:
 
 def _state_in(media: Path) -> str:
     try:
-        return str(json.loads(media.read_text(encoding="utf-8"))["state"])
-    except (OSError, ValueError, TypeError, KeyError):
+        return str(load_media(media)["state"])
+    except (OSError, BadJson, KeyError):
         return "unknown"
 
 
 def kept_cards(recording: Path) -> dict[str, Any]:
     """Return the cards that were made, by stage."""
     try:
-        kept: dict[str, Any] = json.loads((recording / CARDS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        kept = load_json(recording / CARDS)
+    except (OSError, BadJson):
         return {}
-    return kept
+    return kept if isinstance(kept, dict) else {}
 
 
 def keep_cards(recording: Path, kept: dict[str, Any]) -> None:

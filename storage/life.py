@@ -12,10 +12,8 @@ from kitchensync.storage.errors import ManifestDamaged, ManifestLost, Withdrawn
 from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import chunk_range
 
-NEEDED = {"recording": str, "state": str, "files": dict, "streams": dict, "devices": dict}
-"""What a manifest must say, and as what, before anything can be judged by it."""
-OBJECTS = ("started", "stopped", "zone")
-"""What is an object where it is said at all."""
+NEEDED = ("recording", "state", "files", "streams", "devices")
+"""What a manifest must say before anything can be judged by it."""
 
 
 class Life(StrEnum):
@@ -60,14 +58,8 @@ def usable_manifest(recording: Path) -> Manifest:
 
 
 def lacking(manifest: Manifest) -> list[str]:
-    """Return the keys that a manifest lacks, or holds in a form that nobody writes."""
-    odd = [key for key in OBJECTS if not isinstance(manifest.get(key) or {}, dict)]
-    return odd + [
-        key
-        for key, form in NEEDED.items()
-        if not isinstance(manifest.get(key), form)
-        or (form is dict and not all(isinstance(value, dict) for value in manifest[key].values()))
-    ]
+    """Return the keys that a manifest lacks."""
+    return [key for key in NEEDED if key not in manifest]
 
 
 def life_by(recording: Path, manifest: Manifest) -> Life:

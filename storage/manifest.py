@@ -9,13 +9,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import open_plain
+from kitchensync.sensors.files_on_disk import read_plain
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.disk.durable import LOCAL, Disk, write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound
-from kitchensync.storage.errors import ManifestDamaged, ManifestLost, NotARecording
+from kitchensync.storage.errors import ManifestDamaged, ManifestLost, NotARecording, UnsafeFile
 from kitchensync.storage.names import MANIFEST, MEDIA, PART_SUFFIX, holds_recorded_files
+from kitchensync.storage.recording_folder import check_folder
 
 SCHEMA = "recording/1"
 CHECKED = (MANIFEST, MEDIA)
@@ -37,21 +38,32 @@ def write_json(path: Path, value: Any, disk: Disk = LOCAL) -> None:
 
 
 def read_manifest(recording: Path) -> Manifest:
-    """Read a recording's manifest, which must be to the bit what was written.
+    """Read a recording's manifest, which must be to the bit what was written; its folder is checked with it.
 
-    Raises NotARecording: ManifestLost where recorded files are there without it, ManifestDamaged.
+    Raises NotARecording: ManifestLost where recorded files are there without it, ManifestDamaged, UnsafeFile.
     """
     try:
-        with open_plain(recording / MANIFEST) as file:
-            content = file.read()
+        content = read_plain(recording / MANIFEST, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise _without_manifest(recording, f"{MANIFEST} is missing") from error
     except OSError as error:
         raise ManifestDamaged(recording, f"cannot be read ({error.strerror})") from error
-    return _parsed(recording, content)
+    manifest = _parsed(recording, content)
+    _check(recording)
+    return manifest
+
+
+def _check(recording: Path) -> None:
+    try:
+        check_folder(recording)
+    except OSError as error:
+        where = os.path.relpath(error.filename or recording, recording)
+        raise UnsafeFile(recording, where, f"cannot be read ({error.strerror}); check the disk") from error
 
 
 def _parsed(recording: Path, content: bytes) -> Manifest:
+    from kitchensync.storage.manifest_form import ManifestForm, wrong_in  # loads pydantic
+
     try:
         manifest = parse_object(content, most_bytes=MOST_BYTES)
     except BadJson:
@@ -62,11 +74,16 @@ def _parsed(recording: Path, content: bytes) -> Manifest:
         raise ManifestDamaged(recording, "is damaged")
     if manifest.get("schema") != SCHEMA:
         raise ManifestDamaged(recording, f"has not the schema {SCHEMA}")
+    if why := wrong_in(ManifestForm, manifest):
+        raise ManifestDamaged(recording, f"is wrong at {why}")
     return {key: value for key, value in manifest.items() if key != CHECK}
 
 
 def _without_manifest(recording: Path, why: str) -> NotARecording:
-    return (ManifestLost if holds_recorded_files(recording) else NotARecording)(recording, why)
+    if not holds_recorded_files(recording):
+        return NotARecording(recording, why)
+    _check(recording)
+    return ManifestLost(recording, why)
 
 
 @contextmanager

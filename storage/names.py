@@ -33,6 +33,8 @@ LEDGER_STREAMS = "ledger"
 """Folders of the streams that are no sensors: `clock/<device>`, `ledger/<device>`."""
 
 _RECORDING_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NOT_IN_PATHS = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
+_LONGEST_PATH, _LONGEST_PART = 1024, 255
 _CHUNK = re.compile(r"(?:(\d{6,})-)?(\d{6,})\.h5")
 
 
@@ -41,6 +43,15 @@ def check_recording_id(name: str) -> str:
     if not _RECORDING_ID.fullmatch(name):
         raise BadName(name)
     return name
+
+
+def is_path_inside(name: str) -> bool:
+    """Return whether a name that a file of a recording gives is a path below the folder, on every system."""
+    if len(name) > _LONGEST_PATH or _NOT_IN_PATHS.search(name):
+        return False
+    return all(
+        part not in ("", ".", "..") and len(part.encode()) <= _LONGEST_PART for part in name.split("/")
+    )
 
 
 def stream_folder(recording: Path, stream: str) -> Path:

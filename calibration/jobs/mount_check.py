@@ -7,7 +7,6 @@ lens and mount count for this recording (found by serial number, lens mode and d
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from datetime import datetime
 from importlib.metadata import version
@@ -25,6 +24,7 @@ from kitchensync.calibration.results import find, folder_of
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.storage.errors import StorageError, Unusable
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.reading.alignments import FOLDER, FilmClock, alignment_files
@@ -77,7 +77,7 @@ def _failed(path: Path, error: Exception) -> dict[str, Any]:
 def refresh(path: Path) -> None:
     """Check a recording unless the kept answer still rests on the same alignments and calibrations."""
     try:
-        kept = json.loads((path / KEPT).read_text(encoding="utf-8"))
+        kept = load_json(path / KEPT)
         if kept["rests_on"] == rests_on(path, kept, None):
             return
     except (OSError, ValueError, KeyError, TypeError):

@@ -11,13 +11,25 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.files_on_disk import NotPlainFile, check_plain
-from kitchensync.storage.chunks.layout import ARCHIVE, BLOB, BLOCKS, FRAMES, INDEX, RECORDS, SCHEMA
+from kitchensync.sensors.files_on_disk import NotPlainFile
+from kitchensync.storage.chunks.layout import (
+    ARCHIVE,
+    BLOB,
+    BLOCKS,
+    FRAMES,
+    INDEX,
+    POSE_FLOATS,
+    RECORDS,
+    SCHEMA,
+)
+from kitchensync.storage.chunks.own_datasets import open_hdf5, own_dataset, whole_table
 from kitchensync.storage.disk.checksum import crc32
 from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.names import CHUNK_SUFFIX, chunk_number, chunk_range
 
 READ_STEP_BYTES = 8 << 20
+MOST_PACKET_BYTES = 256 << 20
+MOST_ATTRIBUTE_BYTES = 1 << 20
 ROWS_AT_ONCE = 256
 """So many small payloads of a compressed file are read together."""
 DAMAGED = "its content does not match its checksum: `kitchensync verify` says what to do"
@@ -33,11 +45,13 @@ class Payloads:
     def __init__(self, file: h5py.File, path: Path, layout: str) -> None:
         self._layout = layout
         if layout == FRAMES:
-            self._head, self._tail = file["head"][:], file["tail"][:]
-            self._frames = file["frames"]
+            self._head, self._tail = whole_table(file, "head")[:], whole_table(file, "tail")[:]
+            self._frames = own_dataset(file, "frames")
+            if self._frames.nbytes > MOST_PACKET_BYTES * max(len(self._frames), 1):
+                raise BadChunk(path, "its pictures are larger than any camera's")
             self._plain = None
             return
-        self._dataset = file["data" if layout == BLOB else "records"]
+        self._dataset = own_dataset(file, "data" if layout == BLOB else "records")
         self._base = self._dataset.id.get_offset()
         # Bytes in one piece are read as such: ten times as fast as slice by slice through the library.
         self._plain = path.open("rb", buffering=0) if self._base is not None else None
@@ -60,6 +74,8 @@ class Payloads:
         return self._stretch(offset, offset + size)
 
     def _stretch(self, start: int, stop: int) -> bytes:
+        if not 0 <= start <= stop <= start + MOST_PACKET_BYTES:
+            return b""  # no place of a packet: its checksum will not fit
         if self._plain is not None:
             self._plain.seek(self._base + start)
             return _read_all(self._plain, stop - start)
@@ -86,27 +102,31 @@ class Payloads:
 
 
 def _index(file: h5py.File, path: Path) -> npt.NDArray[np.void]:
-    """Read the index, without the library's conversions where it lies in one piece as we write it."""
-    stored = file["index"]
+    """Read the index, which lies in one piece as we write it, without the library's conversions."""
+    stored = whole_table(file, "index")
     place = stored.id.get_offset()
-    if place is None or stored.id.get_type() != INDEX_TYPE:
-        found: npt.NDArray[np.void] = stored[:]
-        return found
+    if place is None:
+        return np.empty(0, INDEX)
+    if stored.id.get_type() != INDEX_TYPE:
+        raise BadChunk(path, "the index is none of ours")
     with path.open("rb", buffering=0) as plain:
         plain.seek(place)
         return np.frombuffer(_read_all(plain, stored.id.get_storage_size()), INDEX)
 
 
 def _value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
-    """Return what a file says of itself, a text only where its length is fixed.
+    """Return what a file says of itself, only where its length is fixed.
 
-    Those of variable length lie in a heap on which HDF5 hangs once it is damaged: they are not even looked at.
+    What has a variable length lies in a heap on which HDF5 hangs once it is damaged: it is not even looked at.
     """
-    kind = attribute.get_type()
-    if isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str():
-        name = attribute.name.decode()
+    kind, name = attribute.get_type(), attribute.name.decode()
+    if attribute.get_storage_size() > MOST_ATTRIBUTE_BYTES:
+        raise BadChunk(path, f"attribute {name!r} has more than {MOST_ATTRIBUTE_BYTES} bytes")
+    if kind.detect_class(h5py.h5t.VLEN) or (
+        isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str()
+    ):
         raise BadChunk(path, f"attribute {name!r} has no fixed length, as in no file of schema {SCHEMA!r}")
-    value = _plain(attribute) if isinstance(kind, PLAIN) else file.attrs[attribute.name.decode()]
+    value = _plain(attribute) if isinstance(kind, PLAIN) else file.attrs[name]
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -135,8 +155,7 @@ class Chunk:
         """Open the file. Raises BadChunk when it is not a chunk or its parts do not fit together."""
         self.path = path
         try:
-            check_plain(path)
-            self._file = h5py.File(path, "r", locking=False)  # sealed: some stores have no locks
+            self._file = open_hdf5(path)
         except NotPlainFile as error:
             raise BadChunk(path, f"is {error.strerror}") from error
         except OSError as error:
@@ -199,14 +218,19 @@ class Chunk:
 
     @cached_property
     def _pose(self) -> h5py.Dataset | None:
-        return self._file.get("pose")
+        if "pose" not in self._file:
+            return None
+        found = whole_table(self._file, "pose")
+        if found.size != len(self.index) * POSE_FLOATS:
+            raise BadChunk(self.path, "there is not a pose for each packet")
+        return found
 
     @property
     def records(self) -> npt.NDArray[np.void] | None:
         """All records of all packets as one typed table, or None when the payloads are no fixed records."""
         if self.layout != RECORDS:
             return None
-        records: npt.NDArray[np.void] = self._file["records"][:]
+        records: npt.NDArray[np.void] = self.dataset("records")[:]
         return records
 
     @property
@@ -214,12 +238,12 @@ class Chunk:
         """In an archive the chunks that it was packed from, (n,) of `BLOCKS`; empty in a chunk."""
         if self.attributes.get("kind") != ARCHIVE:
             return np.empty(0, BLOCKS)
-        blocks: npt.NDArray[np.void] = self._file["blocks"][:]
+        blocks: npt.NDArray[np.void] = whole_table(self._file, "blocks", len(self.index))[:]
         return blocks
 
     def dataset(self, name: str) -> h5py.Dataset:
         """Return a dataset of the open file."""
-        return self._file[name]
+        return own_dataset(self._file, name)
 
     def payload(self, row: int) -> bytes:
         """Read one payload."""
@@ -244,7 +268,7 @@ class Chunk:
             poses = self.poses
             if poses is not None and crc32(poses.tobytes()) != int(self.attributes.get("pose_crc32", -1)):
                 found.append("pose")
-        except UNREADABLE:
+        except (*UNREADABLE, BadChunk):
             found.append("pose")
         for row, payload in enumerate(self._readable(0, len(self.index))):
             if payload is None or crc32(payload) != int(self.index["crc32"][row]):

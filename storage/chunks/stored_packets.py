@@ -36,7 +36,7 @@ class StoredPackets:
     @property
     def format(self) -> dict[str, Any]:
         """How the device was asked to send (codec, size, rate), from the manifest."""
-        return dict(self.description.get("format", {}))
+        return dict(self.description.get("format") or {})
 
     @cached_property
     def _parts(self) -> list[tuple[Path, npt.NDArray[np.void]]]:

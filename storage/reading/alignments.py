@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +11,9 @@ from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
+from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.storage.errors import OutsideMap
+from kitchensync.storage.names import is_path_inside
 from kitchensync.storage.timeline.alignment import SCHEMA, UNREADABLE, Alignment, AlignmentErrors
 from kitchensync.storage.timeline.clock_map import ClockMap
 
@@ -75,10 +76,12 @@ def alignment_files(recording: Path) -> list[Path]:
 def read_alignment(path: Path) -> Alignment:
     """Read one file; one that cannot be read says so in `problem`."""
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = load_json(path)
         if not isinstance(body, dict) or body.get("schema") != SCHEMA:
             raise ValueError(f"not of schema {SCHEMA}")
         found = Alignment.from_object(body)
+        if found.source and not is_path_inside(found.source):
+            raise ValueError("it names no film of the recording")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, OutsideMap) as error:
         why = f"{path.name}: {error}; run `kitchensync sync` again"
         return Alignment(source=path.stem, status=UNREADABLE, problem=why)

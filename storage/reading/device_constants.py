@@ -14,6 +14,7 @@ import numpy as np
 from kitchensync.sensors.files_on_disk import matching, sync_path
 from kitchensync.storage.chunks.chunk_reader import UNREADABLE
 from kitchensync.storage.chunks.chunk_writer import set_attribute
+from kitchensync.storage.chunks.own_datasets import open_hdf5, whole_table
 from kitchensync.storage.errors import BadChunk
 
 SCHEMA = "calibration/1"
@@ -51,11 +52,11 @@ def write_calibration(path: Path, tables: list[ConstantTable], facts: dict[str, 
 def read_calibration(path: Path) -> dict[str, ConstantTable]:
     """Read a stream's constants by name. Raises BadChunk when the file is none of ours."""
     try:
-        with h5py.File(path, "r", locking=False) as file:
+        with open_hdf5(path) as file:
             schema = _text(file.attrs.get("schema", ""))
             if schema != SCHEMA:
                 raise BadChunk(path, f"schema is {schema!r}, not {SCHEMA!r}")
-            return {name: _table(name, dataset) for name, dataset in file.items()}
+            return {name: _table(name, whole_table(file, name)) for name in file}
     except UNREADABLE as error:
         raise BadChunk(path, f"is no HDF5 file of constants ({error})") from error
 

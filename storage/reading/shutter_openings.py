@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.gopro.files.card_names import card_name
+from kitchensync.sensors.untrusted_json import BadJson
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
 
 CLOCK_STEP_S = 900.0
@@ -39,10 +40,9 @@ def shutter_host_ns(event: dict[str, Any]) -> int:
 def read_media(recording: Path, camera: str) -> dict[str, Any]:
     """Return what media.json of a camera holds; nothing where it cannot be read, which `verify` names."""
     try:
-        media = json.loads((recording / camera / MEDIA).read_bytes())
-    except (OSError, ValueError):
+        return load_media(recording / camera / MEDIA)
+    except (OSError, BadJson):
         return {}
-    return media if isinstance(media, dict) else {}
 
 
 def clip_openings(media: dict[str, Any], files: Iterable[Path]) -> list[ClipOpening]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Iterator
@@ -11,19 +10,23 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from kitchensync.sensors.files_on_disk import read_plain
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.copies.copy_log import folders_of, freed_to
 from kitchensync.storage.copies.target import Target
-from kitchensync.storage.disk.self_check import is_sound, whole_lines
+from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway
 from kitchensync.storage.events import event_logs
 from kitchensync.storage.ledger import EndNote, Note, of_kind
 from kitchensync.storage.manifest import SCHEMA, Manifest, read_manifest, write_json
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import CLOCK_STREAMS, LOGS, MANIFEST, MEDIA
 from kitchensync.storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
 
 LOG = Path(LOGS) / "recording.jsonl"
+MOST_LOG_BYTES = 256 << 20
 BEGINS, ENDS, RECOVERED = "recording begins", "recording ends", "recording is recovered"
 
 
@@ -57,19 +60,19 @@ def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, dict[str, 
 
 def _log(recording: Path) -> list[dict[str, Any]]:
     try:
-        texts = (recording / LOG).read_text(encoding="utf-8", errors="replace").splitlines()
+        content = read_plain(recording / LOG, MOST_LOG_BYTES)
     except OSError:
         return []
+    texts = content.decode(errors="replace").splitlines()
     lines = [line for line in map(_parsed, texts) if line is not None]
     return [line for line in lines if {"host_ns", "utc_ns", "event"} <= line.keys()]
 
 
 def _parsed(text: str) -> dict[str, Any] | None:
     try:
-        line = json.loads(text)
-    except ValueError:
+        return parse_object(text)
+    except BadJson:
         return None
-    return line if isinstance(line, dict) else None
 
 
 def _utc_offset(
@@ -244,10 +247,9 @@ def _media(recording: Path) -> dict[str, dict[str, Any]]:
     found = {}
     for path in sorted(recording.glob(f"*/{MEDIA}")):
         try:
-            said = json.loads(path.read_bytes())
-        except ValueError:
-            said = {}
-        found[path.parent.name] = said if isinstance(said, dict) else {}
+            found[path.parent.name] = load_media(path)
+        except (OSError, BadJson):
+            found[path.parent.name] = {}
     return found
 
 
@@ -293,6 +295,4 @@ def entered(recording: Path) -> dict[str, Any]:
 def _events(recording: Path) -> Iterator[dict[str, Any]]:
     """Yield every event whose line is as it was written, damaged neighbours or not."""
     for path in event_logs(recording):
-        for line in whole_lines(path.read_bytes()):
-            if is_sound(line):
-                yield json.loads(line)
+        yield from read_sound_lines(path)

@@ -77,13 +77,14 @@ class AlignmentErrors:
 
     @classmethod
     def from_object(cls, said: Said) -> AlignmentErrors:
-        """Read it back. Raises KeyError, TypeError."""
-        names = [one.name for one in fields(ErrorPart)]
+        """Read it back. Raises KeyError, TypeError, ValueError."""
         parts = [
-            ErrorPart(**{name: part[name] for name in names}) for part in said.get("systematic_ms") or []
+            ErrorPart(str(one["part"]), float(one["value"]), float(one["sigma"]), str(one["source"]))
+            for one in said.get("systematic_ms") or []
         ]
-        stat, model, bound = (tuple(said.get(key) or ()) for key in ("stat_ms", "model_ms", "bound95_ms"))
-        return cls(stat, model, bound, tuple(parts), said.get("total_ms"))
+        stat, model, bound = (_numbers(said.get(key)) for key in ("stat_ms", "model_ms", "bound95_ms"))
+        (total,) = _numbers([said.get("total_ms")])
+        return cls(stat, model, bound, tuple(parts), total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +279,7 @@ class Alignment:
             clocks=_read(ClockEvidence, evidence.get("timestamps")),
             clues=tuple(Clue(one["name"], one["says"], one["agrees"]) for one in evidence.get("film") or []),
             headset_gyro=_read(GyroReport, streams.get(master_gyro)),
-            camera_gyro=streams.get(source_gyro),
+            camera_gyro=None if (its := streams.get(source_gyro)) is None else {**its},
             thresholds=dict(said.get("thresholds") or {}),
             inputs=tuple(
                 Input(str(one.get("path", "")), one.get("sha256")) for one in said.get("inputs") or []
@@ -303,6 +304,10 @@ Part = TypeVar("Part", AlignmentErrors, GyroEvidence, SoundEvidence, ClockEviden
 
 def _read(kind: type[Part], said: Said | None) -> Part | None:
     return kind.from_object(said) if said else None
+
+
+def _numbers(said: Any) -> Triple:
+    return tuple(None if one is None else float(one) for one in said or [])
 
 
 def _texts(said: Said, key: str) -> tuple[str, ...]:

@@ -10,6 +10,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 Said = Mapping[str, Any]
+_TYPES: dict[str, tuple[type, ...]] = {
+    "float": (float, int), "int": (int,), "bool": (bool,), "str": (str,), "list": (list,), "dict": (dict,)
+}  # fmt: skip
+"""Types of JSON by the first word of a field's type."""
 
 
 class Figures:
@@ -21,8 +25,16 @@ class Figures:
 
     @classmethod
     def known(cls, said: Said) -> dict[str, Any]:
-        """Return those of an object's figures that are of this kind."""
-        return {one.name: said[one.name] for one in fields(cls) if one.name in said}  # type: ignore[arg-type]
+        """Return those of an object's figures that are of this kind. Raises TypeError where one has another type."""
+        found = {one.name: said[one.name] for one in fields(cls) if one.name in said}  # type: ignore[arg-type]
+        for one in fields(cls):  # type: ignore[arg-type]
+            kind, _, may_be_none = str(one.type).partition(" | ")
+            value = found.get(one.name)
+            if one.name not in found or (value is None and may_be_none):
+                continue
+            if type(value) not in _TYPES[kind.partition("[")[0]]:
+                raise TypeError(f"{one.name} is no {kind}")
+        return found
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
 
 TICKS_PER_S = 10_000_000
+MOST_TICKS = 1 << 62
 NEWTON_STEPS = 3
 SAMPLE_ROWS = 31
 REFERENCE_CLOCK = "reference_media_s"
@@ -116,13 +117,16 @@ class ClockMap:
 
     @classmethod
     def from_object(cls, alignment: dict[str, Any]) -> ClockMap:
-        """Read the map back from an alignment file (schema alignment/1)."""
+        """Read the map back from an alignment file (schema alignment/1). Raises KeyError, TypeError, ValueError."""
         body = alignment["map"]
         first, last = body["valid_s"]
         later = (body.get("pieces") or [])[1:]
         is_of_camera = alignment.get("master_clock") == REFERENCE_CLOCK
+        epoch = 0 if is_of_camera else int(alignment["epoch_hl2_qpc"])
+        if not body["coef"] or abs(epoch) > MOST_TICKS:
+            raise ValueError("its map places nothing")
         return cls(
-            epoch_ticks=0 if is_of_camera else int(alignment["epoch_hl2_qpc"]),
+            epoch_ticks=epoch,
             t_mid_s=float(body["t_mid_s"]),
             coef=tuple(float(c) for c in body["coef"]),
             valid_s=(float(first), float(last)),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from kitchensync.sensors.untrusted_json import BadJson, load_json
 from kitchensync.storage.errors import FilesFreed, ManifestDamaged, ManifestLost, NotARecording
 from kitchensync.storage.life import Life, lacking, why_aborted
 from kitchensync.storage.manifest import Manifest, note_change, write_json
 from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.verify.camera_account import WHOLE
-from kitchensync.storage.verify.findings import FAIL, PASS, WARN, Findings, worst
+from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
 
 KEPT = Path("sync") / "verify.json"
 """The last answer of `verify`: of the command, the recorder, a report, or from just before files were freed."""
@@ -42,7 +42,9 @@ def unreadable(recording: Path, error: NotARecording) -> dict[str, Any]:
     """Answer for a folder whose manifest is lost or damaged, or that is no recording and has no life."""
     findings = Findings()
     if isinstance(error, ManifestDamaged) or (recording / MANIFEST).is_file():
-        findings.corrupt.append({"file": MANIFEST, "stream": "recording", "block": WHOLE})
+        file = getattr(error, "file", MANIFEST)
+        stream = file.rpartition("/")[0] or "recording"
+        findings.corrupt.append({"file": file, "stream": stream, "block": WHOLE})
     findings.add(FAIL, str(error))
     life = Life.MANIFEST_LOST if isinstance(error, ManifestLost) else Life.DAMAGED
     said = answer(recording.name, findings, {}, life)
@@ -114,8 +116,10 @@ def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life
 
 def kept_verdict(recording: Path) -> dict[str, Any] | None:
     """Return the last answer that was kept: by `record`, `verify`, `report`, or before files were freed."""
+    from kitchensync.storage.manifest_form import VerdictForm, wrong_in  # loads pydantic
+
     try:
-        said = json.loads((recording / KEPT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        said: dict[str, Any] = load_json(recording / KEPT)
+    except (OSError, BadJson):
         return None
-    return said if isinstance(said, dict) and said.get("status") in (PASS, WARN, FAIL) else None
+    return None if wrong_in(VerdictForm, said) else said

@@ -5,18 +5,19 @@ A sound film is also asked where its telemetry lies on its pictures: what it say
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.files_on_disk import file_sha256, read_plain
 from kitchensync.sensors.gopro.files.clue import Clue, disagreements
+from kitchensync.sensors.untrusted_json import MOST_BYTES, BadJson
 from kitchensync.storage.disk.media_blocks import damaged_stretches
 from kitchensync.storage.disk.self_check import is_sound
 from kitchensync.storage.errors import pass_on_trouble
+from kitchensync.storage.media_file import parse_media
 from kitchensync.storage.names import MEDIA
 from kitchensync.storage.reading.shutter_openings import clip_openings
 from kitchensync.storage.verify.findings import FAIL, Findings
@@ -68,20 +69,23 @@ def _entries(folder: Path, device: str, findings: Findings) -> list[dict[str, An
     """Return what `media.json` promises, None when it cannot be trusted."""
     relative = f"{device}/{MEDIA}"
     try:
-        content = (folder / MEDIA).read_bytes()
+        content = read_plain(folder / MEDIA, MOST_BYTES)
+        entries: list[dict[str, Any]] = parse_media(content).get("files") or []
     except OSError as error:
         findings.add(FAIL, f"{relative} cannot be read ({error.strerror})")
+        return None
+    except BadJson:
+        findings.damage(relative, device, WHOLE)
         return None
     if not is_sound(content):
         findings.damage(relative, device, WHOLE)
         return None
-    entries: list[dict[str, Any]] = json.loads(content).get("files", [])
     return entries
 
 
 def _check(path: Path, name: str, entry: dict[str, Any], findings: Findings) -> dict[str, Any]:
     stored = path.stat().st_size if path.is_file() else 0
-    digest = file_sha256(path) if path.is_file() else ""
+    digest = file_sha256(path) if path.is_file() and stored == entry["bytes"] else ""
     if stored != entry["bytes"]:
         findings.add(FAIL, f"{name}: {stored} of {entry['bytes']} bytes are here; fetch it again")
     elif digest != entry.get("sha256"):

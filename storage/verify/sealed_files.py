@@ -22,6 +22,7 @@ from kitchensync.sensors.stream import Format, accept
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths, is_archive
 from kitchensync.storage.chunks.layout import INDEX
+from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import chunk_name, stream_folder
 from kitchensync.storage.reading.decoded import headset_sensor
@@ -83,6 +84,12 @@ class _Reader:
         self._row += 1
 
 
+def differs(path: Path, facts: dict[str, Any]) -> bool:
+    """Return whether a file is another one than was sealed; one of another size is not read."""
+    size = path.stat().st_size
+    return size != facts.get("bytes", size) or file_sha256(path) != facts["sha256"]
+
+
 class SealedFiles:
     """Reads the sealed files of one recording for `verify`."""
 
@@ -133,7 +140,7 @@ class SealedFiles:
         facts = self._facts.get(self._relative(path))
         try:
             check_plain(path)
-            doubtful = facts is None or file_sha256(path) != facts["sha256"]
+            doubtful = facts is None or differs(path, facts)
         except OSError as error:
             return None, [f"file: {error.strerror}"]
         if doubtful:
@@ -141,12 +148,15 @@ class SealedFiles:
             if look.damage or facts is not None:
                 reader.tracking.finish(len(look.index) if look.index is not None else 0, None, is_sound=False)
                 return look.index, look.damage or ["structure: its hash is not the one it was sealed with"]
-        with Chunk(path) as chunk:
-            damage = chunk.damage(reader.take)
-            index = None if "index" in damage else chunk.index
-            rows = 0 if index is None else len(index)
-            reader.tracking.finish(rows, None if damage else chunk.poses, is_sound=not damage)
-            return index, damage
+        try:
+            with Chunk(path) as chunk:
+                damage = chunk.damage(reader.take)
+                index = None if "index" in damage else chunk.index
+                rows = 0 if index is None else len(index)
+                reader.tracking.finish(rows, None if damage else chunk.poses, is_sound=not damage)
+                return index, damage
+        except BadChunk as error:  # it was sealed so
+            return None, [f"structure: {error.why}"]
 
     def _name_missing(self, folder: Path, found: list[Path], sound: list[Path]) -> None:
         prefix = folder.relative_to(self._recording).as_posix() + "/"

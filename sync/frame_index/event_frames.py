@@ -6,7 +6,6 @@ clock exchanges with the recorder, a camera's by its alignment with that headset
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA
+from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.storage.events import Event
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.timeline.alignment import Alignment
@@ -92,7 +92,7 @@ def write_event_frames(session: Session, pairs: list[Alignment]) -> dict[str, An
 def read_event_frames(recording: Path) -> list[dict[str, Any]]:
     """The events as an earlier run placed them; nothing where it did not, or what it wrote cannot be read."""
     try:
-        content = json.loads((recording / NAME).read_text(encoding="utf-8"))
+        content = load_json(recording / NAME)
         events = content["events"] if content["schema"] == SCHEMA else []
         return [one for one in events if isinstance(one["frames"], dict) and int(one["host_ns"]) >= 0]
     except (OSError, ValueError, KeyError, TypeError):

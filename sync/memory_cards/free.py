@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.copies.verified_places import verified_places
 from kitchensync.storage.errors import UnreadableFile
 from kitchensync.storage.installation.own_list import camera_address
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
 
 Row = dict[str, Any]
@@ -45,12 +46,9 @@ def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        media = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return load_media(path)
+    except (OSError, BadJson) as error:
         raise UnreadableFile(path, str(error)) from error
-    if not isinstance(media, dict):
-        raise UnreadableFile(path, "not what we write")
-    return media
 
 
 def _judge(recording: Path, device: str, entry: Row, rule: EraseRule) -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,9 +9,11 @@ from typing import Any
 
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
+from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.installation.own_list import note_films
 from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
 from kitchensync.sync.memory_cards.match import Proposal
 
@@ -75,10 +76,8 @@ def _shown(meter: Callable[[int, int], None], before: int, promised: int, here: 
 
 def _media(folder: Path, proposal: Proposal) -> dict[str, Any]:
     try:
-        media = json.loads((folder / MEDIA).read_text(encoding="utf-8"))
-        if isinstance(media, dict):
-            return media
-    except (OSError, ValueError):
+        return load_media(folder / MEDIA)
+    except (OSError, BadJson):
         pass  # none yet, or one that cannot be read: it is written anew from what is here
     empty = {
         "schema": "media/1",

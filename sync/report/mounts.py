@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.sync.report.facts import ShownVerdict
 from kitchensync.sync.report.pictures import Thumbnail, data_address
 from kitchensync.sync.report.plots import Axis, Figure, Plot
@@ -48,7 +48,7 @@ class Mounts:
 def read_mounts(recording: Path) -> Mounts | None:
     """Read the kept check; None when there is none."""
     try:
-        answer = json.loads((recording / KEPT).read_text(encoding="utf-8"))
+        answer = load_json(recording / KEPT)
         if answer["schema"] != SCHEMA:
             raise ValueError(f"not of schema {SCHEMA}")
         return _said(recording, answer)

@@ -122,7 +122,7 @@ def _sound(heard: SoundEvidence) -> tuple[str, str]:
 def _clocks(said: ClockEvidence) -> Rows:
     """What the clocks said of the camera's start, and how well the headset's is known."""
     for one in said.statements or ():
-        if _number(one.prior_s):
+        if _number(one.prior_s) and _number(one.sigma_s):
             is_far = abs(one.prior_s) > FAR_S
             days, near = (
                 f"{abs(one.prior_s) / 86_400:.1f} days away",

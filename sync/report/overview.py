@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.storage.errors import ManifestDamaged, ManifestLost, OutsideMap, StorageError
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import recordings_in
@@ -160,7 +160,7 @@ def compare(first: Path, second: Path) -> dict[str, Any]:
 def _pairs(path: Path) -> dict[tuple[str, str], Alignment]:
     if path.is_file():
         try:
-            answer = json.loads(path.read_text(encoding="utf-8"))
+            answer = load_json(path)
             told = [
                 (r["recording"], Alignment.from_object(p)) for r in answer["recordings"] for p in r["pairs"]
             ]

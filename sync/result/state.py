@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.files_on_disk import files_below
+from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.storage.copies.copy_log import freed_lines
+from kitchensync.storage.errors import OutsideMap, UnsafeFile
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import COPIES, DERIVED, MANIFEST
+from kitchensync.storage.recording_folder import check_folder
+from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment
 from kitchensync.sync.align.verdict import THRESHOLDS
 from kitchensync.sync.answers import software_version
 from kitchensync.sync.recording.latency_store import store_of
@@ -19,6 +23,7 @@ from kitchensync.sync.recording.latency_store import store_of
 STATE = Path("sync") / "state.json"
 SCHEMA = "sync-state/1"
 OWN = "sync"
+STATUSES = (ALIGNED, CHECK, NOT_ALIGNED, "nothing_to_align")
 LATER = ("annotations", "logs", "report.html", COPIES, DERIVED)
 
 
@@ -44,10 +49,21 @@ def kept_answer(recording: Path) -> dict[str, Any] | None:
 
 def _state(recording: Path) -> dict[str, Any] | None:
     try:
-        state = json.loads((recording / STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        check_folder(recording)  # the manifest may be damaged, and nobody have looked
+        state = load_json(recording / STATE)
+        return state if state["schema"] == SCHEMA and _is_ours(state["answer"], state["written"]) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OutsideMap, UnsafeFile):
         return None
-    return state if isinstance(state, dict) and state.get("schema") == SCHEMA else None
+
+
+def _is_ours(answer: dict[str, Any], written: list[str]) -> bool:
+    """Return whether a kept answer holds what a page is made of. Raises as `Alignment.from_object` does."""
+    for pair in answer["pairs"]:
+        Alignment.from_object(pair)
+    lists = [answer.get("reasons", []), answer.get("warnings", []), written]
+    texts = [answer["recording"], *(text for said in lists for text in said)]
+    are_lists = all(isinstance(said, list) for said in [*lists, answer["pairs"]])
+    return answer["status"] in STATUSES and are_lists and all(isinstance(text, str) for text in texts)
 
 
 def forget(recording: Path) -> None:

@@ -16,13 +16,13 @@ from pathlib import Path
 import httpx
 import pytest
 from click.testing import CliRunner
-from kitchensync.recipe_app.store.keys import kept_key
 
 from kitchensync.cli import main
 from kitchensync.recipe_app.people.accounts import Accounts
 from kitchensync.recipe_app.store import oplog
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.database import open_database
+from kitchensync.storage.installation.key import kept_key
 from kitchensync.storage.manifest import read_manifest, write_json
 from kitchensync.virtual_kitchen.tablet import participate
 

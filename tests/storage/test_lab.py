@@ -77,3 +77,10 @@ def test_a_store_is_owned_by_whole_parts_of_its_address() -> None:
     assert lab.owns("s3://lab/kitchen")
     assert lab.owns("s3://lab/kitchen/a")
     assert not any(map(lab.owns, ["s3://lab", "s3://lab/kitchens", "s3://other/s3://lab/kitchen", ""]))
+
+
+def test_a_lab_file_without_end_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "lab.toml").open("wb") as file:
+        file.truncate(20 << 30)
+    with pytest.raises(BadLabFile, match="a few lines are enough"):
+        lab_of(tmp_path / "take")

@@ -74,7 +74,12 @@ def test_depth_that_came_too_fast_is_compressed_when_it_is_packed(tmp_path, read
     assert min(sizes[0], sizes[3]) > len(truth[0]) > max(*sizes[1:3], *sizes[4:])
     write_json(
         tmp_path / "recording.json",
-        {"schema": "recording/1", "recording": "x", "state": "complete", "files": {f"{stream}/x.h5": {}}},
+        {
+            "schema": "recording/1",
+            "recording": "x",
+            "state": "complete",
+            "files": {f"{stream}/x.h5": {"sha256": ""}},
+        },
     )
     archive_stream(tmp_path, stream)
     (packed,) = folder.iterdir()
@@ -108,7 +113,12 @@ def test_the_page_reads_chunks_and_archives(tmp_path, reader, monkeypatch, strea
     shutil.copytree(folder, kept)
     write_json(
         tmp_path / "recording.json",
-        {"schema": "recording/1", "recording": "x", "state": "complete", "files": {f"{stream}/x.h5": {}}},
+        {
+            "schema": "recording/1",
+            "recording": "x",
+            "state": "complete",
+            "files": {f"{stream}/x.h5": {"sha256": ""}},
+        },
     )
     archive_stream(tmp_path, stream)
     assert [path.name for path in folder.iterdir()] == ["000001-000003.h5"]

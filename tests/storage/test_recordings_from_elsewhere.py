@@ -1,232 +1,207 @@
-"""A recording folder from anybody is data: nothing outside it is deleted, changed or contacted because it says so."""
+"""A recording from anybody: nothing in it leads out of its folder, hangs, or fills the memory."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from folder_contents import hashes
-from typed_commands import code_and_answer as run
+from click.testing import CliRunner
+from sealed_chunks import sealed
 
-from kitchensync.storage.copies.copy_log import BEGUN, COPIED, CopyRecord
-from kitchensync.storage.disk.self_check import append_line
-from kitchensync.storage.errors import BadInstallation
-from kitchensync.storage.installation import key
-from kitchensync.storage.installation.own_list import LineKind, OwnList, own_list
+from kitchensync.cli import main
+from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.storage.chunks.chunk_writer import Packet
+from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnsafeFile
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
-from kitchensync.storage.move.freeing import FreeRule
-from kitchensync.storage.move.mover import run_mover
-from kitchensync.storage.redact.redaction import redact
-from kitchensync.storage.withdraw.withdrawal import Policy, with_made_of, withdraw
+from kitchensync.storage.move import mover_process
+from kitchensync.storage.reading.alignments import read_alignment
+from kitchensync.storage.verify import keep_verdict, verify
 
-UUID, OTHER = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
-
-
-@pytest.fixture
-def lab(finished: Path, tmp_path: Path) -> Path:
-    """A data folder with a recording of the lab, its copy in a store, and somebody's own files beside it."""
-    (tmp_path / "lab").mkdir()
-    shutil.copytree(finished, tmp_path / "lab" / "data" / "mine")
-    with edit_manifest(tmp_path / "lab" / "data" / "mine") as manifest:
-        manifest |= {"recording": "mine", "uuid": UUID, "pseudonym": "P07"}
-    for place in ("store", "home/thesis/sub"):
-        (tmp_path / "lab" / place).mkdir(parents=True)
-    (tmp_path / "lab/home/thesis/chapter.tex").write_text("mine")
-    (tmp_path / "lab/home/thesis/sub/x.txt").write_text("mine")
-    return tmp_path / "lab"
+HASH = {"sha256": "0" * 64, "bytes": 1}
+CHUNK = {"chunk": 1, "packets": 1, "bytes": 1, "seq": [0, 1], "ticks": [0, 1], "sha256": "0" * 64}
+REDACTION = {"id": "x", "state": "begun", "reason": "r", "by": "", "open": [], "streams": {}, "films": {}}
+OUTSIDE = ["../other", "/etc/passwd", "a/../../b", "a\\b", "a\nb", "a//b", "", ".", "\x1b[2J", "x" * 300]
+NAMED: dict[str, Callable[[str], dict[str, Any]]] = {
+    "streams": lambda name: {"streams": {name: {}}},
+    "devices": lambda name: {"devices": {name: {"kind": "gopro"}}},
+    "files": lambda name: {"files": {name: HASH}},
+    "redacted streams": lambda name: {"redactions": [REDACTION | {"streams": {name: [CHUNK]}}]},
+    "redacted films": lambda name: {"redactions": [REDACTION | {"films": {name: {}}}]},
+    "recording": lambda name: {"recording": name},
+    "withdrawn": lambda name: {"withdrawn": {"files": [{"file": name}]}},
+    "waiting": lambda name: {"waiting": {name: {}}},
+}
 
 
-def tombstone(lab: Path, **withdrawn: Any) -> Path:
-    """Write what a stranger's folder holds: one `recording.json`, withdrawn, with a correct checksum."""
-    gift = lab / "data" / "thesis"
-    gift.mkdir()
-    about = {"utc_ns": 1, "policy": "destroy", "files": [], **withdrawn}
-    write_json(
-        gift / "recording.json",
-        {"schema": "recording/1", "recording": "thesis", "uuid": OTHER, "withdrawn": about},
-    )
-    return gift
+def changed(recording: Path, keys: dict[str, Any]) -> None:
+    """Write a manifest as a stranger does, its checksum right."""
+    write_json(recording / "recording.json", read_manifest(recording) | keys)
 
 
-def copied(recording: Path, kind: str, target: Any, where: str, **facts: Any) -> None:
-    line = {
-        "kind": kind,
-        "file": "",
-        "bytes": 0,
-        "sha256": "",
-        "mtime_ns": 0,
-        "target": target,
-        "where": where,
-    }
-    append_line(recording / "copies.jsonl", line | {"read": "", "utc_ns": 1, "schema": "copy/1"} | facts)
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("place", NAMED)
+def test_a_manifest_names_nothing_outside_of_its_folder(finished: Path, place: str, name: str) -> None:
+    changed(finished, NAMED[place](name))
+    with pytest.raises(ManifestDamaged, match="wrong at"):
+        read_manifest(finished)
+    assert verify(finished)["status"] == "FAIL"
 
 
-def bystanders(lab: Path) -> dict[str, str]:
-    return {name: sha256 for place in ("home", "data/mine") for name, sha256 in hashes(lab / place).items()}
+@pytest.mark.parametrize("media", [{"files": [{"file": "../x", "bytes": 1}]}, {"files": [], "small": ["/x"]}])
+def test_nor_does_a_camera(finished: Path, media: dict[str, Any]) -> None:
+    write_json(finished / "gopro" / "media.json", media)
+    with pytest.raises(UnsafeFile, match=r"gopro/media.json: names"):
+        read_manifest(finished)
 
 
-@pytest.mark.parametrize("how", ["{}", "file://{}"])
-@pytest.mark.parametrize("target", [None, "x", "same"])
-def test_a_tombstone_from_elsewhere_deletes_nothing(lab: Path, how: str, target: str | None) -> None:
-    where = how.format(lab / "home")
-    gift = tombstone(lab, open=[{"where": where, "target": where if target == "same" else target}])
-    before = bystanders(lab)
-    for words in (("withdraw", "--person", "P99", "--data", lab / "data"), ("withdraw", gift)):
-        code, said = run(*words)
-        assert code == 0
-    assert bystanders(lab) == before
-    (named,) = (one for one in said["places"] if one["done"] == "not made here")
-    assert where in named["place"]
+def a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(os.path.relpath(path))
 
 
-@pytest.mark.parametrize("kind", [BEGUN, COPIED])
-def test_stores_that_only_the_recording_names_are_named_and_left(lab: Path, kind: str) -> None:
-    gift = Path(shutil.copytree(lab / "data" / "mine", lab / "data" / "thesis"))
-    with edit_manifest(gift) as manifest:
-        manifest |= {"uuid": OTHER, "pseudonym": "P99"}
-    chapter = hashes(lab / "home/thesis")["chapter.tex"]
-    for target, where in (("x", str(lab / "home")), (f"file://{lab}/home", f"file://{lab}/home")):
-        copied(gift, kind, target, where, file="chapter.tex", sha256=chapter)
-    append_line(
-        gift / "derived.jsonl", {"path": str(lab / "home/thesis"), "command": "x", "begun": [[1, "h", 1]]}
-    )
-    before = bystanders(lab)
-    said = run("withdraw", gift)[1]
-    assert bystanders(lab) == before
-    assert [one["done"] for one in said["places"]].count("not made here") == 3
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(20 << 30)
 
 
-def test_the_uuid_of_another_recording_withdraws_nothing(lab: Path) -> None:
-    gift = tombstone(lab)
-    with edit_manifest(gift) as manifest:
-        manifest["uuid"] = UUID
-    before = bystanders(lab)
-    code, said = run("withdraw", gift)
-    assert (code, str(lab / "data" / "mine") in said["reason"]) == (1, True)
-    assert bystanders(lab) == before
-    assert run("withdraw", lab / "data" / "mine")[1]["status"] == "done", "an empty tombstone stops nobody"
+KINDS: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "socket": a_socket,
+    "link": lambda path: path.symlink_to("/dev/zero"),
+    "link to a folder": lambda path: path.symlink_to("../other"),
+    "link to nothing": lambda path: path.symlink_to("gone"),
+    "huge": sparse,
+}
+PLACES = [
+    "copies.jsonl",
+    "events/tablet.jsonl",
+    "sync/verify.json",
+    "gopro/media.json",
+    "annotations/steps-1.json",
+]
 
 
-def test_the_hash_of_another_recording_s_film_withdraws_nothing(lab: Path) -> None:
-    media = json.loads((lab / "data/mine/gopro/media.json").read_bytes())
-    gift = tombstone(lab, files=[{"file": "gopro/X.MP4", "bytes": 1, "sha256": media["files"][0]["sha256"]}])
-    with edit_manifest(lab / "data" / "mine") as manifest:
-        manifest["pseudonym"] = ""
-    before = bystanders(lab)
-    found, places = with_made_of([gift])
-    assert (found, [Path(one.place).name for one in places]) == ([gift], ["mine"])
-    assert "was not made here" in places[0].open
-    run("withdraw", gift)
-    assert bystanders(lab) == before
+@pytest.mark.parametrize("place", [*PLACES, "derived.jsonl", "recording.json", "sync/alignment/a.json"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_of_its_own_is_refused_by_every_command(
+    finished: Path, kind: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = finished.parent / "other"
+    other.mkdir()
+    path = finished / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    monkeypatch.chdir(finished.parent)
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
+    KINDS[kind](path)
+    assert verify(finished)["status"] == "FAIL"
+    slow = (["report"], ["sync"], ["move", "--to", str(other), "--keep"]) if place == "copies.jsonl" else ()
+    for command in (["info"], *slow):
+        done = CliRunner().invoke(main, [command[0], str(finished), *command[1:]])
+        assert isinstance(done.exception, SystemExit)
+        assert done.exit_code != 0
+        assert place in done.output
+        assert "not a file" in done.output or "too large" in done.output
+    assert not list(other.iterdir())
 
 
-def test_a_copy_of_another_recording_of_the_same_name_stays(lab: Path) -> None:
-    """In the cloud, and in a folder where its manifest had not arrived yet."""
-    mine, other = lab / "data" / "mine", lab / "elsewhere" / "mine"
-    shutil.copytree(mine, other)
-    with edit_manifest(other) as manifest:
-        manifest["uuid"] = OTHER
-    (other / "events" / "tablet.jsonl").write_bytes(b"another's\n")
-    assert run("upload", mine, f"file://{lab}/cloud")[0] == 0
-    run_mover([mine], [lab / "store"], rule=FreeRule(copies_before_free=9))
-    shutil.rmtree(lab / "cloud" / "mine")
-    shutil.copytree(other, lab / "cloud" / "mine")
-    shutil.rmtree(lab / "store" / "mine")
-    (lab / "store/mine/events").mkdir(parents=True)
-    shutil.copy(other / "events/tablet.jsonl", lab / "store/mine/events")
-    before = hashes(lab / "cloud"), hashes(lab / "store")
-    said = run("withdraw", mine)[1]
-    assert (hashes(lab / "cloud"), hashes(lab / "store")) == before
-    assert [one["open"] for one in said["places"] if one["open"]] == [
-        "1 files there are no copies made here; look at them"
-    ]
+@pytest.mark.parametrize("folder", ["sync", "hololens", "events"])
+def test_a_linked_folder_is_never_written_into(finished: Path, folder: str) -> None:
+    other = finished.parent.parent / "other"
+    shutil.copytree(finished, finished.parent / "good")
+    if (finished / folder).exists():
+        (finished / folder).rename(other)
+    else:
+        other.mkdir()
+    before = sorted(path.stat().st_mtime_ns for path in other.rglob("*"))
+    (finished / folder).symlink_to("../../other")
+    assert verify(finished)["corrupt"] == [{"file": folder, "stream": "recording", "block": "file"}]
+    for command in ("verify", "report", "sync"):
+        assert CliRunner().invoke(main, [command, str(finished)]).exit_code != 0
+    with pytest.raises(UnsafeFile), edit_manifest(finished):
+        pass
+    assert sorted(path.stat().st_mtime_ns for path in other.rglob("*")) == before
+    done = CliRunner().invoke(main, ["list", str(finished.parent)])
+    assert done.exit_code == 0
+    assert "good" in done.stdout
+    assert f"{folder}: is a link" in done.stderr
 
 
-@pytest.mark.parametrize("place", ["store", "cloud"])
-def test_nothing_is_written_over_another_recording(lab: Path, place: str) -> None:
-    mine, other = lab / "data" / "mine", lab / "elsewhere" / "mine"
-    shutil.copytree(mine, other)
-    with edit_manifest(other) as manifest:
-        manifest["uuid"] = OTHER
-
-    def send(recording: Path) -> str:
-        if place == "cloud":
-            return str(run("upload", recording, f"file://{lab}/cloud")[1].get("reason", ""))
-        return run_mover([recording], [lab / "store"], rule=None)[0].problem
-
-    assert send(mine) == ""
-    before = hashes(lab / place)
-    assert f"holds another recording of this name (uuid {UUID})" in send(other)
-    assert hashes(lab / place) == before
+def test_a_recording_may_be_reached_by_a_link(finished: Path) -> None:
+    (finished.parent / "here").symlink_to(finished)
+    assert verify(finished.parent / "here")["status"] == "PASS"
 
 
-def test_a_redaction_changes_only_copies_that_were_made_here(lab: Path) -> None:
-    gift = Path(shutil.copytree(lab / "data" / "mine", lab / "data" / "thesis"))
-    shutil.rmtree(gift / "gopro")
-    shutil.copytree(gift, lab / "other" / "thesis")
-    (lab / "other" / ".kitchensync-target").write_text('{"schema": "target/1", "target": "x"}\n')
-    copied(gift, BEGUN, "x", str(lab / "other"))
-    entry = {"chunk": 1, "packets": 1, "bytes": 1, "seq": [0, 1], "ticks": [0, 1], "sha256": "0" * 64}
-    with edit_manifest(gift) as manifest:
-        manifest["devices"] = {}
-        begun = {"id": "x", "state": "begun", "reason": "r", "by": "", "utc_ns": 1, "host_ns": [], "open": []}
-        manifest["redactions"] = [begun | {"streams": {"hololens/pv": [entry]}, "films": {}}]
-    before = hashes(lab / "other")
-    said = redact(gift, reason="x")
-    assert hashes(lab / "other") == before
-    assert [line for line in said["open"] if "only the recording names this store" in line]
+def test_a_folder_of_recorded_files_without_manifest_is_looked_through_too(finished: Path) -> None:
+    (finished / "recording.json").unlink()
+    os.mkfifo(finished / "events" / "other.jsonl")
+    with pytest.raises(UnsafeFile, match="pipe"):
+        read_manifest(finished)
 
 
-def test_what_lies_beside_a_recording_behind_a_link_stays(lab: Path) -> None:
-    gift = tombstone(lab)
-    (lab / "data" / ".kitchensync").symlink_to(lab / "home")
-    before = bystanders(lab)
-    assert run("withdraw", gift)[0] == 0
-    assert bystanders(lab) == before
+def test_folders_without_end_are_refused(finished: Path) -> None:
+    finished.joinpath(*["a"] * 40).mkdir(parents=True)
+    with pytest.raises(NotARecording, match="folders deep"):
+        read_manifest(finished)
 
 
-def test_a_list_of_somebody_else_is_refused(lab: Path) -> None:
-    gift, own = tombstone(lab), OwnList(lab / "data")
-    own.add(LineKind.WITHDRAWING, OTHER, recording="thesis", policy="destroy")
-    own.add(LineKind.STORE, OTHER, target="x", where=str(lab / "home"))
-    path = lab / "data" / "_app" / "own.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    for forged in (lines[1:], [lines[0], lines[1].replace(b"home", b"data")], [lines[1], lines[0]]):
-        path.write_bytes(b"".join(forged))
-        with pytest.raises(BadInstallation, match="was not written by this installation"):
-            withdraw(gift, Policy.DESTROY)
-    path.write_bytes(lines[0] + lines[1][:-9])  # killed while it wrote
-    own.add(LineKind.MADE, UUID, made_from=[])
-    assert [one["kind"] for one in own.entries()] == ["withdrawing", "made"]
-    shutil.move(lab / "data" / "_app", lab / "app")
-    os.symlink(lab / "app", lab / "data" / "_app")
-    with pytest.raises(BadInstallation, match="a link"):
-        own.add(LineKind.MADE, UUID, made_from=[])
+ODD: list[Any] = [True, -1, 10**20, 1e308, "x\x1b[2J", [], {}, [[]], {"a": {}}, -(2**63), 3.5, None]
+KEYS = [
+    "recording",
+    "state",
+    "started",
+    "streams",
+    "devices",
+    "files",
+    "redactions",
+    "consent_scopes",
+    "recipe",
+]
 
 
-def test_a_list_that_came_with_its_key_is_not_obeyed(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gift, own = tombstone(lab), OwnList(lab / "data")
-    own.add(LineKind.STORE, OTHER, target="x", where=str(lab / "home"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(lab / "state"))
-    monkeypatch.setattr(key, "_taken", set())
-    with pytest.raises(BadInstallation, match="has not worked here yet"):
-        withdraw(gift, Policy.DESTROY)
-    key.take_folder(lab / "data" / "_app")
-    assert [one["kind"] for one in own.entries()] == ["store"]
+@pytest.mark.parametrize(
+    "key", [*KEYS, "problems", "waiting", "part_of", "rebuilt", "consent_overrides", "zone"]
+)
+@pytest.mark.parametrize("number", range(len(ODD)))
+def test_a_value_of_another_type_is_refused_or_harmless(finished: Path, key: str, number: int) -> None:
+    changed(finished, {key: ODD[number]})
+    said = verify(finished)
+    assert said["status"] in ("PASS", "WARN", "FAIL")
+    done = CliRunner().invoke(main, ["info", str(finished)])
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert "\x1b" not in done.output
 
 
-def test_copies_are_listed_before_and_after_they_are_made(lab: Path) -> None:
-    mine = lab / "data" / "mine"
-    run_mover([mine], [lab / "store"], rule=FreeRule(copies_before_free=9))
-    listed = list(own_list(mine).entries())
-    assert listed[0]["kind"] == "store"
-    there = {(one["file"], one["sha256"]) for one in listed[1:]}
-    assert there == {*hashes(lab / "store" / "mine").items()}
-    assert CopyRecord.__dataclass_fields__.keys() >= {"file", "sha256", "target", "where"}
-    withdraw(mine, Policy.DESTROY)
-    assert not (lab / "store" / "mine").exists()
-    assert read_manifest(mine)["withdrawn"].keys() == {"utc_ns", "policy", "files"}
+@pytest.mark.parametrize("number", range(len(ODD)))
+@pytest.mark.parametrize("key", ["session_s", "streams", "reasons", "status"])
+def test_a_kept_verdict_of_other_types_is_none(finished: Path, key: str, number: int) -> None:
+    keep_verdict(finished, verify(finished) | {key: ODD[number]})
+    done = CliRunner().invoke(main, ["info", str(finished)])
+    assert (done.exception, done.exit_code) == (None, 0)
+
+
+def test_an_alignment_names_no_film_elsewhere(finished: Path) -> None:
+    path = finished / "sync" / "alignment" / "a.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"schema": "alignment/1", "status": "aligned", "source": "../other/x.MP4"}))
+    assert read_alignment(path).problem
+    assert read_alignment(path).source == "a"
+
+
+def test_half_a_character_is_no_text() -> None:
+    with pytest.raises(BadJson):
+        parse_json('{"a": "\\ud800"}')
+    assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
+
+
+@pytest.mark.parametrize("note", [b"no note", b"[1]", b'{"note": "end", "host_ns": "noon"}', b"\xff"])
+def test_a_ledger_that_was_sealed_with_something_else_is_damage(finished: Path, note: bytes) -> None:
+    files = sealed(finished, "ledger/hololens", 2, [Packet(0, 1, 0, 0, 1, note, b"")])
+    changed(finished, {"files": read_manifest(finished)["files"] | files})
+    assert [one["file"] for one in verify(finished)["corrupt"]] == ["ledger/hololens/000002.h5"]

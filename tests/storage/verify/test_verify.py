@@ -181,7 +181,7 @@ def test_a_chunk_that_is_a_pipe_or_a_link_is_named_and_never_opened(whole):
         with pytest.raises(BadChunk, match=f"is {kind}, not a file"):
             Chunk(chunk)
         found = {entry["file"]: entry["block"] for entry in verify(whole)["corrupt"]}
-        assert found == {f"{STREAM}/000001.h5": f"file: {kind}, not a file; put the file itself there"}
+        assert found == {f"{STREAM}/000001.h5": "file"}
         chunk.unlink()
 
 

@@ -1,0 +1,89 @@
+"""What may lie in the folder of a recording: files and folders of its own, small where text is kept.
+
+A recording may come from anybody. A link in it would have us read or write elsewhere, a pipe or a device never ends,
+and a huge file fills the memory: such a folder is refused before anything in it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kitchensync.sensors.files_on_disk import NotPlainFile, check_facts, is_left_by_system, read_plain
+from kitchensync.sensors.untrusted_json import MOST_BYTES
+from kitchensync.storage.disk.self_check import MOST_LINES_BYTES
+from kitchensync.storage.errors import UnsafeFile
+from kitchensync.storage.names import LOGS, MANIFEST, MEDIA, is_path_inside
+
+MOST_TEXT = {".json": MOST_BYTES, ".jsonl": MOST_LINES_BYTES}
+"""Bytes of a file by its suffix; a day with every sensor writes a tenth of it."""
+MOST_DEPTH = 16
+"""Folders in one another; this software makes four."""
+CHECKED_ELSEWHERE = (LOGS, MANIFEST)
+"""Who reads these looks at their size."""
+
+
+def check_folder(recording: Path) -> None:
+    """Refuse a recording that holds links, pipes, or other things than files and folders of its own.
+
+    The folder itself may be reached by a link. Raises UnsafeFile, OSError.
+    """
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        for entry in _entries(recording, folder):
+            file = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(file)
+            else:
+                _check_file(recording, file, entry)
+    for path in recording.glob(f"*/{MEDIA}"):
+        _check_media(recording, path)
+
+
+def _entries(recording: Path, folder: str) -> list[os.DirEntry[str]]:
+    """Return what lies in a folder, without what operating systems left there."""
+    if folder.count("/") >= MOST_DEPTH:
+        raise UnsafeFile(recording, folder, f"lies more than {MOST_DEPTH} folders deep; remove it")
+    try:
+        with os.scandir(recording / folder) as found:
+            return [entry for entry in found if not is_left_by_system(entry.name)]
+    except FileNotFoundError:  # a recorder at work renames and removes
+        return []
+
+
+def _check_file(recording: Path, file: str, entry: os.DirEntry[str]) -> None:
+    top = file.partition("/")[0]
+    most = None if top in CHECKED_ELSEWHERE else MOST_TEXT.get(os.path.splitext(entry.name)[1])
+    if entry.is_file(follow_symlinks=False) and most is None:
+        return
+    try:
+        check_facts(entry.stat(follow_symlinks=False), Path(entry.path), most)
+    except NotPlainFile as error:
+        raise UnsafeFile(recording, file, f"is {error.strerror}") from error
+    except FileNotFoundError:
+        return
+
+
+def _check_media(recording: Path, path: Path) -> None:
+    """Check the names of films; whether the rest is what was written is for its readers."""
+    try:
+        media = json.loads(read_plain(path, MOST_BYTES))
+    except (FileNotFoundError, ValueError, RecursionError):
+        return
+    for name in _films_in(media):
+        if "/" in name or not is_path_inside(name):
+            file = path.relative_to(recording).as_posix()
+            raise UnsafeFile(
+                recording, file, f"names {name[:100]!r}, which is no file beside it; take it from a copy"
+            )
+
+
+def _films_in(media: Any) -> Iterator[str]:
+    for key in ("files", "small") if isinstance(media, dict) else ():
+        named = media.get(key)
+        for one in named if isinstance(named, list) else ():
+            yield str(one.get("file", "-") if isinstance(one, dict) else one)
