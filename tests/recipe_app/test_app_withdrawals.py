@@ -26,7 +26,7 @@ from kitchensync.recipe_app.store.database import open_database
 from kitchensync.storage.copies.derived import asked, noting, will_write
 from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.installation.key import kept_key
-from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 
 pytestmark = pytest.mark.slow
 
@@ -275,6 +275,32 @@ def test_a_place_that_was_away_is_asked_again_and_the_desk_shows_the_proof(
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", shown)]
     proof = [row[2:] for row in rows if len(row) == 5 and "seconds.csv" in row[1]]
     assert proof == [["1", "destroyed", "–"], ["0", "nothing", "it is away"]]
+
+
+def test_withdrawals_that_came_with_recordings_from_elsewhere_stop_nothing_and_delete_nothing(
+    withdrawn: Any, tmp_path: Path
+) -> None:
+    kitchen, disk, home = withdrawn, tmp_path / "disk", tmp_path / "home"
+    disk.mkdir()
+    for place in (home / "a-first", home / "z-last"):
+        place.mkdir(parents=True)
+        (place / "thesis.tex").write_text("mine")
+    with noting("kitchensync export seconds", pytest.fail):
+        asked(kitchen.data / "soup_1")
+        will_write(disk / "seconds.csv")
+        (disk / "seconds.csv").write_text(SAID)
+    disk.rename(tmp_path / "away")
+    assert run("withdraw", kitchen.data / "soup_1")[1]["status"] == "open"
+    for name, policy in (("a-first", "none"), ("z-last", "destroy")):
+        about = {"utc_ns": 1, "policy": policy, "files": [], "open": [{"where": str(home), "target": None}]}
+        (kitchen.data / name).mkdir()
+        gift = {"schema": "recording/1", "recording": name, "uuid": f"uuid of {name}", "withdrawn": about}
+        write_json(kitchen.data / name / "recording.json", gift)
+    (tmp_path / "away").rename(disk)
+    (done,) = finish_open(kitchen.tools, kitchen.data / "_app")
+    assert (Path(done.place).name, done.done) == ("seconds.csv", "destroyed")
+    assert run("withdraw", "--person", "P99", "--data", kitchen.data)[0] == 0
+    assert sorted(path.parent.name for path in home.rglob("*.tex")) == ["a-first", "z-last"]
 
 
 def test_what_was_agreed_to_holds_again_when_a_withdrawal_is_taken_back(kitchen: Any) -> None:
