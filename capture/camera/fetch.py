@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +12,11 @@ from kitchensync.capture.plan import is_running, runtime_folder
 from kitchensync.sensors.errors import CameraBusy, CameraLost, SensorError
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.installation.own_list import camera_address, note_films
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA, recordings_in
 
 Say = Callable[[str], None]
@@ -70,10 +71,9 @@ def pending_in(root: Path) -> list[Pending]:
 
 def _read_pending(path: Path) -> Pending | None:
     try:
-        media = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return Pending(path.parent.parent, path.parent.name, load_media(path))
+    except (OSError, BadJson):
         return None
-    return Pending(path.parent.parent, path.parent.name, media) if isinstance(media, dict) else None
 
 
 def fetch_pending(

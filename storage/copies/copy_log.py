@@ -9,14 +9,16 @@ import errno
 import fcntl
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from kitchensync.sensors.files_on_disk import read_plain
 from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.disk.self_check import checked_json, is_sound, whole_lines
+from kitchensync.storage.disk.self_check import MOST_LINES_BYTES, checked_json, is_sound, whole_lines
 from kitchensync.storage.errors import MoverBusy, UnreadableFile
 from kitchensync.storage.installation.own_list import LineKind, own_list, uuid_of
 from kitchensync.storage.manifest import note_change
@@ -59,7 +61,7 @@ def read_copies(recording: Path) -> list[CopyRecord]:
     path = recording / COPY_LOG
     if not path.exists():
         return []
-    return [_parsed(path, line) for line in whole_lines(path.read_bytes()) if is_sound(line)]
+    return [_parsed(path, line) for line in whole_lines(read_plain(path, MOST_LINES_BYTES)) if is_sound(line)]
 
 
 def _parsed(path: Path, text: bytes) -> CopyRecord:
@@ -98,8 +100,11 @@ def freed_to(recording: Path) -> list[str]:
 def is_store_of_another(recording: Path, where: Path) -> bool:
     """Return whether the copy log of a recording beside this one names a store at this path."""
     words = b'"where": ' + json.dumps(str(where), ensure_ascii=False).encode() + b","
-    logs = (log for log in recording.parent.glob(f"*/{COPY_LOG}") if log.parent != recording)
-    return any(words in log.read_bytes() for log in logs)
+    for log in recording.parent.glob(f"*/{COPY_LOG}"):
+        with suppress(OSError):  # somebody else's, which cannot be read
+            if log.parent != recording and words in read_plain(log, MOST_LINES_BYTES):
+                return True
+    return False
 
 
 class CopyLog:
@@ -110,7 +115,7 @@ class CopyLog:
         self._recording = recording
         self._uuid = uuid_of(recording) if (recording / MANIFEST).is_file() else ""
         self._handle = os.open(
-            recording / COPY_LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
+            recording / COPY_LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644
         )
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,7 +123,7 @@ class CopyLog:
             os.close(self._handle)
             raise MoverBusy(recording) from error
         try:
-            self._drop_damage((recording / COPY_LOG).read_bytes())
+            self._drop_damage(read_plain(recording / COPY_LOG, MOST_LINES_BYTES))
             LOCAL.sync_folder(recording)
             lines = read_copies(recording)
         except BaseException:

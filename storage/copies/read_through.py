@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from pathlib import Path
 
+from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
 from kitchensync.storage.copies.owner import is_same
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.errors import FilesFreed, NotARecording, TargetAway
 from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import CHUNK_SUFFIX, MEDIA, chunk_range
 
 
@@ -23,9 +24,9 @@ def promised_hashes(recording: Path, manifest: Manifest) -> dict[str, str]:
 def _film_hashes(recording: Path) -> dict[str, str]:
     known = {}
     for media in recording.glob(f"*/{MEDIA}"):
-        with contextlib.suppress(ValueError, KeyError, TypeError):  # verify names a damaged media.json
-            for entry in json.loads(media.read_text(encoding="utf-8"))["files"]:
-                if "sha256" in entry:
+        with contextlib.suppress(BadJson, OSError):  # verify names a damaged media.json
+            for entry in load_media(media).get("files") or ():
+                if entry.get("sha256"):
                     known[f"{media.parent.name}/{entry['file']}"] = str(entry["sha256"])
     return known
 

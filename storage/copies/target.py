@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import open_plain
+from kitchensync.sensors.files_on_disk import read_plain
+from kitchensync.sensors.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import LOCAL, Disk, make_durable_folders, write_whole
 from kitchensync.storage.disk.read_back import STEP_BYTES, stored_sha256
 from kitchensync.storage.errors import CopyDiffers, SourceDiffers, TargetAway, words_of
@@ -58,7 +59,7 @@ class Target:
                 raise TargetAway(self.path, f"its {MARKER} is gone (is the store mounted?)")
             content = json.dumps({"schema": "target/1", "target": str(uuid.uuid4())}) + "\n"
             write_whole(marker, [content.encode()], PART_SUFFIX, self.disk)
-        identity = str(json.loads(marker.read_text())["target"])
+        identity = str(parse_object(read_plain(marker, 1 << 16))["target"])
         if known is not None and identity != known:
             raise TargetAway(self.path, "another store is mounted there than before")
         return identity
@@ -74,8 +75,7 @@ class Target:
     def manifest_of(self, recording: Path) -> bytes | None:
         """Return the `recording.json` in a recording's place, None where there is none. Raises OSError."""
         try:
-            with open_plain(self.place_of(recording, MANIFEST)) as file:
-                return file.read(MOST_BYTES)
+            return read_plain(self.place_of(recording, MANIFEST), MOST_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             return None
 

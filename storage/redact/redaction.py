@@ -5,7 +5,6 @@ The intent stands in the manifest before the first byte goes: the same command t
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Iterable, Mapping
@@ -16,6 +15,7 @@ from typing import Any
 from kitchensync.sensors.errors import SensorError, UnreadableMedia
 from kitchensync.sensors.files_on_disk import file_sha256, sync_path
 from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.chunks.archive_part import write_without
 from kitchensync.storage.chunks.chunk_reader import Chunk, is_archive
 from kitchensync.storage.copies.copy_list import is_closed
@@ -24,12 +24,13 @@ from kitchensync.storage.copies.owner import is_same
 from kitchensync.storage.copies.stored_copies import Content, FolderStore
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.disk.media_blocks import block_checksums
-from kitchensync.storage.errors import NotRedactable, StorageError, words_of
+from kitchensync.storage.errors import NotRedactable, StorageError, UnreadableFile, words_of
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.installation.own_list import LineKind, Outside, own_list, uuid_of
 from kitchensync.storage.lab import lab_of
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import (
     CHUNK_SUFFIX,
     MANIFEST,
@@ -126,7 +127,10 @@ def _media(folder: Path, redaction: dict[str, Any], facts: Facts) -> None:
         path = folder / camera / MEDIA
         if not path.is_file():
             continue
-        media = json.loads(path.read_bytes())
+        try:
+            media = load_media(path)
+        except BadJson as error:
+            raise UnreadableFile(path, str(error)) from error
         for entry in media.get("files", []):  # its recorder may have died before it knew them
             entry |= facts.get(f"{camera}/{entry['file']}", {})
         write_json(path, {key: value for key, value in media.items() if key != "check"})

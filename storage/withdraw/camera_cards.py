@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.installation.own_list import Entry
 from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
 
 
@@ -18,8 +19,8 @@ def cards_of(recording: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
     """Yield device, serial and file names of the cards that a recording names; nobody is in a virtual kitchen's."""
     for path in sorted(recording.glob(f"*/{MEDIA}")) if manifest.get("virtual") is not True else ():
         try:
-            media = json.loads(path.read_bytes())
-        except ValueError:
+            media = load_media(path)
+        except (BadJson, OSError):
             continue  # damaged: which files are there is not known, `verify` names it
         if media.get("address"):
             files = [str(one.get("file")) for one in media.get("files") or []]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.installation.own_list import Outside, own_list, uuid_of
 from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MADE_FROM, MANIFEST, MEDIA, PART_OF
 
 
@@ -105,8 +106,8 @@ def _films(recording: Path, manifest: Manifest) -> set[str]:
     found |= {one["sha256"] for one in held if one["file"].upper().endswith(".MP4")}
     for path in recording.glob(f"*/{MEDIA}"):
         try:
-            files = json.loads(path.read_bytes()).get("files") or []
-        except ValueError:
+            files = load_media(path).get("files") or []
+        except (BadJson, OSError):
             continue  # damaged: `verify` says so, and the manifest still tells
         found |= {str(one["sha256"]) for one in files if one.get("sha256")}
     return found
