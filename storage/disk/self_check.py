@@ -21,7 +21,7 @@ from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.disk.durable import LOCAL
 
 CHECK = "check"
-MOST_LINES_BYTES = 64 << 20
+MOST_LINES_BYTES = 32 << 20
 """Of a file of lines that is read whole."""
 _ZEROS = "0" * 64
 _MARK = re.compile(rb'"check": "([0-9a-f]{64})"(?=\n?}\n)')
@@ -37,7 +37,8 @@ def checked_json(value: dict[str, Any], indent: int | None = None) -> bytes:
 
 def is_sound(text: bytes) -> bool | None:
     """Return whether a text is, to the bit, what was written; None where it carries no checksum."""
-    marks = list(_MARK.finditer(text))
+    # millions of short lines are told apart quickly
+    marks = list(_MARK.finditer(text)) if len(text) > len(_ZEROS) else []
     if not marks:
         return None
     start, stop = marks[-1].span(1)
