@@ -30,6 +30,10 @@ class Scope(StrEnum):
     THIRD_PARTY_PROCESSING = "third_party_processing"
 
 
+OFFERED = tuple(scope for scope in Scope if scope != Scope.RELEASE_FACES_HIDDEN)
+"""What forms offer: no release can hide faces yet. `kitchensync consent` takes the other from forms on paper."""
+
+
 class Purpose(StrEnum):
     """What is done with a recording. Safety copies and looking need no scope, only that nobody withdrew."""
 

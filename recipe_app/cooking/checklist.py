@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.recipe_app.store.app_records import AppRecords
-from kitchensync.storage.consent import Scope
+from kitchensync.storage.consent import OFFERED
 
 LOCALES = Path(__file__).resolve().parent.parent / "locales"
 FORM = "consent_form"
 """Kind of the operation that keeps the words of a version, which is its subject."""
-KEYS = ("consent.text", "consent.agree", "consent.scopes", *(f"consent.scope.{scope}" for scope in Scope))
+KEYS = ("consent.text", "consent.agree", "consent.scopes", *(f"consent.scope.{scope}" for scope in OFFERED))
 
 
 def _words() -> dict[str, dict[str, str]]:

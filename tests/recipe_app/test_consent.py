@@ -16,7 +16,7 @@ from kitchensync.recipe_app.cooking import checklist
 from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION
 from kitchensync.recipe_app.cooking.steering import steer
 from kitchensync.recipe_app.store.app_records import new_id
-from kitchensync.storage.consent import Purpose, Scope, consent_in_words, enter_consent, why_not
+from kitchensync.storage.consent import OFFERED, Purpose, Scope, consent_in_words, enter_consent, why_not
 from kitchensync.storage.manifest import edit_manifest, read_manifest
 
 pytestmark = pytest.mark.slow
@@ -55,6 +55,14 @@ def test_what_is_agreed_to_stands_in_the_manifest_and_follows_every_change(
     assert (manifest["consent"], manifest["consent_scopes"]) == ("none", [])
     assert len(manifest["consent_history"]) == 3
     assert consent_in_words(manifest).startswith("none: ")
+
+
+def test_no_form_offers_what_no_release_can_do_yet(kitchen: Any, recording: str) -> None:
+    assert [*OFFERED] == ["annotate", "release_raw", "third_party_processing"]
+    assert checklist.KEYS[3:] == tuple(f"consent.scope.{scope}" for scope in OFFERED)
+    printed = kitchen.desk("admin").get(f"/desk/recordings/{recording}/consent").text
+    assert "published for research" in printed
+    assert "faces" not in printed
 
 
 def test_what_was_agreed_to_before_the_devices_started_is_there_once_they_record(kitchen: Any) -> None:
@@ -101,7 +109,7 @@ def test_another_text_is_another_version_and_is_asked_for_again(
     asked = {name: {key: said[key] for key in checklist.KEYS} for name, said in words.items()}
     told = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     assert told.startswith(CONSENT_VERSION)
-    assert len(checklist.KEYS) == 3 + len(Scope)
+    assert len(checklist.KEYS) == 3 + len(OFFERED)
     kitchen.agree(recording)
     state = kitchen.tools.records.state(recording)
     assert "consent" not in checklist.still_open(state, devices=False)
@@ -114,7 +122,7 @@ def test_the_form_is_printed_in_the_words_and_the_language_that_were_agreed_to(
 ) -> None:
     operator, address = kitchen.desk("operator"), f"/desk/recordings/{recording}/consent"
     unanswered = operator.get(address).text
-    assert (unanswered.count("☑"), unanswered.count("☐")) == (0, 5)
+    assert (unanswered.count("☑"), unanswered.count("☐")) == (0, 4)
     kitchen.agree(recording, "annotate", language="de")
     monkeypatch.setattr(checklist, "WORDS", {"en": {}})  # the words of today are others
     page = operator.get(address).text
@@ -123,7 +131,7 @@ def test_the_form_is_printed_in_the_words_and_the_language_that_were_agreed_to(
         assert german[key] in page
     assert f"☑ {german['consent.scope.annotate']}" in page
     assert f"☐ {german['consent.scope.release_raw']}" in page
-    assert (page.count("☑"), page.count("☐")) == (2, 3)
+    assert (page.count("☑"), page.count("☐")) == (2, 2)
     assert "Basil" in page
     assert CONSENT_VERSION in page
 

@@ -124,7 +124,8 @@ def test_a_session_gives_recipe_strategy_display_and_order(kitchen: Any) -> None
             "paragraph",
         )
         assert (frozen["session"], sorted(frozen["order"])) == (session, [step.node for step in graph.steps])
-        assert (frozen["order"] == order) == (session == good)  # one of another version is drawn anew
+        if session == good:
+            assert frozen["order"] == order  # that of another version is drawn anew, by chance even the same
     other = entry(kitchen, 3, person="Clove")
     (theirs,) = [s for s in take_in(kitchen, other) if s not in (good, old)]
     assert begin(tablet, kitchen, theirs).status_code == 404

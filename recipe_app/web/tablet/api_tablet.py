@@ -36,7 +36,7 @@ from kitchensync.recipe_app.web.bodies import Choose, Control, OperationBatch
 from kitchensync.recipe_app.web.door.access import Asking, Device, Route, Tools, require
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.i18n import words_of
-from kitchensync.storage.consent import Scope
+from kitchensync.storage.consent import OFFERED
 from kitchensync.storage.timeline.acoustic_slate import slate_file
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
@@ -248,7 +248,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         "checklist": {
             "version": checklist.CHECKLIST_VERSION,
             "consent": checklist.CONSENT_VERSION,
-            "scopes": list(Scope),
+            "scopes": list(OFFERED),
             "items": [asdict(item) for item in checklist.items_for(devices=devices)],
         },
         "instructions": {"version": training.INSTRUCTIONS_VERSION},
