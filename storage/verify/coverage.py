@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
@@ -40,6 +40,10 @@ class PlacedPackets:
     "(n,) by the capture clock."
     own_session: Span | None = None
     "The session by the device's stamps alone, where they run faster than the capture clock: nothing is late there."
+
+    def only(self, rows: Mask) -> PlacedPackets:
+        """Return some of them, `rows` (n,)."""
+        return PlacedPackets(self.at_s[rows], self.arrived_s[rows], self.own_session)
 
 
 @dataclass(frozen=True)

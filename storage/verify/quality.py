@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.redact.redactions import CUT, PRIVACY, REDACTED
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.coverage import (
@@ -123,19 +124,29 @@ def _judge(
     facts |= _rate(name, placed.at_s, nominal_hz, findings, adaptive=adaptive)
     pauses = _pauses(found.index, placed, gaps)
     step_s = longest_step_s(nominal_hz, adaptive=adaptive) if nominal_hz else math.inf
-    seen = cover(placed, session, step_s, pauses)
+    is_intact = ~np.isin(found.index["seq"], found.damaged)
+    if not is_intact.any():
+        return StreamQuality({"coverage": 0.0}, [(session.start_s, session.stop_s)])
+    seen = cover(placed.only(is_intact), session, step_s, pauses)
     facts |= {
         "longest_silence_s": round(seen.longest_silence_s, 3),
         "latest_arrival_s": round(seen.latest_s, 3),
     }
     _lateness(name, seen, findings)
+    damaged = _around(~is_intact, placed.at_s)
     if not nominal_hz:  # nobody said how often its packets come: no share can be told
-        return StreamQuality({"coverage": None, **facts}, [])
+        return StreamQuality({"coverage": None, **facts}, damaged)
     _coverage(name, seen, session, findings)
     share = math.floor(seen.share * 1e4) / 1e4  # never rounded up to a limit
     least_s = 0.0 if seen.share < limits.COVERAGE_WARN else limits.HOLE_NAMED_S
     named = [(first_s, last_s) for first_s, last_s in seen.holes if last_s - first_s >= least_s]
-    return StreamQuality({"coverage": share, **facts}, named)
+    return StreamQuality({"coverage": share, **facts}, united([*named, *damaged]))
+
+
+def _around(rows: Mask, at_s: Floats) -> list[Span]:
+    """Return the time from the packet before to the packet after each of some packets, (n,)."""
+    last = len(at_s) - 1
+    return [(float(at_s[max(first - 1, 0)]), float(at_s[min(end, last)])) for first, end in marked_runs(rows)]
 
 
 def _coverage(name: str, seen: Cover, session: SessionTimes, findings: Findings) -> None:

@@ -40,6 +40,8 @@ class Contents:
     "Over the payloads in order; those of damaged files are left out."
     bytes: int
     sound: list[Path] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+    "Sequence numbers of packets in `index` whose bytes are not what was sealed."
     undecodable: list[int] = field(default_factory=list)
     "Sequence numbers of packets whose form says that nobody can decode them."
     why: str = ""
@@ -84,6 +86,14 @@ class _Reader:
         self._row += 1
 
 
+def _damaged_packets(index: npt.NDArray[np.void], damage: list[str]) -> list[int]:
+    """Return which packets of a file the damaged blocks take: the named ones; all where its structure is damaged."""
+    packets = [int(block.removeprefix("packet ")) for block in damage if block.startswith("packet ")]
+    if any(not block.startswith(("packet ", "pose")) for block in damage):
+        packets = index["seq"].tolist()
+    return packets
+
+
 def differs(path: Path, facts: dict[str, Any]) -> bool:
     """Return whether a file is another one than was sealed; one of another size is not read."""
     size = path.stat().st_size
@@ -103,7 +113,7 @@ class SealedFiles:
     def read(self, stream: str, check: Check = accept, form: Format | None = None) -> Contents:
         """Read every sealed file of a stream once: checksums, hash over the payloads, index, a check of each."""
         reader = _Reader(check, form or {}, Tracking(headset_sensor(self._manifest, stream)))
-        parts, sound, undecodable = [np.empty(0, INDEX)], [], []
+        parts, sound, undecodable, damaged = [np.empty(0, INDEX)], [], [], list[int]()
         folder = stream_folder(self._recording, stream)
         found = chunk_paths(folder)
         for path in found:
@@ -113,6 +123,7 @@ class SealedFiles:
                 self._findings.damage(self._relative(path), stream, block)
             if index is not None:
                 parts.append(index)
+                damaged += _damaged_packets(index, damage)
             if not damage:
                 sound.append(path)
             if index is not None and not damage:  # else rows cannot be told
@@ -126,6 +137,7 @@ class SealedFiles:
             reader.digest.hexdigest(),
             size,
             sound,
+            damaged,
             undecodable,
             reader.why,
             tracking.shares(),

@@ -12,9 +12,11 @@ from numbered_recording import write_numbered
 import kitchensync as ks
 from kitchensync.reader.timed_stream import Unreadable
 from kitchensync.storage.chunks.chunk_reader import DAMAGED, Chunk
+from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.reading.inertial import read_samples
 from kitchensync.storage.reading.records import read_records
 from kitchensync.storage.recording import Recording
+from kitchensync.storage.verify import verify
 
 pytestmark = pytest.mark.slow
 ROW = 7
@@ -70,3 +72,18 @@ def test_a_picture_is_not_shown_and_says_why(take: Path) -> None:
             with pytest.raises(Unreadable, match="does not match its checksum"):
                 stream[row]
             assert stream[row - 1].size
+
+
+def test_verify_counts_it_as_missing_and_advises_against_it(whole: Path, take: Path) -> None:
+    name = "hololens/pv"
+    with edit_manifest(take) as manifest, Recording(whole) as recording:
+        ticks, count = recording[name].index["device_ticks"], len(recording[name])
+        manifest["streams"][name]["nominal_hz"] = (count - 1) / (int(ticks[-1] - ticks[0]) / 1e7)
+    before = verify(take)
+    for row in range(5, 5 + count // 3):
+        flip(take, name, row)
+    after = verify(take)
+    assert (before["streams"][name]["coverage"] > 0.99, after["status"]) == (True, "FAIL")
+    assert after["streams"][name]["coverage"] < 0.85
+    assert [one for one in after["good_for"] if one.startswith("pv has nothing from")]
+    assert not [one for one in after["good_for"] if "use it for" in one]
