@@ -32,8 +32,8 @@ def redact(
 
     Whole chunks go, and films from key picture to key picture; all else stays to the bit. What was destroyed
     remains by size and hash in recording.json. Files that changed are removed from cloud stores: `upload` sends them
-    again. What commands wrote of the recording before is named. Interrupted, the same command goes on. It cannot be
-    undone.
+    again. What commands wrote of the recording before is named. Interrupted, the same command goes on. The exit code is
+    1 while something is left elsewhere. It cannot be undone.
 
     \b
     Example:
@@ -45,7 +45,8 @@ def redact(
         raise click.UsageError("give both --from and --to, the first the smaller one")
     span_s = (from_s, to_s) if from_s is not None and to_s is not None else None
     said = destroy(path, reason=reason, by=by, span_s=span_s, whole_films=whole_films)
-    return Answer(said, _show, trouble=[f"not reached yet: {why}; run it again then" for why in said["open"]])
+    trouble = [f"not reached yet: {why}; run it again then" for why in said["open"]]
+    return Answer(said, _show, trouble, failed=bool(trouble))
 
 
 def _show(said: dict[str, Any]) -> None:

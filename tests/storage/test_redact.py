@@ -58,7 +58,7 @@ def take(made: tuple[Path, Truth], tmp_path: Path) -> Path:
 
 def redact(take: Path, *words: object) -> dict[str, Any]:
     code, said = run("redact", take, "--reason", "a visitor", *words)
-    assert code == 0, said
+    assert code == (1 if said["status"] == "open" else 0), said
     return said
 
 
