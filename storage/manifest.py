@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ SCHEMA = "recording/1"
 CHECKED = (MANIFEST, MEDIA)
 """These describe files that cannot change any more, but change themselves: they carry their own checksum."""
 
+MOST_NAMED = 3
+"""Of recordings in a folder that is none itself."""
 MOST_BYTES = 64 << 20
 """Of a manifest: that of a day with every sensor is some megabytes."""
 
@@ -81,7 +84,9 @@ def _parsed(recording: Path, content: bytes) -> Manifest:
 
 def _without_manifest(recording: Path, why: str) -> NotARecording:
     if not holds_recorded_files(recording):
-        return NotARecording(recording, why)
+        inside = sorted(path.parent.name for path in islice(recording.glob(f"*/{MANIFEST}"), MOST_NAMED))
+        held = f", but it holds {', '.join(inside)}" if inside else ""
+        return NotARecording(recording, f"{why}{held}")
     _check(recording)
     return ManifestLost(recording, why)
 

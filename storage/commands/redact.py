@@ -32,8 +32,8 @@ def redact(
 
     Whole chunks go, and films from key picture to key picture; all else stays to the bit. What was destroyed
     remains by size and hash in recording.json. Files that changed are removed from cloud stores: `upload` sends them
-    again. What commands wrote of the recording before is named. Interrupted, the same command goes on. The exit code is
-    1 while something is left elsewhere. It cannot be undone.
+    again. What commands wrote of the recording before is named. Interrupted, the same command goes on. It cannot be
+    undone. The exit code is 1 while something is left elsewhere.
 
     \b
     Example:

@@ -36,7 +36,8 @@ def _selected(
     name: str, title: str, passages: list[Passage], ingredients: tuple[str, ...], **more: str
 ) -> Selected:
     if not passages:
-        raise BadGraph(name, "", "has no instructions; a recipe needs sentences that say what to do")
+        what = "no sentence was recognized; put the heading `Instructions` above those that say what to do"
+        raise BadGraph(name, "", f"has no instructions: {what}")
     if len(passages) > MAX_NODES:
         raise BadGraph(name, "", f"{len(passages)} passages; at most {MAX_NODES} are possible")
     slug = re.sub(r"[^a-z0-9]+", "-", (title or name.rpartition(".")[0] or name).lower()).strip("-")

@@ -24,7 +24,8 @@ def _number(after: str) -> str:
         rf"(?:(?<!\d)(?<!\d[.,/⁄])(?<![{VULGAR}])(?>\d++\s++and\s++a\s++half\b"
         rf"|\d++\s*+[{VULGAR}]|\d++(?:\s++|-)\d++[/⁄]\d++|\d++[/⁄]\d++|[{VULGAR}]|\d++(?:[.,]\d++)*+|(?<!\w)\.\d++)"
         rf"(?![\d{VULGAR}])(?![.,/⁄]\d)"
-        rf"|\b(?:(?:{_WORD})(?:\s++and\s++a\s++half)?|(?:half|(?:a\s++)?quarter\s++of)\s++an?{after})\b)"
+        rf"|\b(?:(?:half|(?:(?:a\s++)?quarter|three\s++quarters)\s++of)\s++an?{after}"
+        rf"|(?:{_WORD})(?:\s++and\s++a\s++half)?)\b)"
     )
 
 
@@ -40,7 +41,8 @@ _UNCLEAR = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+|.*[.,].*[.,].*")
 
 
 def value_of(number: str) -> Fraction | None:
-    """Return a number as an exact fraction: `1 1/2`, `1½`, `1⁄8`, `1.5`, `0,25`, `1,000`, `two`, `half a`.
+    """Return a number as an exact fraction: `1 1/2`, `1½`, `1⁄8`, `1.5`, `0,25`, `1,000`, `two`, `half a`,
+    `three quarters of an`.
 
     None where it may mean two things, or nothing.
     """
@@ -51,7 +53,7 @@ def value_of(number: str) -> Fraction | None:
     if said.startswith("half"):
         return Fraction(1, 2)
     if "quarter" in said:
-        return Fraction(1, 4)
+        return Fraction(3 if said.startswith("three") else 1, 4)
     if said in WORDS:
         return Fraction(WORDS[said])
     if said[-1] in _FRACTIONS:

@@ -243,6 +243,7 @@ def test_wrong_kinds_are_refused_in_words(rec: Any, tmp_path: Path) -> None:
         (lambda: rec["hololens/nothing"], UnknownStream, "hololens/pv"),
         (lambda: rec.nothing, AttributeError, "gopro"),
         (lambda: ks.open(tmp_path), NotARecording, "recording.json"),
+        (lambda: ks.open(rec.stored.path.parent), NotARecording, "it holds take1"),
         (lambda: ks.open("s3://lab/take-1"), NotARecording, "copy"),
         (lambda: rec.iterate(hz=0), ValueError, "more than 0"),
     ]

@@ -19,6 +19,8 @@ from kitchensync.task_graphs.text.spans import timers
         ("Cook for 15 to 30 seconds, then wait 1 1/2 hours", [(15, 30), (5400, 5400)]),
         ("Add 2 eggs", []),
         ("Cook for 2 additional minutes", [(120, 120)]),
+        ("Simmer for three quarters of an hour", [(2700, 2700)]),
+        ("A quarter of an hour, then half an hour", [(900, 900), (1800, 1800)]),
     ],
 )
 def test_durations_become_timers(text: str, expected: list[tuple[int, int]]) -> None:
