@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,20 @@ from kitchensync.task_graphs.errors import BadGraph
     type=given_path(exists=True, dir_okay=False),
     help="Table of the published ids [default: FOLDER.numbering.json].",
 )
+@click.option(
+    "--keep-old", is_flag=True, help="Leave files of an earlier push that the data set no longer has."
+)
 @WITHOUT_CONSENT
 @answers("release-push/1")
-def push(folder: Path, to: str, data: Path, numbering: Path | None, without_consent: str) -> Answer:
+def push(
+    folder: Path, to: str, data: Path, numbering: Path | None, keep_old: bool, without_consent: str
+) -> Answer:
     """Copy the data set in FOLDER to a folder, cloud storage or the Hugging Face hub.
 
     Every file is compared with SHA256SUMS before it is sent and again there; SHA256SUMS itself comes last. What is
-    there is not sent again: FOLDER.pushed beside the data set keeps what was sent where. Keys come from the store's
-    own environment or profile files. A repository that the hub does not know is made, private.
+    there is not sent again: FOLDER.pushed beside the data set keeps what was sent where. Files that an earlier push
+    brought there and that the data set no longer has are removed; files of others are named and left. Keys come from
+    the store's own environment or profile files. A repository that the hub does not know is made, private.
 
     \b
     Example:
@@ -42,6 +49,7 @@ def push(folder: Path, to: str, data: Path, numbering: Path | None, without_cons
     from kitchensync.dataset.source.data_set_folder import read_data_set
     from kitchensync.dataset.source.sums import SUMS, read_sums
     from kitchensync.storage.copies.derived import sent
+    from kitchensync.storage.move.push import HUB
     from kitchensync.storage.move.push import push as send
 
     files = read_sums(folder)
@@ -59,10 +67,14 @@ def push(folder: Path, to: str, data: Path, numbering: Path | None, without_cons
             keep_reason(journal, without_consent, lacking)
     sent(to)
     with byte_bar() as tell:
-        done = send(folder, files, to, journal, tell)
-    said = {"status": "PASS", "to": to, "files": done.files, "sent": done.sent, "sent_bytes": done.sent_bytes}
+        done = send(folder, files, to, journal, tell, data=data, keep_old=keep_old)
+    said = {"status": "PASS", **asdict(done)}
     words = f"{folder} -> {to}: {done.files} files there, {SUMS} last, {done.sent} sent now"
-    return Answer(said, lambda _: click.echo(words))
+    trouble = [f"{len(done.foreign)} files there are of nobody here, left: {', '.join(done.foreign[:3])}"]
+    if done.removed:
+        revisions = "; earlier revisions keep them" if to.startswith(HUB) else ""
+        words += f"; {len(done.removed)} old ones removed: {', '.join(done.removed[:3])}{revisions}"
+    return Answer(said, lambda _: click.echo(words), trouble if done.foreign else ())
 
 
 def _numbering(folder: Path, table: Path | None) -> Any:

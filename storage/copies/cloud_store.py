@@ -92,7 +92,7 @@ class CloudStore:
 
     def names_below(self, name: str) -> list[str]:
         """Return the files below a name, by their path there. Raises CloudRefused."""
-        place = f"{self._root}/{name}"
+        place = f"{self._root}/{name}".rstrip("/")
         try:
             found = self._found(place)
         except Exception as error:

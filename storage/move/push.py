@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.sensors.files_on_disk import file_sha256, files_below
 from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
 from kitchensync.storage.copies.target import Target
+from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import CloudRefused, NotAsStated, SourceDiffers, StorageError
+from kitchensync.storage.installation.own_list import LineKind, OwnList
 
 HUB = "hf://"
 KIND = "datasets"
@@ -67,10 +70,25 @@ class HubStore:
         tell(source.stat().st_size)
         return "hash known to the hub"
 
+    def names(self) -> list[str]:
+        """Return the files of the repository; earlier revisions keep theirs."""
+        tree = self._api.list_repo_tree(self._repository, repo_type="dataset", recursive=True)
+        files = (one.path for one in tree if isinstance(one, self._hub.hf_api.RepoFile))
+        return [path for path in files if path != ".gitattributes"]  # the hub's own
+
+    def sha256_of(self, name: str) -> str | None:
+        """Return the hash of a large file; of small ones the hub says none."""
+        return self._there[name][1] if name in self._there else None
+
+    def remove(self, name: str) -> None:
+        """Take a file out with the next commit."""
+        self._added.append(self._hub.CommitOperationDelete(path_in_repo=name))
+
     def finish(self) -> None:
-        """Commit everything that was sent."""
+        """Commit everything that was sent or taken out."""
         words = "Release a data set"
         self._api.create_commit(self._repository, self._added, commit_message=words, repo_type="dataset")
+        self._added = []
 
 
 Tell = Callable[[int], None]
@@ -86,6 +104,12 @@ class Pushed:
     files: int
     sent: int
     sent_bytes: int
+    removed: list[str]
+    "Files of an earlier push that the folder no longer has, removed there."
+    kept_old: list[str]
+    "The same, left there because it was asked for."
+    foreign: list[str]
+    "Files there that no push of this installation brought; they are left."
 
 
 class Store(Protocol):
@@ -100,17 +124,34 @@ class Store(Protocol):
     def send(self, source: Path, name: str, sha256: str, tell: Tell) -> str:
         """Bring a file there, prove it, and say how it was read back. Raises SourceDiffers, CopyDiffers."""
 
+    def names(self) -> list[str]:
+        """Return what is there."""
+
+    def sha256_of(self, name: str) -> str | None:
+        """Return the hash of a file there, None where the store does not tell."""
+
+    def remove(self, name: str) -> None:
+        """Take a file away."""
+
     def finish(self) -> None:
-        """Make what was sent count, where it does not at once."""
+        """Make what was sent and removed count, where it does not at once."""
         return
 
 
 def push(
-    folder: Path, files: Mapping[str, str], to: str, journal: Path, progress: Progress = lambda *_: None
+    folder: Path,
+    files: Mapping[str, str],
+    to: str,
+    journal: Path,
+    progress: Progress = lambda *_: None,
+    *,
+    data: Path,
+    keep_old: bool = False,
 ) -> Pushed:
-    """Bring files (relative path -> SHA-256, in this order) to `to`: a path, or an address.
+    """Bring files (relative path -> SHA-256, in this order) to `to`: a path, or an address; remove what left them.
 
-    Run again, it goes on. Raises StorageError.
+    The list of the installation over `data` tells what earlier pushes brought there. Run again, it goes on. Raises
+    StorageError, OSError.
     """
     check_address(to)
     journal.mkdir(parents=True, exist_ok=True)
@@ -131,7 +172,43 @@ def push(
             safe += sizes[name]
             progress(name, safe, total)
         _finish(store, log, sent, to)
-    return Pushed(to, len(files), len(sent), sum(line.bytes for line in sent))
+        ours = _enter(files, sent, log, store.identity, to, data)
+        old, foreign = _others(store, files, ours)
+        if old and not keep_old:
+            for name in old:
+                store.remove(name)
+            store.finish()
+    size = sum(line.bytes for line in sent)
+    removed, kept = ([], old) if keep_old else (old, [])
+    return Pushed(to, len(files), len(sent), size, removed, kept, foreign)
+
+
+def _enter(
+    files: Mapping[str, str], sent: list[CopyRecord], log: CopyLog, identity: str, to: str, data: Path
+) -> set[tuple[str, str]]:
+    """Enter what this push brought into the installation's list; return path and hash of all that pushes brought."""
+    if not data.is_dir():  # a published data set without recordings of ours
+        return set()
+    own, key = OwnList(data), f"pushed to {to.rstrip('/')}"
+    known = own.outside(key).copied
+    brought = {(line.file, line.sha256) for line in sent}
+    brought |= {(name, sha256) for name, sha256 in files.items() if (name, identity) in log.copies}
+    for name, sha256 in sorted(brought - known):
+        own.add(LineKind.COPY, key, target=identity, where=to, file=name, sha256=sha256)
+    return known | brought
+
+
+def _others(
+    store: Store, files: Mapping[str, str], ours: set[tuple[str, str]]
+) -> tuple[list[str], list[str]]:
+    """Return which files there are of earlier pushes of ours, and which are others'."""
+    names = {name for name, _ in ours}
+    old, foreign = list[str](), list[str]()
+    for name in sorted(set(store.names()) - files.keys()):
+        sha256 = store.sha256_of(name) if name in names else ""
+        is_ours = name in names and (sha256 is None or (name, sha256) in ours)
+        (old if is_ours else foreign).append(name)
+    return old, foreign
 
 
 def _part_of(progress: Progress, name: str, safe: int, total: int, here: int) -> None:
@@ -194,6 +271,23 @@ class _Folder(Store):
         """Copy, sync, read back past the cache; an interrupted copy goes on where it was."""
         return self._target.copy(source, self._name, name, sha256, lambda: False, tell).read
 
+    def names(self) -> list[str]:
+        """Return the files in the folder."""
+        home = self._target.path / self._name
+        return [path.relative_to(home).as_posix() for path in files_below(home)]
+
+    def sha256_of(self, name: str) -> str:
+        """Hash a file."""
+        return file_sha256(self._target.place_of(self._name, name))
+
+    def remove(self, name: str) -> None:
+        """Remove a file and the folders that are empty then."""
+        place = self._target.place_of(self._name, name)
+        LOCAL.remove(place)
+        with suppress(OSError):  # it holds something
+            for folder in place.parents[: name.count("/")]:
+                folder.rmdir()
+
 
 class _Cloud(Store):
     """A store that fsspec knows."""
@@ -211,3 +305,15 @@ class _Cloud(Store):
         """Write and read back."""
         self._store.send(source, name, sha256, tell)
         return "downloaded"
+
+    def names(self) -> list[str]:
+        """Return the files below the address."""
+        return self._store.names_below("")
+
+    def sha256_of(self, name: str) -> str:
+        """Read a file back."""
+        return self._store.sha256_of(name)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, and its versions."""
+        self._store.remove(name)

@@ -91,6 +91,42 @@ def test_a_folder_gets_every_file_and_none_twice(data_set: Path, tmp_path: Path)
     assert check(data_set).differences == []  # nothing of the journal lies in the data set
 
 
+def left_out(data_set: Path, name: str) -> None:
+    """Make the next version of a data set, without a file."""
+    (data_set / name).unlink()
+    sums = data_set / "SHA256SUMS"
+    sums.write_text(
+        "".join(line for line in sums.read_text().splitlines(True) if not line.endswith(f" {name}\n"))
+    )
+
+
+def film_of(data_set: Path) -> str:
+    return min(name for name in contents(data_set) if name.endswith(".mp4"))
+
+
+@pytest.mark.parametrize("store", ["folder", "file"])
+def test_what_left_the_data_set_is_removed_and_what_others_put_there_stays(
+    data_set: Path, tmp_path: Path, store: str
+) -> None:
+    public = tmp_path / "nas" / "set"
+    (tmp_path / "nas").mkdir()
+    to = public if store == "folder" else f"file://{public}"
+    push(data_set, to)
+    (public / "notes.txt").write_text("of somebody else")
+    film = film_of(data_set)
+    left_out(data_set, film)
+    shutil.rmtree(data_set.with_name("set.pushed"))  # another computer's journal, or none
+    code, said = push(data_set, to, "--keep-old")
+    assert (code, said["removed"], said["kept_old"], said["foreign"]) == (0, [], [film], ["notes.txt"])
+    assert (public / film).is_file()
+    code, said = push(data_set, to)
+    assert (code, said["removed"], said["kept_old"], said["foreign"]) == (0, [film], [], ["notes.txt"])
+    assert contents(public).keys() == contents(data_set).keys() | {"notes.txt"}
+    left_out(data_set, "README.md")
+    (public / "README.md").write_text("another one by now")
+    assert push(data_set, to)[1]["foreign"] == ["README.md", "notes.txt"]
+
+
 def test_an_interrupted_push_goes_on_and_what_says_it_is_whole_comes_last(
     data_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +271,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
                 self.files[one["path"]] = base64.b64decode(one["content"])
             for one in (line["value"] for line in lines if line["key"] == "lfsFile"):
                 self.files[one["path"]] = self.large[one["oid"]]
+            for one in (line["value"] for line in lines if line["key"] == "deletedFile"):
+                del self.files[one["path"]]
             self.commits.append(len(lines) - 1)
             url = f"http://127.0.0.1/datasets/lab/kitchens/commit/{'1' * 40}"
             self.answer({"commitUrl": url, "commitOid": "1" * 40, "success": True})
@@ -292,6 +330,11 @@ def test_the_hub_s_client_sends_large_files_once_and_everything_in_one_commit(
     assert hub.commits == [len(contents(data_set))]
     assert push(data_set, "hf://datasets/lab/kitchens")[1]["sent"] == 0
     assert len(hub.commits) == 1
+    film, hub.files["notes.txt"] = film_of(data_set), b"of somebody else"
+    left_out(data_set, film)
+    code, said = push(data_set, "hf://datasets/lab/kitchens")
+    assert (code, said["removed"], said["foreign"]) == (0, [film], ["notes.txt"])
+    assert hub.files.keys() == contents(data_set).keys() | {"notes.txt"}
     code, said = push(data_set, "hf://models/lab/kitchens")
     assert (code, "hf://datasets/OWNER/NAME" in said["reason"]) == (1, True)
 
