@@ -230,3 +230,21 @@ def test_copies_are_listed_before_and_after_they_are_made(lab: Path) -> None:
     withdraw(mine, Policy.DESTROY)
     assert not (lab / "store" / "mine").exists()
     assert read_manifest(mine)["withdrawn"].keys() == {"utc_ns", "policy", "files"}
+
+
+def test_a_manifest_in_the_data_folder_decides_nothing_about_the_recordings_in_it(lab: Path) -> None:
+    """An archive without a folder of its own was unpacked there."""
+    consent = {"consent": "form", "consent_scopes": ["release_raw"], "pseudonym": "P99"}
+    about = {"state": "complete", "files": {}, "streams": {}, "devices": {}}
+    manifest = {"schema": "recording/1", "recording": "gift", "uuid": OTHER, **consent, **about}
+    write_json(lab / "data" / "recording.json", manifest)
+    before = bystanders(lab)
+    for words in (
+        ("withdraw", "--person", "P99", "--data", lab / "data"),
+        ("withdraw", lab / "data"),
+        ("upload", lab / "data", f"file://{lab}/cloud"),
+    ):
+        code, said = run(*words)
+        assert (code, "lies inside another recording" in said["reason"]) == (1, True), words
+    assert bystanders(lab) == before
+    assert not (lab / "cloud").exists()
