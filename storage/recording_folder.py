@@ -1,7 +1,8 @@
 """What may lie in the folder of a recording: files and folders of its own, small where text is kept.
 
 A recording may come from anybody. A link in it would have us read or write elsewhere, a pipe or a device never ends,
-and a huge file fills the memory: such a folder is refused before anything in it is used.
+and a huge file fills the memory: such a folder is refused before anything in it is used. So is one around other
+recordings, as when an archive was unpacked into the data folder.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kitchensync.sensors.files_on_disk import NotPlainFile, check_facts, is_left
 from kitchensync.sensors.untrusted_json import MOST_BYTES
 from kitchensync.storage.disk.self_check import MOST_LINES_BYTES
 from kitchensync.storage.errors import UnsafeFile
-from kitchensync.storage.names import LOGS, MANIFEST, MEDIA, is_path_inside
+from kitchensync.storage.names import APP_FOLDER, LOGS, MANIFEST, MEDIA, is_path_inside
 
 MOST_TEXT = {".json": MOST_BYTES, ".jsonl": MOST_LINES_BYTES}
 """Bytes of a file by its suffix; a day with every sensor writes a tenth of it."""
@@ -27,7 +28,7 @@ CHECKED_ELSEWHERE = (LOGS, MANIFEST)
 
 
 def check_folder(recording: Path) -> None:
-    """Refuse a recording that holds links, pipes, or other things than files and folders of its own.
+    """Refuse a recording that holds links, pipes, other recordings, or what is no file or folder of its own.
 
     The folder itself may be reached by a link. Raises UnsafeFile, OSError.
     """
@@ -36,6 +37,7 @@ def check_folder(recording: Path) -> None:
         folder = folders.pop()
         for entry in _entries(recording, folder):
             file = f"{folder}/{entry.name}" if folder else entry.name
+            _check_alone(recording, folder, file, entry.name)
             if entry.is_dir(follow_symlinks=False):
                 folders.append(file)
             else:
@@ -53,6 +55,13 @@ def _entries(recording: Path, folder: str) -> list[os.DirEntry[str]]:
             return [entry for entry in found if not is_left_by_system(entry.name)]
     except FileNotFoundError:  # a recorder at work renames and removes
         return []
+
+
+def _check_alone(recording: Path, folder: str, file: str, name: str) -> None:
+    """Refuse a recording around others: one `recording.json` among them would decide for all of them."""
+    if (folder and name == MANIFEST) or file == APP_FOLDER:
+        why = f"lies inside another recording; move it out, or remove {recording / MANIFEST}"
+        raise UnsafeFile(recording, file, why)
 
 
 def _check_file(recording: Path, file: str, entry: os.DirEntry[str]) -> None:

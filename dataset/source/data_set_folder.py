@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.dataset.source.data_set import BESIDE
+from kitchensync.sensors.files_on_disk import check_plain
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
 from kitchensync.task_graphs.formats.graph_files import read_annotations, read_text
@@ -50,6 +51,17 @@ def lacking_in(facts: Mapping[str, dict[str, Any]]) -> dict[str, list[str]]:
         name: [one["said"] for one in of.get("lacking", []) if one["entries"]] for name, of in facts.items()
     }
     return {name: lines for name, lines in said.items() if lines}
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse a folder with links, pipes or devices in it: what they lead to would be taken over. Raises BadGraph."""
+    for path in folder.rglob("*"):
+        if path.is_symlink() or not path.is_dir():
+            try:
+                check_plain(path)
+            except OSError as error:
+                where = path.relative_to(folder).as_posix()
+                raise BadGraph(where, "", f"is {error.strerror}") from error
 
 
 def refuse_contradictions(annotations: Annotations, name: str) -> None:

@@ -18,9 +18,10 @@ from kitchensync.recipe_app.store.destruction import ToDestroy
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
 from kitchensync.recipe_app.web.serve import clock_id
 from kitchensync.sensors.host_clock import host_ns, utc_anchor
-from kitchensync.storage.installation.key import kept_key
-from kitchensync.storage.names import APP_FOLDER, MANIFEST
+from kitchensync.storage.installation.key import own_key
+from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.withdraw.withdrawal import WithdrawnPlace
+from kitchensync.task_graphs.errors import NotFound
 
 
 def place_of(data: Path, database: str | None) -> Path | str:
@@ -30,11 +31,14 @@ def place_of(data: Path, database: str | None) -> Path | str:
 
 @contextlib.contextmanager
 def memory(data: Path, database: str | None) -> Iterator[Collaborators]:
-    """Open the memory of an app that was started here before. Raises BadSetup."""
+    """Open the memory of an app that this user started here before.
+
+    One that came with recordings from elsewhere would name folders to destroy. Raises BadSetup, BadInstallation.
+    """
     place = place_of(data, database)
     if isinstance(place, Path) and not place.is_file():
         raise BadSetup(f"{place}: the app was never started here; give its --data or --database")
-    key = kept_key(data / APP_FOLDER)
+    key = own_key(data / APP_FOLDER)
     opened = open_database(place, key)
     try:
         records = AppRecords(opened, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
@@ -58,8 +62,11 @@ class MemoryBeside:
         """Return the folders in which this person cooked, whether their manifests say so or not."""
         if self.tools is None:
             return []
-        names = app_withdrawals.folders_of(self.tools.records, person)
-        return [self.data / name for name in names if (self.data / name / MANIFEST).is_file()]
+        found = []
+        for name in app_withdrawals.folders_of(self.tools.records, person):
+            with contextlib.suppress(NotFound):
+                found.append(self.tools.folders.path(name))
+        return found
 
     def note(self, folders: list[str], person: str) -> ToDestroy:
         """Note what a withdrawal is about before anything is destroyed."""
@@ -92,4 +99,4 @@ def memory_beside(data: Path, database: str | None) -> Iterator[MemoryBeside]:
         yield MemoryBeside(data, place, None)
         return
     with memory(data, database) as tools:
-        yield MemoryBeside(data, place, tools, kept_key(data / APP_FOLDER))
+        yield MemoryBeside(data, place, tools, own_key(data / APP_FOLDER))

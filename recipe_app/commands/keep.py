@@ -82,13 +82,14 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
     from kitchensync.recipe_app.commands.at_rest import memory
     from kitchensync.recipe_app.store.backup import WITHDRAWALS
     from kitchensync.recipe_app.store.restore import restore as put_back
-    from kitchensync.storage.installation.key import kept_key
+    from kitchensync.storage.installation.key import kept_key, take_folder
     from kitchensync.storage.names import APP_FOLDER
 
     place, recipes = _place(data, database)
     key = kept_key(data / APP_FOLDER)
     is_listed = (data / APP_FOLDER / WITHDRAWALS).exists()
     manifest = put_back(file, place, recipes, key=key, without_key=without_key)
+    take_folder(data / APP_FOLDER)
     with memory(data, database):  # what is listed as withdrawn is destroyed as it is opened
         return _answer("restore/1", file, manifest, warnings=() if is_listed else (NOT_LISTED,))
 

@@ -63,7 +63,7 @@ def withdraw(
             known = {one.resolve() for one in found}
             found += [one for app in apps for one in app.recordings_of(person) if one not in known]
         found, places = with_made_of(found)
-        if paths and (same := [one.place for one in places if one.open == SAME_UUID]):
+        if same := [one.place for one in places if one.open == SAME_UUID]:
             raise SameUuid(found[0], same)
         for one in found:
             require_closed(one)  # before anything is noted

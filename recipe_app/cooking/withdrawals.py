@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.destruction import ToDestroy
 from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.installation.own_list import OwnList, uuid_of
-from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.withdraw.withdrawal import (
     Policy,
     WithdrawnPlace,
@@ -103,9 +103,9 @@ def _destroyed(
     tools: Collaborators, own: Path, recording: str, folder: str | None
 ) -> Iterator[WithdrawnPlace]:
     """Destroy the folder of a recording, with its copies and what was made of it; note in the app's folder first."""
-    there = tools.folders.data / folder if folder else None
     found, others = list[Path](), list[WithdrawnPlace]()
-    if there is not None and (there / MANIFEST).is_file():
+    with suppress(NotFound):
+        there = tools.folders.path(folder or "")
         require_closed(there)
         found, others = with_made_of([there])
     app_withdrawals.note_found(own, ToDestroy((recording,)))

@@ -61,17 +61,17 @@ class Folders:
     def state(self, name: str) -> FolderState:
         """Report what the manifest says now; `unknown` when it cannot be read. Raises NotFound."""
         try:
-            return "recording" if read_manifest(self._path(name)).get("state") == "recording" else "stopped"
+            return "recording" if read_manifest(self.path(name)).get("state") == "recording" else "stopped"
         except StorageError:
             return "unknown"
 
     def manifest(self, name: str) -> Manifest:
         """Read what a folder says of itself. Raises NotFound, StorageError."""
-        return read_manifest(self._path(name))
+        return read_manifest(self.path(name))
 
     def known_manifest(self, name: str) -> Manifest:
         """Read it again only when it changed, for pages that ask each second. Raises NotFound, StorageError."""
-        path = self._path(name)
+        path = self.path(name)
         try:
             status = (path / MANIFEST).stat()
         except OSError as error:
@@ -96,7 +96,7 @@ class Folders:
     def joinable(self, name: str) -> bool:
         """Return whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""
         try:
-            manifest = read_manifest(self._path(name))
+            manifest = read_manifest(self.path(name))
         except StorageError:
             return False
         return manifest.get("state") == "recording" or bool(manifest.get("adopted"))
@@ -113,7 +113,7 @@ class Folders:
 
     def append(self, name: str, events: Iterable[Event]) -> None:
         """Append events that are synced to the disk when this returns; one that is there is not stored again."""
-        path = self._path(name)
+        path = self.path(name)
         with self._lock:
             late = self.state(name) == "stopped"
             early = _op_ids(path, _WRITERS[False]) if late else set()
@@ -138,7 +138,7 @@ class Folders:
 
         Nothing is written into one that was taken back or aborted.
         """
-        with edit_manifest(self._path(name)) as manifest:
+        with edit_manifest(self.path(name)) as manifest:
             if is_set_aside(manifest):
                 return
             is_running = manifest.get("state") == "recording"
@@ -148,7 +148,7 @@ class Folders:
 
     def anchor(self, name: str, end: bool, anchor: dict[str, Any]) -> None:
         """Write into the manifest how the app's log ends: the first one at the start stays, the last one counts."""
-        with edit_manifest(self._path(name)) as manifest:
+        with edit_manifest(self.path(name)) as manifest:
             if not manifest.get("withdrawn"):
                 kept = manifest.setdefault("log_anchors", {})
                 kept.update({"end": anchor} if end else {"start": kept.get("start", anchor)})
@@ -165,19 +165,19 @@ class Folders:
 
         A withdrawal stands. Who labels a film that was made elsewhere cannot agree for those in it.
         """
-        with edit_manifest(self._path(name)) as manifest:
+        with edit_manifest(self.path(name)) as manifest:
             if not manifest.get("withdrawn") and not manifest.get("adopted"):
                 enter_consent(manifest, *given, by="tablet", **facts)
 
     def withdraw(self, name: str, *, host_ns: int) -> None:
         """Take the consent back in the manifest: exports refuse it from now on; its files stay."""
-        with edit_manifest(self._path(name)) as manifest:
+        with edit_manifest(self.path(name)) as manifest:
             manifest["consent"] = "none"
             manifest["withdrawn"] = manifest.get("withdrawn") or {"host_ns": host_ns}
 
     def keep(self, name: str) -> None:
         """Take a withdrawal back, as long as nothing was destroyed; `agree` enters again what was agreed to."""
-        with edit_manifest(self._path(name)) as manifest:
+        with edit_manifest(self.path(name)) as manifest:
             if not manifest.get("withdrawn", {}).get("utc_ns"):
                 manifest.pop("withdrawn", None)
 
@@ -186,13 +186,14 @@ class Folders:
         if name is None:
             return {}
         try:
-            content = json.loads((self._path(name) / PLACES).read_text(encoding="utf-8"))
+            content = json.loads((self.path(name) / PLACES).read_text(encoding="utf-8"))
             events = [event for event in content["events"] if event.get("kind") == "error"]
             return {str(event["error_id"]): _in_words(event["frames"]) for event in events}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, NotFound):
             return {}
 
-    def _path(self, name: str) -> Path:
+    def path(self, name: str) -> Path:
+        """Return the folder of a recording; a name out of a restored log may be anything. Raises NotFound."""
         try:
             path = self.data / check_recording_id(name)
         except StorageError as error:

@@ -23,6 +23,7 @@ from sqlalchemy import select
 
 from kitchensync.dataset.errors import NotNow
 from kitchensync.dataset.source.corrections import VIDEO, corrected
+from kitchensync.dataset.source.data_set_folder import refuse_links
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.oplog import NewOp
@@ -63,6 +64,7 @@ def files_of(folder: Path) -> dict[str, str]:
         raise BadGraph(
             str(folder), "", f"there is no {COMPLETE}; give the folder that holds annotation_json/"
         )
+    refuse_links(folder)
     paths = [path for name, end in FOLDERS.items() for path in matching(folder / name, f"*{end}")]
     return {path.relative_to(folder).as_posix(): read_text(path, most_bytes=MOST_BYTES) for path in paths}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,6 +37,23 @@ def kept_key(folder: Path) -> bytes:
         raise BadInstallation(
             path, f"is no key of {KEY_BYTES} bytes; put the right one back, or move it away"
         )
+    return key
+
+
+def check_own_folder(folder: Path) -> None:
+    """Refuse an installation's folder that is a link. Raises BadInstallation, OSError."""
+    if not stat.S_ISDIR(os.lstat(folder).st_mode):
+        raise BadInstallation(folder, "is no folder, or a link to one; put the folder itself there")
+
+
+def own_key(folder: Path) -> bytes:
+    """Return the secret of an installation in which this user works. Raises BadInstallation, OSError."""
+    check_own_folder(folder)
+    key = kept_key(folder) if (folder / KEY_FILE).exists() else b""
+    if not is_own(key):
+        serve = f"kitchensync app --data {folder.parent}"
+        why = f"this user has not worked here yet; if these recordings are yours, run `{serve}` once"
+        raise BadInstallation(folder, why)
     return key
 
 

@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import json
 import os
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from typing import Any
 from kitchensync.sensors.files_on_disk import open_plain
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import BadInstallation, NotARecording, UnknownCamera
-from kitchensync.storage.installation.key import is_own, kept_key
+from kitchensync.storage.installation.key import check_own_folder, kept_key, own_key
 from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import APP_FOLDER
 
@@ -137,7 +136,7 @@ class OwnList:
     def _locked(self) -> Iterator[tuple[int, bytes]]:
         """Open the list for appending, alone, behind its last whole line."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        self._check_folder()
+        check_own_folder(self.folder)
         key, is_new = kept_key(self.folder), not self._path.exists()
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         handle = os.open(self._path, flags, 0o600)
@@ -149,10 +148,6 @@ class OwnList:
         finally:
             os.close(handle)
 
-    def _check_folder(self) -> None:
-        if not stat.S_ISDIR(os.lstat(self.folder).st_mode):
-            raise BadInstallation(self.folder, "is no folder, or a link to one; put the folder itself there")
-
     def entries(self) -> Iterator[Entry]:
         """Yield every line, oldest first; one that has no end yet was never written.
 
@@ -160,12 +155,7 @@ class OwnList:
         """
         if not self._path.exists():
             return
-        self._check_folder()
-        key, before = kept_key(self.folder), _FIRST
-        if not is_own(key):
-            serve = f"kitchensync app --data {self.folder.parent}"
-            why = f"this user has not worked here yet; if these recordings are yours, run `{serve}` once"
-            raise BadInstallation(self._path, why)
+        key, before = own_key(self.folder), _FIRST
         with open_plain(self._path) as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from browser import at_the_desk, chromium
 from click.testing import CliRunner
+from folder_contents import holding
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from property_runs import examples
@@ -89,6 +91,20 @@ def test_the_published_recordings_come_in_show_and_go_out_byte_for_byte(
     again = json.loads(run(main, ["annotations", "import", str(folder), *data]).stdout)
     assert (again["new"], again["recipes"]) == (0, [])
     judged_as_published(kitchen, rows, json.loads((folder / "expected.json").read_text()))
+
+
+@pytest.mark.parametrize("name", ["LICENSE-of-ours", "annotation_csv/more.csv", "metadata/notes.txt"])
+def test_what_a_link_in_a_folder_leads_to_is_not_taken_over(
+    shared_data: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    folder, secret, run = tmp_path / "given", tmp_path / "id_key", CliRunner().invoke
+    shutil.copytree(shared_data("captaincook4d"), folder)
+    secret.write_text("a secret of this computer")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).symlink_to(secret)
+    done = run(main, ["release", "captaincook4d", str(folder), "--out", str(tmp_path / "out")])
+    assert (done.exit_code, f"{name}: is a link" in done.stderr) == (1, True), done.stderr
+    assert holding(tmp_path / "out", b"a secret") == []
 
 
 def judged_as_published(kitchen: Any, rows: list[Any], expected: Any) -> None:

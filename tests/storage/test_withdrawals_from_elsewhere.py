@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 from folder_contents import hashes
+from sqlalchemy import BigInteger, Integer, Text, insert
 from typed_commands import code_and_answer as run
 
+from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.store.database import open_database
 from kitchensync.storage.copies.copy_log import BEGUN, COPIED, CopyRecord
+from kitchensync.storage.copies.derived import stamps_of
 from kitchensync.storage.disk.self_check import append_line
 from kitchensync.storage.errors import BadInstallation
 from kitchensync.storage.installation import key
@@ -104,10 +108,15 @@ def test_the_uuid_of_another_recording_withdraws_nothing(lab: Path) -> None:
     gift = tombstone(lab)
     with edit_manifest(gift) as manifest:
         manifest["uuid"] = UUID
+        manifest |= {"pseudonym": "P99"}
+    own_list(gift).add(
+        LineKind.DERIVED, UUID, command="x", path=str(lab / "home"), files=stamps_of(lab / "home")
+    )
     before = bystanders(lab)
-    code, said = run("withdraw", gift)
-    assert (code, str(lab / "data" / "mine") in said["reason"]) == (1, True)
-    assert bystanders(lab) == before
+    for words in (("withdraw", gift), ("withdraw", "--person", "P99", "--data", lab / "data")):
+        code, said = run(*words)
+        assert (code, str(lab / "data" / "mine") in said["reason"]) == (1, True)
+        assert bystanders(lab) == before
     assert run("withdraw", lab / "data" / "mine")[1]["status"] == "done", "an empty tombstone stops nobody"
 
 
@@ -230,3 +239,43 @@ def test_copies_are_listed_before_and_after_they_are_made(lab: Path) -> None:
     withdraw(mine, Policy.DESTROY)
     assert not (lab / "store" / "mine").exists()
     assert read_manifest(mine)["withdrawn"].keys() == {"utc_ns", "policy", "files"}
+
+
+def test_a_manifest_in_the_data_folder_decides_nothing_about_the_recordings_in_it(lab: Path) -> None:
+    """An archive without a folder of its own was unpacked there."""
+    consent = {"consent": "form", "consent_scopes": ["release_raw"], "pseudonym": "P99"}
+    about = {"state": "complete", "files": {}, "streams": {}, "devices": {}}
+    manifest = {"schema": "recording/1", "recording": "gift", "uuid": OTHER, **consent, **about}
+    write_json(lab / "data" / "recording.json", manifest)
+    before = bystanders(lab)
+    for words in (
+        ("withdraw", "--person", "P99", "--data", lab / "data"),
+        ("withdraw", lab / "data"),
+        ("upload", lab / "data", f"file://{lab}/cloud"),
+    ):
+        code, said = run(*words)
+        assert (code, "lies inside another recording" in said["reason"]) == (1, True), words
+    assert bystanders(lab) == before
+    assert not (lab / "cloud").exists()
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_the_memory_of_an_app_from_elsewhere_destroys_no_folder_of_others(lab: Path, *, is_own: bool) -> None:
+    """A received folder brings an `_app` along; or one's own was restored from a backup that names the folder."""
+    received = lab / "received"
+    memory = open_database(received / "_app" / "app.db", bytes(32))
+    (received / "_app" / "app.key").write_bytes(bytes(32))
+    with memory.writing() as connection:
+        person = {"id": "p", "pseudonym": "P99", "roles": "[]", "active": True}
+        connection.execute(insert(tables.person).values(person))
+        zero = {one.name: 0 for one in tables.recording.columns if isinstance(one.type, Integer | BigInteger)}
+        words = {one.name: "" for one in tables.recording.columns if isinstance(one.type, Text)}
+        cooked = {"id": "r", "person": "p", "folder": str(lab / "data" / "mine"), "phase": "withdrawn"}
+        connection.execute(insert(tables.recording).values(zero | words | cooked))
+    memory.close()
+    if is_own:
+        key.take_folder(received / "_app")
+    before = bystanders(lab)
+    code, said = run("withdraw", "--person", "P99", "--data", received)
+    assert (code, "has not worked here yet" in said.get("reason", "")) == (not is_own, not is_own)
+    assert bystanders(lab) == before
