@@ -112,10 +112,10 @@ class RecordingExists(StorageError):
 class BadName(StorageError):
     """A recording id that could not be a folder name everywhere."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"recording id {name!r}: use 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
-        )
+    def __init__(
+        self, name: str, why: str = "use 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
+    ) -> None:
+        super().__init__(f"recording id {name!r}: {why}")
 
 
 class UnknownStream(StorageError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -43,6 +44,22 @@ def check_recording_id(name: str) -> str:
     if not _RECORDING_ID.fullmatch(name):
         raise BadName(name)
     return name
+
+
+_OF_WINDOWS = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+
+
+def check_new_recording(folder: Path) -> None:
+    """Refuse a folder for a new recording that Windows, SMB or a store that folds case could not hold.
+
+    Raises BadName: for such a name, and for one that differs from one beside it only in case. Raises OSError.
+    """
+    name = check_recording_id(folder.name)
+    if name.endswith(".") or _OF_WINDOWS.fullmatch(name):
+        raise BadName(name, "Windows and SMB shares cannot hold a folder of this name; choose another id")
+    others = os.listdir(folder.parent) if folder.parent.is_dir() else []
+    if same := next((one for one in others if one != name and one.lower() == name.lower()), None):
+        raise BadName(name, f"it differs from {same} only in case; choose another id")
 
 
 def is_path_inside(name: str) -> bool:

@@ -51,7 +51,15 @@ from kitchensync.storage.installation.own_list import LineKind, own_list
 from kitchensync.storage.lab import give_to_group, lab_of, share
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move.mover_process import MoverProcess
-from kitchensync.storage.names import APP_FOLDER, LOGS, MADE_FROM, MANIFEST, WORK, check_recording_id
+from kitchensync.storage.names import (
+    APP_FOLDER,
+    LOGS,
+    MADE_FROM,
+    MANIFEST,
+    WORK,
+    check_new_recording,
+    check_recording_id,
+)
 from kitchensync.storage.shell.end_signals import ending_at_signals
 
 NEEDED_BYTES = 512 << 20
@@ -193,10 +201,10 @@ def _take_back(path: Path) -> None:
 
 def _check_place(order: RecordingRequest) -> Path:
     """Check id, folder and free space before anything is touched."""
-    check_recording_id(order.recording)
-    path = order.data / order.recording
+    path = order.data / check_recording_id(order.recording)
     if path.exists():
         raise RecordingExists(path)
+    check_new_recording(path)
     if order.retake_of is not None:
         read_manifest(order.data / order.retake_of)
     try:

@@ -22,7 +22,7 @@ from kitchensync.storage.errors import RecordingExists
 from kitchensync.storage.installation.own_list import note_films
 from kitchensync.storage.lab import give_to_group, share
 from kitchensync.storage.manifest import SCHEMA, write_json
-from kitchensync.storage.names import MANIFEST, MEDIA, check_recording_id
+from kitchensync.storage.names import MANIFEST, MEDIA, check_new_recording, check_recording_id
 from kitchensync.task_graphs.errors import RecipeError
 
 DEVICE = "video"
@@ -54,6 +54,7 @@ def adopt(
     folder = data / check_recording_id(recording)
     if folder.exists():
         raise RecordingExists(folder)
+    check_new_recording(folder)
     looked = [(path, name, _look(path)) for path, name in zip(files, safe_names(files), strict=True)]
     part = data / f".adopt-{recording}.part"
     try:

@@ -22,7 +22,7 @@ from kitchensync.storage.names import (
     MANIFEST,
     MEDIA,
     WORK,
-    check_recording_id,
+    check_new_recording,
     chunk_range,
 )
 
@@ -79,7 +79,7 @@ def check_place(path: Path, *, among_derived: bool = True) -> Path:
 
 def check_recording_place(place: Path) -> None:
     """Refuse a name that no recording can have, and a place inside another one. Raises BadName, CannotWrite."""
-    check_recording_id(place.name)
+    check_new_recording(place)
     check_place(place, among_derived=False)
 
 

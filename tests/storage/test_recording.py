@@ -11,7 +11,7 @@ from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.errors import BadEventLog, BadName, NotARecording, UnknownStream
 from kitchensync.storage.events import EventLog, read_events
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
-from kitchensync.storage.names import check_recording_id
+from kitchensync.storage.names import check_new_recording, check_recording_id
 from kitchensync.storage.recording import open_recording
 
 
@@ -131,3 +131,18 @@ def test_a_torn_last_line_is_cut_and_the_log_goes_on(folder):
 def test_names_that_are_no_folder_names_are_refused(name):
     with pytest.raises(BadName):
         check_recording_id(name)
+
+
+@pytest.mark.parametrize("name", ["con", "NUL", "aux.2", "com1", "LPT9.x", "take-1.", "take-2", "TAKE-2"])
+def test_a_new_recording_has_a_name_that_every_store_can_hold(tmp_path, name):
+    (tmp_path / "Take-2").mkdir()
+    with pytest.raises(BadName):
+        check_new_recording(tmp_path / name)
+    assert check_recording_id(name) == name, "old ones stay readable"
+
+
+@pytest.mark.parametrize("name", ["take-1", "console", "Take-2", "com10", "a.b"])
+def test_other_names_are_taken(tmp_path, name):
+    (tmp_path / "Take-2").mkdir()
+    check_new_recording(tmp_path / name)
+    check_new_recording(tmp_path / "not there yet" / name)
