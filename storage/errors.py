@@ -225,12 +225,11 @@ class TargetAway(StorageError):
 
 
 class PlaceTaken(StorageError):
-    """A place in a store that holds another recording of the same name."""
+    """A place in a store that holds another recording of the same name, or something else."""
 
-    def __init__(self, place: str, uuid: str) -> None:
+    def __init__(self, place: str, what: str) -> None:
         super().__init__(
-            f"{place}: holds another recording of this name (uuid {uuid}), nothing is written there; "
-            "choose another store or rename one of them"
+            f"{place}: holds {what}, nothing is written there; choose another store or rename one of them"
         )
 
 

@@ -115,6 +115,14 @@ class CloudStore:
         except Exception as error:
             raise CloudRefused(self.url, name, why(error)) from error
 
+    def has(self, name: str) -> bool:
+        """Return whether anything is there. Raises CloudRefused."""
+        try:
+            self._store.invalidate_cache()
+            return bool(self._store.exists(f"{self._root}/{name}"))
+        except Exception as error:
+            raise CloudRefused(self.url, name, why(error)) from error
+
     def manifest_of(self, name: str) -> bytes | None:
         """Return the `recording.json` in a recording's place, None where there is none. Raises CloudRefused."""
         place, file = f"{self._root}/{name}/{MANIFEST}", cast(Any, None)

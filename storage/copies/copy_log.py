@@ -173,9 +173,13 @@ class CopyLog:
         elif self._uuid and line.kind == BEGUN:
             own_list(self._recording).add(LineKind.STORE, self._uuid, **facts)
 
+    def knows(self, target: str, where: str) -> bool:
+        """Return whether something was copied to a store before, or began to be."""
+        return (target, where) in self._stores
+
     def begin(self, target: str, where: str) -> None:
         """Name a store before anything is written to it: whoever withdraws finds it, however this ends."""
-        if (target, where) not in self._stores:
+        if not self.knows(target, where):
             self.write(CopyRecord(BEGUN, "", 0, "", 0, target, where, ""))
             self._stores.add((target, where))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
@@ -23,7 +24,13 @@ def check_owner(place: str, content: bytes | None, manifest: Manifest) -> None:
     """
     there = uuid_in(content)
     if there and there != manifest.get("uuid"):
-        raise PlaceTaken(place, there)
+        raise PlaceTaken(place, f"another recording of this name (uuid {there})")
+
+
+def check_new_place(place: str, names: Iterable[str]) -> None:
+    """Refuse a place to which nothing of a recording was copied yet, and that holds files. Raises PlaceTaken."""
+    if name := next(iter(names), ""):
+        raise PlaceTaken(place, f"files that are no copy of this recording, such as {name}")
 
 
 def is_same(there: Manifest, manifest: Manifest) -> bool:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kitchensync.sensors.files_on_disk import files_below
 from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
-from kitchensync.storage.copies.owner import check_owner
+from kitchensync.storage.copies.owner import check_new_place, check_owner
 from kitchensync.storage.copies.target import MARKER, Stopped, Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.errors import StorageError, TargetAway, words_of
@@ -127,7 +128,10 @@ def _copy_all(
     if target.shares_disk_with(recording):
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = usable_manifest(recording)
-    check_owner(str(task.where / recording.name), target.manifest_of(recording), manifest)
+    place, there = target.path / recording.name, target.manifest_of(recording)
+    check_owner(str(place), there, manifest)
+    if there is None and not log.knows(target.identity, str(target.path)):
+        check_new_place(str(place), (path.name for path in files_below(place)))
     items = files_of(recording, manifest)
     log.begin(target.identity, str(target.path))
 

@@ -10,7 +10,7 @@ from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
 from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
-from kitchensync.storage.copies.owner import check_owner
+from kitchensync.storage.copies.owner import check_new_place, check_owner
 from kitchensync.storage.copies.read_through import missing_files, readable_folder
 from kitchensync.storage.errors import (
     CloudRefused,
@@ -67,11 +67,14 @@ def upload(
     if missing := missing_files(readable_folder(recording, manifest), manifest):
         raise FilesMissing(recording, missing)
     store = CloudStore(url)
-    check_owner(f"{url.rstrip('/')}/{recording.name}", store.manifest_of(recording.name), manifest)
+    home, there = f"{url.rstrip('/')}/{recording.name}", store.manifest_of(recording.name)
+    check_owner(home, there, manifest)
     total = sum(item.source.stat().st_size for item in items)
     safe = sent = sent_bytes = 0
     with CopyLog(recording) as log:
         permitted.check()
+        if there is None and not log.knows(url, url):
+            check_new_place(home, store.names_below(recording.name) if store.has(recording.name) else ())
         log.begin(url, url)
         for item in items:
             size = item.source.stat().st_size

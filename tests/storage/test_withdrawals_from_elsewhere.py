@@ -167,6 +167,11 @@ def test_nothing_is_written_over_another_recording(lab: Path, place: str) -> Non
             return str(run("upload", recording, f"file://{lab}/cloud")[1].get("reason", ""))
         return run_mover([recording], [lab / "store"], rule=None)[0].problem
 
+    (lab / place / "mine").mkdir(parents=True)
+    (lab / place / "mine" / "notes.txt").write_text("of somebody else")
+    assert "files that are no copy of this recording, such as" in send(mine)
+    assert [path.name for path in (lab / place / "mine").iterdir()] == ["notes.txt"]
+    shutil.rmtree(lab / place / "mine")
     assert send(mine) == ""
     before = hashes(lab / place)
     assert f"holds another recording of this name (uuid {UUID})" in send(other)

@@ -139,7 +139,7 @@ def test_report_without_a_copy_is_refused_and_the_good_page_stays(freed):
     [
         ({"state": "recording"}, "is not closed yet"),
         ({"withdrawn": {"host_ns": 1}}, "the participant withdrew consent"),
-        ({"streams": 5}, "recording.json lacks streams"),
+        ({"streams": 5}, "recording.json is wrong at 'streams'"),
     ],
 )
 def test_sync_refuses_what_it_must_not_work_on_and_its_answer_stays(synchronized, tmp_path, change, words):
