@@ -70,6 +70,16 @@ class BadPlan(CaptureError):
         )
 
 
+class PlanOfOthers(CaptureError):
+    """A recording was left open by a recorder of another user or computer, or its plan only claims so."""
+
+    def __init__(self, work: Path) -> None:
+        super().__init__(
+            f"{work}: was not left here by a recorder of this user on this computer; if it was yours elsewhere, run "
+            f"`kitchensync recover --mine --data {work.parent.parent}`, else remove it"
+        )
+
+
 class NotRunning(CaptureError):
     """There is no such running recording to talk to."""
 

@@ -17,6 +17,7 @@ from kitchensync.capture.errors import BadPlan
 from kitchensync.capture.lock import is_held
 from kitchensync.sensors.untrusted_json import BadJson, load_json
 from kitchensync.storage.disk.durable import PRIVATE, write_whole
+from kitchensync.storage.installation.key import is_signed, signed
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 
 LINGER_MS = 50
@@ -29,6 +30,8 @@ QUEUE = "queue"
 """In the runtime folder: the socket of the queue server."""
 GROUP = "group"
 """In the work folder: a lock that every process of a recording holds."""
+SIGNED = "signed"
+"""Key of the code in the file of a plan."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,13 @@ class Plan:
         return self.stored_streams()[drainer :: self.drainers]
 
     def save(self, path: Path) -> None:
-        """Write the plan for the processes, so that it outlives a power cut: `recover` needs it."""
-        write_whole(path, [json.dumps(asdict(self), indent=1).encode()], PART_SUFFIX, PRIVATE)
+        """Write the plan for the processes, so that it outlives a power cut: `recover` needs it.
+
+        It is signed: what `recover` starts by it could be anything.
+        """
+        content = json.loads(json.dumps(asdict(self)))
+        content |= {SIGNED: signed(_signed_text(content))}
+        write_whole(path, [json.dumps(content, indent=1).encode()], PART_SUFFIX, PRIVATE)
 
 
 @functools.cache
@@ -149,6 +157,20 @@ def load_plan(path: Path) -> Plan:
         raise BadPlan(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     except BadJson as error:
         raise BadPlan(path, str(error)) from error
+
+
+def is_ours(path: Path) -> bool:
+    """Return whether this user on this computer wrote a plan. Raises BadPlan."""
+    try:
+        content = load_json(path)
+    except BadJson as error:
+        raise BadPlan(path, str(error)) from error
+    code = content.pop(SIGNED, None)
+    return is_signed(_signed_text(content), code)
+
+
+def _signed_text(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True).encode()
 
 
 def clock_stream(device: str) -> str:

@@ -116,11 +116,16 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
     metavar="PATH",
     help="A recording whose recording.json is lost.",
 )
-def recover(data: Path | None, rebuild: Path | None) -> None:
+@click.option(
+    "--mine", is_flag=True, help="Take up recordings too that a recorder of yours left open elsewhere."
+)
+def recover(data: Path | None, rebuild: Path | None, mine: bool) -> None:
     """Finish recordings whose recorder crashed or could not store everything: store what is left in the queue.
 
     The next `record` into the same folder does this automatically. With --rebuild a lost recording.json is taken
     from a copy, or rebuilt from the other files of that recording; `verify` then reports what could not be found out.
+    With --mine a disk of another computer, or what another user of this one recorded, is taken up; never say so of
+    recordings that you received: what lies beside them can run any program.
 
     \b
     Example:
@@ -134,7 +139,7 @@ def recover(data: Path | None, rebuild: Path | None) -> None:
         return
     from kitchensync.capture.session.recover import recover_all
 
-    found = recover_all(data or default_data())
+    found = recover_all(data or default_data(), is_mine=mine)
     for path in found.paths:
         click.echo(f"{path.name} is recovered; check it with `kitchensync verify {path}`")
     for line in found.left:

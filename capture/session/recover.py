@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kitchensync.capture.errors import RecordingGone, StillEnding, StillWaiting
+from kitchensync.capture.errors import PlanOfOthers, RecordingGone, StillEnding, StillWaiting
 from kitchensync.capture.lock import held
 from kitchensync.capture.plan import (
     GROUP,
     QUEUE,
     RUNNING,
     Plan,
+    is_ours,
     is_running,
     load_plan,
     own_queue_url,
@@ -46,13 +47,19 @@ class Recovered:
     """One line for each of the others: why not, where its packets wait, and what to do."""
 
 
-def recover_all(data: Path) -> Recovered:
-    """Recover every orphan below `data`; one that cannot be recovered keeps none of the others waiting."""
+def recover_all(data: Path, *, is_mine: bool = False) -> Recovered:
+    """Recover every orphan below `data`; one that cannot be recovered keeps none of the others waiting.
+
+    A plan names servers, and the queue's file is run by ours: those from elsewhere are taken up where `is_mine` says
+    that they are the user's own.
+    """
     done = Recovered()
     for work in work_folders(data):
         try:
             plan = orphan_in(work)
             if plan is not None:
+                if not (is_mine or is_ours(work / "plan.json")):
+                    raise PlanOfOthers(work)
                 recover(work, plan)
                 done.paths.append(Path(plan.path))
         except Exception as error:  # noqa: BLE001 (whatever it is: it stays where it is, and the next one is looked at)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,9 @@ import numpy as np
 from kitchensync.dataset.checks.check_entries import SLACK_S
 from kitchensync.dataset.checks.check_layout import media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.storage.exports.arrays_file import DAMAGED, each_array
 from kitchensync.storage.timeline.film_times import UNKNOWN
 
 NAME = re.compile(r"([0-9]+_[0-9]+)(_.+)?")
@@ -50,11 +52,11 @@ def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | N
     import av
 
     try:
-        with av.open(str(path)) as film:
+        with open_media(path).container() as film:
             facts = {key for stream in film.streams for key in stream.metadata} | set(film.metadata)
             count = sum(1 for _ in film.decode(video=0))
             rate = Fraction(film.streams.video[0].average_rate or 1)
-    except (av.FFmpegError, IndexError, ValueError) as error:
+    except (av.FFmpegError, SensorError, IndexError, ValueError) as error:
         checked.found.differs(name, "", "a film that decodes", str(error)[:80])
         return 0
     if telling := sorted(key for key in facts if TELLING.search(key)):
@@ -82,11 +84,9 @@ def _arrays(checked: DataSetUnderCheck, name: str, path: Path, pictures: dict[st
     """Load arrays without pickle, one at a time; a small film's have a row for each picture, in order of time."""
     found: dict[str, Any] = {}
     try:
-        with np.load(path, allow_pickle=False) as file:
-            for key in file.files:
-                values = file[key]  # each is read, only the times are kept: there may be an array a frame
-                found |= {key: values} if key == TIMES else {}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        for key, values in each_array(path):  # only the times are kept: there may be an array a frame
+            found |= {key: values} if key == TIMES else {}
+    except DAMAGED as error:
         checked.found.differs(name, "", "plain arrays", str(error)[:80])
         return
     film = name.replace("_frames.npz", ".mp4")

@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from kitchensync.sensors.files_on_disk import read_plain
 from kitchensync.storage.catalogue.conditions import COLUMNS, all_of
 from kitchensync.storage.catalogue.listing import Entry, folders_in, line_of
 from kitchensync.storage.disk.durable import write_whole
@@ -29,6 +30,7 @@ from kitchensync.storage.names import MANIFEST, PART_SUFFIX, WORK, is_recording
 FILE = Path(WORK) / "_catalogue"
 """Beside the recordings; no recording is named so."""
 HEAD = b"KitchenSync catalogue 3\n"
+MOST_BYTES = 1 << 30
 FEWEST = 100
 """Of fewer recordings nothing is kept: they are read as fast."""
 SETTLED_NS = 2_000_000_000
@@ -40,6 +42,7 @@ Seen = tuple[str, int, int]
 NEVER: Seen = ("", 0, 0)
 Show = Callable[[int, int | None, str], None]
 _TABLE = f"CREATE TABLE line ({', '.join(COLUMNS)}, inode, changed_ns, said, PRIMARY KEY (path, site))"
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"
 _INSERT = f"INSERT INTO line VALUES ({', '.join('?' * (len(COLUMNS) + 3))})"  # noqa: S608 - of ours
 
 
@@ -229,20 +232,28 @@ def _empty() -> sqlite3.Connection:
 def _load(root: Path) -> sqlite3.Connection:
     """Open what was kept; an empty catalogue where it is not to the bit what was written."""
     try:
-        content = memoryview((root / FILE).read_bytes())
+        content = memoryview(read_plain(root / FILE, MOST_BYTES))
     except OSError:
         return _empty()
     at = len(HEAD) + hashlib.sha256().digest_size
     if content[: len(HEAD)] != HEAD or content[len(HEAD) : at] != hashlib.sha256(content[at:]).digest():
         return _empty()
     connection = sqlite3.connect(":memory:", check_same_thread=False)
-    connection.deserialize(content[at:])
-    connection.execute("PRAGMA secure_delete = ON")
-    (table,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'line'").fetchone() or ("",)
-    if table == _TABLE:
-        return connection
+    with suppress(sqlite3.DatabaseError):
+        connection.deserialize(content[at:])
+        if _is_as_made(connection):
+            connection.execute("PRAGMA secure_delete = ON")
+            return connection
     connection.close()
     return _empty()
+
+
+def _is_as_made(connection: sqlite3.Connection) -> bool:
+    """Return whether a file holds our table whole and nothing else: a trigger from elsewhere would run."""
+    with closing(_empty()) as ours:
+        made = ours.execute(_SCHEMA).fetchall()
+    is_same = connection.execute(_SCHEMA).fetchall() == made
+    return is_same and connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
 
 
 def _save(root: Path, connection: sqlite3.Connection) -> None:

@@ -6,7 +6,7 @@ Only plain arrays: `numpy.load(file)` reads them without pickle. The same arrays
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import prod
@@ -23,6 +23,19 @@ MADE_OF = "made_of"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FAST = 1
 _LARGE = 1 << 30
+ALWAYS_TAKEN, MOST_RATIO = 256 << 20, 100
+"""Bytes that an array may unpack to, and how many times those that it has in the file; ours are packed to a tenth."""
+DAMAGED = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    MemoryError,
+    zipfile.BadZipFile,
+)
+"""What reading arrays of others may raise; `MemoryError` where a head claims more than any computer has."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +84,17 @@ def _write_blocks(member: IO[bytes], name: str, values: Blocks) -> None:
         rows += len(block)
     if rows != values.shape[0]:
         raise ValueError(f"{name}: {rows} rows instead of {values.shape[0]}")
+
+
+def each_array(path: Path) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Yield the arrays of a file by name, one at a time, without pickle. Raises one of DAMAGED."""
+    with zipfile.ZipFile(path) as file:
+        for one in file.infolist():
+            if one.file_size > max(ALWAYS_TAKEN, MOST_RATIO * one.compress_size):
+                raise ValueError(f"{one.filename} unpacks to {one.file_size} bytes, no array of ours does")
+    with np.load(path, allow_pickle=False) as arrays:
+        for name in arrays.files:
+            yield name, arrays[name]
 
 
 def made_of(path: Path) -> str:

@@ -6,6 +6,7 @@ A data folder may come from elsewhere with a key of its own. Which keys are this
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import secrets
 import stat
@@ -71,6 +72,20 @@ def is_own(key: bytes) -> bool:
     with suppress(OSError):
         return digest in _taken or digest in _known_keys().read_text().split()
     return False
+
+
+def signed(text: bytes) -> str:
+    """Return a code of a text that this user on this computer alone can make; empty where no secret can be kept."""
+    try:
+        return hmac.new(kept_key(_known_keys().parent), text, hashlib.sha256).hexdigest()
+    except BadInstallation:
+        return ""
+
+
+def is_signed(text: bytes, code: object) -> bool:
+    """Return whether a code of a text was made by this user on this computer."""
+    wanted = signed(text)
+    return bool(wanted) and isinstance(code, str) and hmac.compare_digest(code.encode(), wanted.encode())
 
 
 def _take(key: bytes) -> None:

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from markupsafe import Markup
 
 from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.exports.arrays_file import DAMAGED, each_array
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.sync.report.plots import Axis, Figure, Plot, axis_around
@@ -55,11 +55,10 @@ def _drawn(path: Path) -> ShownAlignment:
 def _figures(path: Path, said: Alignment) -> tuple[list[Figure], list[Figure]]:
     """Draw what the arrays beside an alignment hold; without them there is nothing to draw."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = dict(each_array(path))
     except FileNotFoundError:
         return [], []
-    except (OSError, ValueError, EOFError, TypeError, AttributeError, BadZipFile) as error:
+    except DAMAGED as error:
         caption = f"{path.name} cannot be read ({error}); run `kitchensync sync` again"
         return [Figure(Markup(""), caption)], []
     figures: list[Figure] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -91,3 +92,22 @@ def test_a_server_of_yours_that_is_gone_is_named_without_its_password(data, monk
     assert "redis://127.0.0.1:1/0" in line
     assert "secret" not in line
     assert plan_file.exists()
+
+
+def test_what_a_stranger_left_open_is_not_taken_up(data):
+    """The file of a queue holds commands, one of which loads a program into the server."""
+    work = data / WORK / "take"
+    (work / "queue.log").unlink()
+    plan = work / "plan.json"
+    written = plan.read_text()
+    plan.write_text(json.dumps({**json.loads(written), "queue_url": "redis://127.0.0.1:1/0"}))
+    for text in (plan.read_text(), json.dumps({**json.loads(written), "signed": None}), "{}"):
+        plan.write_text(text)
+        found = recover_all(data)
+        assert (found.paths, len(found.left)) == ([], 1), text
+    plan.write_text(json.dumps({name: one for name, one in json.loads(written).items() if name != "signed"}))
+    (line,) = recover_all(data).left
+    assert "recover --mine" in line
+    assert not (work / "queue.log").exists()
+    (path,) = recover_all(data, is_mine=True).paths
+    assert stored(path, STREAM) == list(range(QUEUED))

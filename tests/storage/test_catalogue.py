@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import random
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +171,28 @@ def test_a_damaged_catalogue_is_read_anew(lab: Path) -> None:
         (lab / FILE).write_bytes(content)
         assert lines(lab) == wanted
         assert (lab / FILE).read_bytes() != content
+
+
+@pytest.mark.parametrize("way", ["trigger", "pages", "pipe"])
+def test_a_catalogue_from_elsewhere_is_read_anew(lab: Path, way: str) -> None:
+    path, at = lab / FILE, len(kept.HEAD) + 32
+    with edit_manifest(lab / "take-0") as manifest:  # so that a line is put
+        manifest["place"] = "south"
+    wanted = read_anew(lab)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.deserialize(path.read_bytes()[at:])
+        for change in ("INSERT", "DELETE"):
+            connection.execute(
+                f"CREATE TRIGGER t{change} BEFORE {change} ON line BEGIN SELECT RAISE(FAIL, 'ran'); END"
+            )
+        content = connection.serialize()
+    if way == "pages":
+        content = path.read_bytes()[at : at + 4096] + bytes(len(path.read_bytes()) - at - 4096)
+    path.write_bytes(kept.HEAD + hashlib.sha256(content).digest() + content)
+    if way == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    assert lines(lab) == wanted
 
 
 def test_withdrawn_people_leave_nothing_in_it(lab: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,3 +266,27 @@ def test_a_check_tells_how_far_it_is_by_the_bytes_of_films(data_set: Path) -> No
     assert [name for name, _, _ in told] == [film.relative_to(data_set).as_posix() for film in films]
     assert [done for _, done, _ in told] == [sum(sizes[:n]) for n in range(len(sizes))]
     assert {total for _, _, total in told} == {sum(sizes)}
+
+
+@pytest.mark.parametrize("shape", [(10**15,), (40_000_000,)])
+def test_arrays_that_would_fill_the_memory_are_no_plain_arrays(
+    data_set: Path, shape: tuple[int, ...]
+) -> None:
+    with (
+        zipfile.ZipFile(data_set / FRAMES, "w", zipfile.ZIP_DEFLATED) as file,
+        file.open("x.npy", "w") as member,
+    ):
+        np.lib.format.write_array_header_1_0(member, {"descr": "<i8", "fortran_order": False, "shape": shape})
+        for _ in range(20 if shape[0] < 10**9 else 0):
+            member.write(bytes(16_000_000))
+    (said,) = (one for one in check(data_set).differences if one["want"] == "plain arrays")
+    assert said["file"] == FRAMES
+
+
+def test_a_film_of_pictures_beyond_all_cameras_is_not_decoded(
+    data_set: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kitchensync.sensors.gopro.files.media.MOST_PIXELS", 100)
+    assert FILM in {
+        one["file"] for one in check(data_set).differences if one["want"] == "a film that decodes"
+    }
