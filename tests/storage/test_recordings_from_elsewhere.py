@@ -19,8 +19,10 @@ from kitchensync.sensors.untrusted_json import BadJson, parse_json
 from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnsafeFile
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.media_file import load_media
 from kitchensync.storage.move import mover_process
 from kitchensync.storage.reading.alignments import read_alignment
+from kitchensync.storage.reading.shutter_openings import read_media
 from kitchensync.storage.verify import keep_verdict, verify
 
 HASH = {"sha256": "0" * 64, "bytes": 1}
@@ -58,6 +60,39 @@ def test_nor_does_a_camera(finished: Path, media: dict[str, Any]) -> None:
     write_json(finished / "gopro" / "media.json", media)
     with pytest.raises(UnsafeFile, match=r"gopro/media.json: names"):
         read_manifest(finished)
+
+
+OPENED = {"before_host_ns": 1, "after_host_ns": 2, "observed_host_ns": 3}
+ODD_MEDIA: list[dict[str, Any]] = [
+    {"shutter_on": OPENED | {"observed_host_ns": "noon"}},
+    {"shutter_on": {"before_host_ns": 1}},
+    {"shutter_on": [1]},
+    {"shutters_on_again": None},
+    {"shutters_on_again": [OPENED | {"after_host_ns": 1.5}]},
+    {"shutter_off": OPENED | {"after_host_ns": []}},
+    {"ended_host_ns": "late"},
+    {"clock": {"start": {"offset_ns": "x"}}},
+    {"clock": {"start": {"zone_minutes": 10**12}}},
+    {"clock": []},
+    {"anchor": {"host_ns": 1}},
+    {"anchor": None},
+    {"files": None},
+    {"files": [{"file": "GX010001.MP4", "bytes": 1, "created_s": 1e300}]},
+    {"small": None},
+    {"gaps": [{"cause": "device_swap"}]},
+    {"before": [["100GOPRO"]]},
+    {"serial": 7},
+]
+
+
+@pytest.mark.parametrize("number", range(len(ODD_MEDIA)))
+def test_a_camera_file_of_other_types_is_damage(finished: Path, number: int) -> None:
+    path = finished / "gopro" / "media.json"
+    write_json(path, parse_json(path.read_bytes()) | ODD_MEDIA[number])
+    assert verify(finished)["status"] == "FAIL"
+    with pytest.raises(BadJson, match="wrong at"):
+        load_media(path)
+    assert read_media(finished, "gopro") == {}
 
 
 def a_socket(path: Path) -> None:
