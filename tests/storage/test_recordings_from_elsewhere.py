@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ from sealed_chunks import sealed
 from kitchensync.cli import main
 from kitchensync.sensors.untrusted_json import BadJson, parse_json
 from kitchensync.storage.chunks.chunk_writer import Packet
-from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnsafeFile
+from kitchensync.storage.copies.copy_log import COPIED, CopyRecord, read_copies
+from kitchensync.storage.disk.self_check import checked_json
+from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnreadableFile, UnsafeFile
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.media_file import load_media
 from kitchensync.storage.move import mover_process
 from kitchensync.storage.reading.alignments import read_alignment
 from kitchensync.storage.reading.shutter_openings import read_media
+from kitchensync.storage.redact.redactions import done_samples, in_runs
 from kitchensync.storage.verify import keep_verdict, verify
 
 HASH = {"sha256": "0" * 64, "bytes": 1}
@@ -240,3 +244,27 @@ def test_a_ledger_that_was_sealed_with_something_else_is_damage(finished: Path, 
     files = sealed(finished, "ledger/hololens", 2, [Packet(0, 1, 0, 0, 1, note, b"")])
     changed(finished, {"files": read_manifest(finished)["files"] | files})
     assert [one["file"] for one in verify(finished)["corrupt"]] == ["ledger/hololens/000002.h5"]
+
+
+def test_a_copy_names_no_file_elsewhere(finished: Path) -> None:
+    line = CopyRecord(COPIED, "../other/x.h5", 1, "0" * 64, 0, "t", "/store", "direct")
+    (finished / "copies.jsonl").write_bytes(checked_json(asdict(line)))
+    with pytest.raises(UnreadableFile, match="outside of the recording"):
+        read_copies(finished)
+
+
+def test_a_copy_log_of_empty_lines_holds_what_was_written_between(finished: Path) -> None:
+    line = CopyRecord(COPIED, "gopro/GX010001.MP4", 1, "0" * 64, 0, "t", "/store", "direct")
+    sound, empty = checked_json(asdict(line)), b"\n" * 1000
+    (finished / "copies.jsonl").write_bytes(empty + sound + empty + b"{}\n" + sound[:-1] + b" \n" + sound[:9])
+    assert read_copies(finished) == [line]
+
+
+def test_destroyed_samples_cost_no_memory_by_their_span(finished: Path) -> None:
+    name, runs = "gopro/GX010001.MP4", [[0, 9_999_999], [7, 3], [2, 2]]
+    changed(finished, {"redactions": [REDACTION | {"films": {name: {"samples": {"vide": runs}}}}]})
+    done = done_samples(read_manifest(finished), name, "vide")
+    assert done == runs
+    assert in_runs(done, 5).tolist() == [True] * 5
+    assert in_runs([[3, 1], [1, 2], [2, 2], [4, 9]], 6).tolist() == [False, True, True, False, True, True]
+    assert in_runs([], 2).tolist() == [False, False]
