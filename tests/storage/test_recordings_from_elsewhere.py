@@ -8,6 +8,7 @@ import shutil
 import socket
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ from sealed_chunks import sealed
 from kitchensync.cli import main
 from kitchensync.sensors.untrusted_json import BadJson, parse_json
 from kitchensync.storage.chunks.chunk_writer import Packet
+from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_log import COPIED, CopyRecord, read_copies
+from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.self_check import checked_json
 from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnreadableFile, UnsafeFile
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.media_file import load_media
-from kitchensync.storage.move import mover_process
+from kitchensync.storage.move import archive, mover_process
 from kitchensync.storage.reading.alignments import read_alignment
 from kitchensync.storage.reading.shutter_openings import read_media
 from kitchensync.storage.redact.redactions import done_samples, in_runs
@@ -268,3 +271,38 @@ def test_destroyed_samples_cost_no_memory_by_their_span(finished: Path) -> None:
     assert in_runs(done, 5).tolist() == [True] * 5
     assert in_runs([[3, 1], [1, 2], [2, 2], [4, 9]], 6).tolist() == [False, True, True, False, True, True]
     assert in_runs([], 2).tolist() == [False, False]
+
+
+FILM, SEALED = "gopro/GX010001.MP4", "hololens/pv/000002.h5"
+READERS: dict[str, tuple[Any, str]] = {
+    "move": (Target, "copy"),
+    "upload": (CloudStore, "send"),
+    "archive": (archive, "file_sha256"),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [*product(("move", "upload"), (FILM, SEALED)), ("archive", SEALED)]
+)
+def test_a_file_of_another_size_than_sealed_is_refused_before_it_is_read(
+    finished: Path, command: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
+    read: list[Path] = []
+    real = getattr(*READERS[command])
+
+    def noted(*given: Any, **named: Any) -> Any:
+        read.extend(one for one in given if isinstance(one, Path))
+        return real(*given, **named)
+
+    monkeypatch.setattr(*READERS[command], noted)
+    (finished / name).write_bytes(b"x" * 7)
+    store = finished.parent.parent / "store"
+    store.mkdir()
+    ways = {"move": ["--to", str(store), "--keep"], "upload": [f"file://{store}"], "archive": []}
+    done = CliRunner().invoke(main, [command, str(finished), *ways[command]])
+    assert isinstance(done.exception, SystemExit)
+    assert done.exit_code == 1
+    assert name in done.output
+    assert finished / name not in read
+    assert not list(store.rglob(f"{Path(name).name}*"))
