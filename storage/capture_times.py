@@ -40,7 +40,7 @@ def _by_shutter(recording: Recording, camera: str, clip: Clip) -> FilmTimes | No
         return None
     openings = clip_openings(read_media(recording.path, camera), recording.gopro_files[camera])
     opened = next((one.opened for one in openings if clip.path in one.files), None)
-    if not all(one.opened for one in openings) or opened is None or "before_host_ns" not in opened:
+    if not all(one.opened for one in openings) or opened is None:
         return None
     first_ns, last_ns = int(opened["before_host_ns"]), shutter_host_ns(opened) + SHUTTER_LATE_NS
     media_ns = np.rint(clip.frame_times_s * 1e9).astype(np.int64)

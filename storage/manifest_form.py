@@ -256,22 +256,65 @@ class FilmForm(Form):
     """A camera's file."""
 
     file: Part
+    folder: str | None = None
     bytes: Count
     sha256: str | None = None
     blocks: BlocksForm | None = None
-    created_s: float | None = None
+    created_s: Annotated[float, Field(ge=-1e12, le=1e12)] | None = None
+
+
+class AnchorForm(Form):
+    """One moment on both clocks, ns."""
+
+    host_ns: Whole
+    utc_ns: Whole
+
+
+class ShutterForm(Form):
+    """When a shutter was pressed: the truth lies between before and observed."""
+
+    before_host_ns: Whole
+    after_host_ns: Whole
+    observed_host_ns: Whole | None = None
+
+
+class ClockOffsetForm(Form):
+    """How far the camera's local clock is from UTC."""
+
+    offset_ns: Whole = 0
+    zone_minutes: Annotated[int, Field(ge=-1500, le=1500)] | None = None
+
+
+class CameraClockForm(Form):
+    """The camera's clock at the start."""
+
+    start: ClockOffsetForm | None = None
+
+
+class CameraGapForm(Form):
+    """A time in which the camera filmed nothing."""
+
+    cause: str
+    start_host_ns: Whole
+    end_host_ns: Whole
 
 
 class MediaForm(Form):
     """What a camera's `media.json` holds."""
 
     state: str = ""
-    files: list[FilmForm] | None = None
-    small: list[Part] | None = None
-    shutter_on: dict[str, Any] | None = None
-    shutters_on_again: list[dict[str, Any]] = []
-    anchor: MomentForm | None = None
-    clock: dict[str, Any] | None = None
+    serial: str | None = None
+    address: str | None = None
+    files: list[FilmForm] = []
+    small: list[Part] = []
+    before: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
+    gaps: list[CameraGapForm] = []
+    shutter_on: ShutterForm | None = None
+    shutters_on_again: list[ShutterForm] = []
+    shutter_off: ShutterForm | None = None
+    ended_host_ns: Whole | None = None
+    anchor: Annotated[AnchorForm, Field(default=None)]
+    clock: CameraClockForm | None = None
 
 
 class VerdictForm(Form):

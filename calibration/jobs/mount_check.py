@@ -137,9 +137,10 @@ def _counts(
     kept = ("measured_utc", "rms_px", "held_out_px", "model")
     told: dict[str, Any] = {name: answer[name] for name in kept if name in answer}
     picture = path.with_suffix(".png")
+    is_shown = picture.exists() and data.absolute() == recording.absolute().parent  # a report shows no other
     told |= {
         "file": path.name,
-        "picture": os.path.relpath(picture, recording) if picture.exists() else None,
+        "picture": os.path.relpath(picture, recording) if is_shown else None,
     }  # fmt: skip
     if what == "rig":
         names = ("camera_from_pv", "distance_mm", "angle_deg", "sigma_deg", "sigma_mm", "recording")

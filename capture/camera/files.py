@@ -12,6 +12,7 @@ from kitchensync.sensors.gopro.control.download import download, fetch_small
 from kitchensync.storage.disk.media_blocks import BlockChecksums
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import MEDIA
+from kitchensync.storage.reading.shutter_openings import shutter_host_ns
 
 NEAR_S = 30.0
 """Between the camera's own time of a file and the shutter as this computer saw it, the clocks compared."""
@@ -50,9 +51,9 @@ def _window_local_s(media: dict[str, Any]) -> tuple[float, float] | None:
     clock = (media.get("clock") or {}).get("start")
     if not started or not clock or not anchor:
         return None
-    zero_ns = anchor["utc_ns"] - anchor["host_ns"] + clock["offset_ns"]
-    stopped = media.get("shutter_off") or {}
-    end_ns = stopped.get("observed_host_ns") or media.get("ended_host_ns") or started["observed_host_ns"]
+    zero_ns = anchor["utc_ns"] - anchor["host_ns"] + clock.get("offset_ns", 0)
+    stopped = media.get("shutter_off")
+    end_ns = shutter_host_ns(stopped) if stopped else media.get("ended_host_ns") or shutter_host_ns(started)
     return (started["before_host_ns"] + zero_ns) / 1e9, (end_ns + zero_ns) / 1e9
 
 

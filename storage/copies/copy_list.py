@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kitchensync.sensors.files_on_disk import files_below
 from kitchensync.storage.chunks.chunk_reader import chunk_paths
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyRecord
-from kitchensync.storage.copies.read_through import promised_hashes, readable_folder
+from kitchensync.storage.copies.read_through import promised_files, readable_folder
+from kitchensync.storage.errors import SourceDiffers
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, chunk_range
 
@@ -20,6 +22,13 @@ class FileToCopy:
     relative: str
     expected: str | None
     source: Path
+    bytes: int | None = None
+    "What its size must be, where that is known."
+
+    def check_size(self) -> None:
+        """Refuse a file of another size than it was sealed with, before all of it is read. Raises SourceDiffers."""
+        if self.bytes not in (None, self.source.stat().st_size):
+            raise SourceDiffers(self.source)
 
 
 def is_closed(manifest: Manifest) -> bool:
@@ -38,9 +47,13 @@ def files_of(recording: Path, manifest: Manifest) -> list[FileToCopy]:
     copy = readable_folder(recording, manifest)
     if copy != recording:
         found = {path: place for path, place in _closed(copy).items() if is_heavy(path)} | found
-    known = promised_hashes(recording, manifest)
+    known = promised_files(recording, manifest)
     found[MANIFEST] = recording / MANIFEST
-    return [FileToCopy(path, known.get(path), place) for path, place in found.items()]
+    return [_item(path, place, known.get(path, {})) for path, place in found.items()]
+
+
+def _item(relative: str, place: Path, facts: dict[str, Any]) -> FileToCopy:
+    return FileToCopy(relative, facts.get("sha256"), place, facts.get("bytes"))
 
 
 def _sealed(folder: Path) -> list[Path]:

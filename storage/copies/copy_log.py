@@ -18,12 +18,12 @@ from pydantic import TypeAdapter, ValidationError
 from kitchensync.sensors.files_on_disk import read_plain
 from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.disk.self_check import MOST_LINES_BYTES, checked_json, is_sound, whole_lines
+from kitchensync.storage.disk.self_check import MOST_LINES_BYTES, checked_json, checked_lines
 from kitchensync.storage.errors import MoverBusy, UnreadableFile
 from kitchensync.storage.installation.own_list import LineKind, own_list, uuid_of
 from kitchensync.storage.manifest import note_change
 from kitchensync.storage.names import COPIES as COPY_LOG
-from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.names import MANIFEST, is_path_inside
 
 SCHEMA = "copy/1"
 BEGUN, COPIED, FREED = "begun", "copied", "freed"
@@ -61,14 +61,17 @@ def read_copies(recording: Path) -> list[CopyRecord]:
     path = recording / COPY_LOG
     if not path.exists():
         return []
-    return [_parsed(path, line) for line in whole_lines(read_plain(path, MOST_LINES_BYTES)) if is_sound(line)]
+    return [_parsed(path, line) for line in checked_lines(read_plain(path, MOST_LINES_BYTES))]
 
 
 def _parsed(path: Path, text: bytes) -> CopyRecord:
     try:
-        return _RECORD.validate_json(text, strict=True)
+        line = _RECORD.validate_json(text, strict=True)
     except ValidationError as error:
         raise UnreadableFile(path, "a line is none of a copy log") from error
+    if line.kind != BEGUN and not is_path_inside(line.file):
+        raise UnreadableFile(path, "a line names a file outside of the recording")
+    return line
 
 
 def stores_of(recording: Path) -> list[CopyRecord]:
@@ -143,7 +146,7 @@ class CopyLog:
 
     def _drop_damage(self, content: bytes) -> None:
         """Take out torn and damaged lines: what they said is found out again."""
-        sound = b"".join(line for line in whole_lines(content) if is_sound(line))
+        sound = b"".join(checked_lines(content))
         if content.startswith(sound):
             os.ftruncate(self._handle, len(sound))
         else:

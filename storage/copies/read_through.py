@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
@@ -18,16 +19,21 @@ from kitchensync.storage.names import CHUNK_SUFFIX, MEDIA, chunk_range
 
 def promised_hashes(recording: Path, manifest: Manifest) -> dict[str, str]:
     """Return the hash that each sealed file, each constant and each film was taken in with, by its path inside."""
-    return {name: facts["sha256"] for name, facts in manifest["files"].items()} | _film_hashes(recording)
+    return {name: facts["sha256"] for name, facts in promised_files(recording, manifest).items()}
 
 
-def _film_hashes(recording: Path) -> dict[str, str]:
+def promised_files(recording: Path, manifest: Manifest) -> dict[str, dict[str, Any]]:
+    """Return `sha256`, and `bytes` where it is known, of the same files."""
+    return manifest["files"] | _films(recording)
+
+
+def _films(recording: Path) -> dict[str, dict[str, Any]]:
     known = {}
     for media in recording.glob(f"*/{MEDIA}"):
         with contextlib.suppress(BadJson, OSError):  # verify names a damaged media.json
             for entry in load_media(media).get("files") or ():
                 if entry.get("sha256"):
-                    known[f"{media.parent.name}/{entry['file']}"] = str(entry["sha256"])
+                    known[f"{media.parent.name}/{entry['file']}"] = entry
     return known
 
 

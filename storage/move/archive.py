@@ -117,8 +117,9 @@ def _check_hashes(recording: Path, stream: str, chunks: list[Path]) -> None:
     files = read_manifest(recording)["files"]
     for path in chunks:
         facts = files.get(f"{stream}/{path.name}")
-        if facts is not None and file_sha256(path) != facts["sha256"]:
-            raise BadChunk(path, "its hash is not the one it was sealed with")
+        size = path.stat().st_size
+        if facts and (size != facts.get("bytes", size) or file_sha256(path) != facts["sha256"]):
+            raise BadChunk(path, "its size or hash is not the one it was sealed with")
 
 
 def _check_room(folder: Path, size: int) -> None:

@@ -185,6 +185,7 @@ def _copy_one(
         task.state.bytes_safe = safe + here
         report(task.state)
 
+    item.check_size()
     before = item.source.stat()
     copied = target.copy(item.source, task.recording, item.relative, item.expected, stop.is_set, tell)
     task.state.bytes_done += copied.bytes

@@ -103,6 +103,7 @@ def _send(
     store: CloudStore, place: str, item: FileToCopy, log: CopyLog, url: str, tell: Callable[[int], None]
 ) -> None:
     """Write a file to the store, proved, and note it."""
+    item.check_size()
     facts = item.source.stat()
     digest = store.send(item.source, place, item.expected, tell)
     line = CopyRecord(COPIED, item.relative, facts.st_size, digest, facts.st_mtime_ns, url, url, "downloaded")

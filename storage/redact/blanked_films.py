@@ -17,7 +17,7 @@ from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTr
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.recording import Recording
-from kitchensync.storage.redact.redactions import PICTURES, SOUND
+from kitchensync.storage.redact.redactions import PICTURES, SOUND, in_runs
 
 Runs = list[list[int]]
 """[first, last] numbers of samples."""
@@ -88,9 +88,9 @@ def blank(file: Path, runs: dict[str, Runs]) -> None:
     with file.open("r+b") as film:
         for key, track in _tracks(read_chapter(file)):
             silence = silence_of(track) if key.handler == SOUND else b""
-            for first, last in runs.get(key.handler, []):
-                for number in range(first, last + 1):
-                    size = int(track.tables.sizes[number])
-                    content = silence if len(silence) <= size else b""
-                    os.pwrite(film.fileno(), content.ljust(size, b"\0"), int(track.tables.offsets[number]))
+            gone = in_runs(runs.get(key.handler, []), len(track.tables.sizes))
+            for number in np.flatnonzero(gone):
+                size = int(track.tables.sizes[number])
+                content = silence if len(silence) <= size else b""
+                os.pwrite(film.fileno(), content.ljust(size, b"\0"), int(track.tables.offsets[number]))
         os.fsync(film.fileno())

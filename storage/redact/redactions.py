@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from kitchensync.sensors.array_types import Mask
 from kitchensync.storage.manifest import Manifest
 
 KEY = "redactions"
@@ -52,15 +55,20 @@ def redacted_chunks(manifest: Manifest, stream: str) -> list[dict[str, Any]]:
     return [chunk for one in redactions(manifest) for chunk in one["streams"].get(stream, [])]
 
 
-def numbers_in(runs: Iterable[Sequence[int]]) -> set[int]:
-    """Return the numbers of samples in runs, [first, last] each."""
-    return {number for first, last in runs for number in range(first, last + 1)}
+def in_runs(runs: Sequence[Sequence[int]], count: int) -> Mask:
+    """Return which of `count` samples are in runs, [first, last] each, (count,).
+
+    Costs the same whatever the runs span: they may come from somebody else's file.
+    """
+    first, last = np.array(runs, np.int64).reshape(-1, 2).T
+    is_run = first <= last
+    steps = np.zeros(count + 1, np.int64)
+    np.add.at(steps, np.minimum(first[is_run], count), 1)
+    np.add.at(steps, np.minimum(last[is_run] + 1, count), -1)
+    return np.cumsum(steps)[:count] > 0
 
 
-def done_samples(manifest: Manifest, film: str) -> dict[str, set[int]]:
-    """Return which samples of a film were destroyed, by handler."""
-    found: dict[str, set[int]] = {}
-    for one in redactions(manifest):
-        for handler, runs in one["films"].get(film, {}).get("samples", {}).items():
-            found.setdefault(handler, set()).update(numbers_in(runs))
-    return found
+def done_samples(manifest: Manifest, film: str, handler: str) -> list[list[int]]:
+    """Return which samples of a track of a film were destroyed, as runs."""
+    films = (one["films"].get(film, {}) for one in redactions(manifest))
+    return [run for one in films for run in one.get("samples", {}).get(handler, [])]

@@ -15,12 +15,13 @@ from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths, is_archive
 from kitchensync.storage.errors import HoldsPauses, NotRedactable
 from kitchensync.storage.exports.hidden_films import clips_in
+from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import MANIFEST, chunk_number, chunk_range, stream_folder
 from kitchensync.storage.privacy import Pauses, pauses_of
 from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.redact.blanked_films import hidden_samples
-from kitchensync.storage.redact.redactions import done_samples, numbers_in
+from kitchensync.storage.redact.redactions import done_samples, in_runs
 from kitchensync.storage.timeline.film_times import UNKNOWN
 
 Plan = dict[str, Any]
@@ -96,9 +97,14 @@ def _films(recording: Recording) -> Iterator[tuple[str, dict[str, Any]]]:
         for file in files:
             name = f"{camera}/{file.name}"
             samples = hidden_samples(recording, file)
-            done = done_samples(recording.manifest, name)
-            if any(numbers_in(runs) - done.get(handler, set()) for handler, runs in samples.items()):
+            if any(_is_left(recording.manifest, name, *track) for track in samples.items()):
                 yield name, {"sha256": file_sha256(file), "samples": samples}
+
+
+def _is_left(manifest: Manifest, film: str, handler: str, runs: list[list[int]]) -> bool:
+    """Return whether some samples of a track were not destroyed yet."""
+    count = 1 + max(last for _, last in runs)
+    return bool((in_runs(runs, count) & ~in_runs(done_samples(manifest, film, handler), count)).any())
 
 
 def is_of(path: Path, numbers: set[int]) -> bool:

@@ -20,7 +20,7 @@ from kitchensync.storage.errors import StorageError
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.reading.headset_pictures import Frame
 from kitchensync.storage.recording import Recording, StoredStream, open_recording
-from kitchensync.storage.redact.redactions import PICTURES, done_samples
+from kitchensync.storage.redact.redactions import PICTURES, done_samples, in_runs
 from kitchensync.storage.timeline.stamps import TICKS_PER_S
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.findings import WARN, Findings
@@ -173,8 +173,9 @@ def _not_destroyed(manifest: Manifest, device: str, clip: Clip) -> Int64:
     """Return the numbers of the pictures of a clip that no redaction and no cut destroyed, (n,)."""
     there = np.ones(len(clip.frame_times_s), np.bool_)
     for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
-        gone = done_samples(manifest, f"{device}/{chapter.path.name}").get(PICTURES, set())
-        there[[first + number for number in gone if number < len(chapter.frame_times_s)]] = False
+        count = len(chapter.frame_times_s)
+        gone = done_samples(manifest, f"{device}/{chapter.path.name}", PICTURES)
+        there[first : first + count] &= ~in_runs(gone, count)
     return np.flatnonzero(there)
 
 

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.sensors.untrusted_json import load_json
+from kitchensync.sensors.files_on_disk import read_plain
+from kitchensync.sensors.untrusted_json import MOST_BYTES, load_json
+from kitchensync.storage.names import is_path_inside
 from kitchensync.sync.report.facts import ShownVerdict
 from kitchensync.sync.report.pictures import Thumbnail, data_address
 from kitchensync.sync.report.plots import Axis, Figure, Plot
 
 KEPT = Path("sync") / "mounts.json"
 SCHEMA = "calibrate-check/1"
+CALIBRATIONS = "../calibrations/"
+"""The only folder outside of the recording of which a report shows pictures."""
 MOVED_DEG = 0.5
 KNOWN_PARTS = 2
 """Whether a camera moved shows in its parts against each other: with fewer nobody knows."""
@@ -54,7 +58,7 @@ def read_mounts(recording: Path) -> Mounts | None:
         return _said(recording, answer)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         text = f"{KEPT.name} cannot be read ({error}); run `kitchensync calibrate check` again"
         return Mounts(ShownVerdict("not known", "warn", text))
 
@@ -140,7 +144,15 @@ def _picture(recording: Path, about: dict[str, Any] | None, caption: str) -> Thu
 
     if about is None or not about.get("picture"):
         return None
-    picture = cv2.imread(str(recording / about["picture"]))
-    if picture is None:
+    name = about["picture"]
+    if not name.startswith(CALIBRATIONS) or not is_path_inside(name.removeprefix(CALIBRATIONS)):
+        raise ValueError(f"names {name[:100]!r}, which is no picture of a calibration")
+    try:
+        picture = cv2.imdecode(np.frombuffer(read_plain(recording / name, MOST_BYTES), np.uint8), 1)
+    except FileNotFoundError:
         return None
+    except cv2.error as error:
+        raise ValueError(f"{name}: {error.err}") from error
+    if picture is None:
+        raise ValueError(f"{name}: is no picture")
     return Thumbnail(data_address(np.asarray(picture, np.uint8), QUALITY), f"{caption}. {about['file']}")

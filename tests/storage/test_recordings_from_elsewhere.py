@@ -7,6 +7,8 @@ import os
 import shutil
 import socket
 from collections.abc import Callable
+from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,17 @@ from sealed_chunks import sealed
 from kitchensync.cli import main
 from kitchensync.sensors.untrusted_json import BadJson, parse_json
 from kitchensync.storage.chunks.chunk_writer import Packet
-from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnsafeFile
+from kitchensync.storage.copies.cloud_store import CloudStore
+from kitchensync.storage.copies.copy_log import COPIED, CopyRecord, read_copies
+from kitchensync.storage.copies.target import Target
+from kitchensync.storage.disk.self_check import checked_json
+from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnreadableFile, UnsafeFile
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
-from kitchensync.storage.move import mover_process
+from kitchensync.storage.media_file import load_media
+from kitchensync.storage.move import archive, mover_process
 from kitchensync.storage.reading.alignments import read_alignment
+from kitchensync.storage.reading.shutter_openings import read_media
+from kitchensync.storage.redact.redactions import done_samples, in_runs
 from kitchensync.storage.verify import keep_verdict, verify
 
 HASH = {"sha256": "0" * 64, "bytes": 1}
@@ -58,6 +67,39 @@ def test_nor_does_a_camera(finished: Path, media: dict[str, Any]) -> None:
     write_json(finished / "gopro" / "media.json", media)
     with pytest.raises(UnsafeFile, match=r"gopro/media.json: names"):
         read_manifest(finished)
+
+
+OPENED = {"before_host_ns": 1, "after_host_ns": 2, "observed_host_ns": 3}
+ODD_MEDIA: list[dict[str, Any]] = [
+    {"shutter_on": OPENED | {"observed_host_ns": "noon"}},
+    {"shutter_on": {"before_host_ns": 1}},
+    {"shutter_on": [1]},
+    {"shutters_on_again": None},
+    {"shutters_on_again": [OPENED | {"after_host_ns": 1.5}]},
+    {"shutter_off": OPENED | {"after_host_ns": []}},
+    {"ended_host_ns": "late"},
+    {"clock": {"start": {"offset_ns": "x"}}},
+    {"clock": {"start": {"zone_minutes": 10**12}}},
+    {"clock": []},
+    {"anchor": {"host_ns": 1}},
+    {"anchor": None},
+    {"files": None},
+    {"files": [{"file": "GX010001.MP4", "bytes": 1, "created_s": 1e300}]},
+    {"small": None},
+    {"gaps": [{"cause": "device_swap"}]},
+    {"before": [["100GOPRO"]]},
+    {"serial": 7},
+]
+
+
+@pytest.mark.parametrize("number", range(len(ODD_MEDIA)))
+def test_a_camera_file_of_other_types_is_damage(finished: Path, number: int) -> None:
+    path = finished / "gopro" / "media.json"
+    write_json(path, parse_json(path.read_bytes()) | ODD_MEDIA[number])
+    assert verify(finished)["status"] == "FAIL"
+    with pytest.raises(BadJson, match="wrong at"):
+        load_media(path)
+    assert read_media(finished, "gopro") == {}
 
 
 def a_socket(path: Path) -> None:
@@ -205,3 +247,62 @@ def test_a_ledger_that_was_sealed_with_something_else_is_damage(finished: Path, 
     files = sealed(finished, "ledger/hololens", 2, [Packet(0, 1, 0, 0, 1, note, b"")])
     changed(finished, {"files": read_manifest(finished)["files"] | files})
     assert [one["file"] for one in verify(finished)["corrupt"]] == ["ledger/hololens/000002.h5"]
+
+
+def test_a_copy_names_no_file_elsewhere(finished: Path) -> None:
+    line = CopyRecord(COPIED, "../other/x.h5", 1, "0" * 64, 0, "t", "/store", "direct")
+    (finished / "copies.jsonl").write_bytes(checked_json(asdict(line)))
+    with pytest.raises(UnreadableFile, match="outside of the recording"):
+        read_copies(finished)
+
+
+def test_a_copy_log_of_empty_lines_holds_what_was_written_between(finished: Path) -> None:
+    line = CopyRecord(COPIED, "gopro/GX010001.MP4", 1, "0" * 64, 0, "t", "/store", "direct")
+    sound, empty = checked_json(asdict(line)), b"\n" * 1000
+    (finished / "copies.jsonl").write_bytes(empty + sound + empty + b"{}\n" + sound[:-1] + b" \n" + sound[:9])
+    assert read_copies(finished) == [line]
+
+
+def test_destroyed_samples_cost_no_memory_by_their_span(finished: Path) -> None:
+    name, runs = "gopro/GX010001.MP4", [[0, 9_999_999], [7, 3], [2, 2]]
+    changed(finished, {"redactions": [REDACTION | {"films": {name: {"samples": {"vide": runs}}}}]})
+    done = done_samples(read_manifest(finished), name, "vide")
+    assert done == runs
+    assert in_runs(done, 5).tolist() == [True] * 5
+    assert in_runs([[3, 1], [1, 2], [2, 2], [4, 9]], 6).tolist() == [False, True, True, False, True, True]
+    assert in_runs([], 2).tolist() == [False, False]
+
+
+FILM, SEALED = "gopro/GX010001.MP4", "hololens/pv/000002.h5"
+READERS: dict[str, tuple[Any, str]] = {
+    "move": (Target, "copy"),
+    "upload": (CloudStore, "send"),
+    "archive": (archive, "file_sha256"),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [*product(("move", "upload"), (FILM, SEALED)), ("archive", SEALED)]
+)
+def test_a_file_of_another_size_than_sealed_is_refused_before_it_is_read(
+    finished: Path, command: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
+    read: list[Path] = []
+    real = getattr(*READERS[command])
+
+    def noted(*given: Any, **named: Any) -> Any:
+        read.extend(one for one in given if isinstance(one, Path))
+        return real(*given, **named)
+
+    monkeypatch.setattr(*READERS[command], noted)
+    (finished / name).write_bytes(b"x" * 7)
+    store = finished.parent.parent / "store"
+    store.mkdir()
+    ways = {"move": ["--to", str(store), "--keep"], "upload": [f"file://{store}"], "archive": []}
+    done = CliRunner().invoke(main, [command, str(finished), *ways[command]])
+    assert isinstance(done.exception, SystemExit)
+    assert done.exit_code == 1
+    assert name in done.output
+    assert finished / name not in read
+    assert not list(store.rglob(f"{Path(name).name}*"))

@@ -72,7 +72,7 @@ def write_media(recording: Path, films: dict[str, float], *, tells_created: bool
     entries = []
     for name, begin_s in films.items():
         created_s = round(UTC0_NS / 1e9 + begin_s + FAST_S) if tells_created else None
-        entries.append({"file": name, "created_s": created_s})
+        entries.append({"file": name, "bytes": 0, "created_s": created_s})
     body = {
         "schema": "media/1",
         "anchor": {"host_ns": HOST0_NS, "utc_ns": UTC0_NS},

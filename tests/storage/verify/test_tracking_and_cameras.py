@@ -52,7 +52,7 @@ def with_camera(path, seconds: float):
     (film,) = (path / "gopro").glob("*.MP4")
     content = film.read_bytes()
     entry = {"file": film.name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    opened = {"after_host_ns": host_ns(1.0), "observed_host_ns": host_ns(1.0)}
+    opened = dict.fromkeys(("before_host_ns", "after_host_ns", "observed_host_ns"), host_ns(1.0))
     write_json(
         path / "gopro" / "media.json", {"shutter_on": opened, "files": [entry | {"bytes_per_s": 90_000}]}
     )
@@ -92,7 +92,7 @@ def test_a_film_that_does_not_open_is_no_pass(tmp_path):
     content = film.read_bytes()[:-400]
     film.write_bytes(content)
     entry = {"file": film.name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    opened = {"after_host_ns": host_ns(1.0), "observed_host_ns": host_ns(1.0)}
+    opened = dict.fromkeys(("before_host_ns", "after_host_ns", "observed_host_ns"), host_ns(1.0))
     write_json(path / "gopro" / "media.json", {"shutter_on": opened, "files": [entry]})
     answer = verify(path)
     assert answer["status"] != "PASS"

@@ -106,3 +106,25 @@ def test_no_card_says_in_place_where_nobody_can_tell(recording, turned_deg):
     verdict = read_mounts(recording).verdict  # type: ignore[union-attr]
     assert (verdict.status, verdict.level) == ("not known", "none")
     assert "too short" in verdict.reasons[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["../other/secret.png", "/secret.png", "secret.png", "../calibrations/../x.png", 7]
+)
+def test_a_picture_that_is_no_calibration_s_is_never_read(recording, name):
+    other = recording.parent / "other"
+    other.mkdir()
+    for path in (other / "secret.png", recording / "secret.png", recording.parent / "x.png"):
+        cv2.imwrite(str(path), np.full((20, 60, 3), 9, np.uint8))
+    kept(recording, {"lens": LENS | {"picture": name}})
+    found = read_mounts(recording)
+    assert found is not None
+    assert not found.mounts
+    assert "cannot be read" in found.verdict.meaning
+
+
+@pytest.mark.parametrize("content", [b"", b"no picture", b"\x89PNG\r\n\x1a\n"])
+def test_what_is_no_picture_is_named(recording, content):
+    (recording.parent / "calibrations" / "C1" / "lens.png").write_bytes(content)
+    kept(recording)
+    assert "lens.png" in read_mounts(recording).verdict.meaning  # type: ignore[union-attr]

@@ -152,8 +152,8 @@ def test_a_hostile_recording_writes_only_text(desk, report_of, tmp_path):
     )
     manifest = json.loads((recording / "recording.json").read_text())
     manifest["devices"]["hololens"]["version"] = EVIL
-    manifest["devices"][EVIL] = {"kind": EVIL, "name": EVIL}
-    manifest["streams"]["hololens/accelerometer"]["format"] = {"codec": EVIL, "width": EVIL, "loses": [EVIL]}
+    manifest["devices"][EVIL.replace("/", "")] = {"kind": EVIL, "name": EVIL}
+    manifest["streams"]["hololens/accelerometer"]["format"] = {"codec": EVIL, "loses": [EVIL]}
     manifest["streams"]["hololens/" + "<b>"] = {"device": EVIL, "nominal_hz": 1.0}
     write_json(recording / "recording.json", manifest)
     desk.note(recording, EVIL[:20], 1.0, text=EVIL, note=EVIL)
