@@ -100,28 +100,34 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
         manifest = changed
     if "files" not in known:
         _wait_for_movers(recording)
-    outside = own.outside(uuid)
     facts = {"recording": recording.name, "policy": policy.value}
-    if not outside.is_unfinished:
+    if not own.outside(uuid).is_unfinished:
         own.add(LineKind.WITHDRAWING, uuid, **facts)
-    cards = [] if manifest.get("virtual") is True else list(outside.cameras.values())
+    places, before, left = _outside(recording, manifest, own, uuid)
+    here = _here(recording, policy, manifest)
+    if not _is_as_before(before.last, left):
+        own.add(LineKind.WITHDRAWN, uuid, upto=before.upto, **facts, **left)
+    forget(recording)
+    return [*places, *_left_beside(recording, policy), here]
+
+
+def _outside(
+    recording: Path, manifest: Manifest, own: OwnList, uuid: str
+) -> tuple[list[WithdrawnPlace], Outside, dict[str, list[Entry]]]:
+    """Destroy what the list names outside; return the places, what the list held, and which of it is open."""
+    cards = [] if manifest.get("virtual") is True else list(own.outside(uuid).cameras.values())
     erased = [_card(card) for card in cards]  # which may take minutes, in which commands end
     outside = own.outside(uuid)
-    stores = list(outside.stores.values())
-    places = [_in_store(recording, store, outside) for store in stores]
-    lines = by_place(outside.derived)
+    stores, lines = list(outside.stores.values()), by_place(outside.derived)
+    copies = [_in_store(recording, store, outside) for store in stores]
     derived = [_derived(line, recording) for line in lines]
-    strangers = list(_not_made_here(recording, manifest, outside))
-    here = _here(recording, policy, manifest)
+    strangers = _not_made_here(recording, manifest, outside)
     left = {
-        "stores": [one for one, place in zip(stores, places, strict=True) if place.is_to_repeat],
+        "stores": [one for one, place in zip(stores, copies, strict=True) if place.is_to_repeat],
         "derived": [one for one, place in zip(lines, derived, strict=True) if place.open],
         "cameras": [one for one, place in zip(cards, erased, strict=True) if place.open],
     }
-    if not _is_as_before(outside.last, left):
-        own.add(LineKind.WITHDRAWN, uuid, upto=outside.upto, **facts, **left)
-    forget(recording)
-    return [*places, *derived, *erased, *strangers, *_left_beside(recording, policy), here]
+    return [*copies, *derived, *erased, *strangers], outside, left
 
 
 def _is_as_before(last: Entry | None, left: dict[str, Any]) -> bool:
