@@ -85,7 +85,7 @@ class Clip:
 def take(server, client, loopback_host, tmp_path) -> Iterator[Clip]:
     write_json(
         tmp_path / "recording.json",
-        {"schema": "recording/1", "devices": {"hololens": {"utc_offset_ticks": 5}}},
+        {"schema": "recording/1", "devices": {"hololens": {"kind": "hololens", "utc_offset_ticks": 5}}},
     )
     ledger, streams, pipe = Notes(), Streams(), QueuePipe(client)
     setup = Setup("hololens", loopback_host, list(PORTS), Profile(), Path(tmp_path), ledger)

@@ -47,6 +47,7 @@ IN_ENGLISH = {
     "recipe_app/commands/keep.py",
     "recipe_app/commands/graph/score_and_evidence.py",
     "task_graphs/mistakes/hints.py",
+    "dataset/operations/filed_shapes.py",
     "dataset/operations/operation_kinds.py",
 }
 """Where only a command or a program is refused."""

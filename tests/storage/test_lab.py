@@ -82,5 +82,5 @@ def test_a_store_is_owned_by_whole_parts_of_its_address() -> None:
 def test_a_lab_file_without_end_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "lab.toml").open("wb") as file:
         file.truncate(20 << 30)
-    with pytest.raises(BadLabFile, match="a few lines are enough"):
+    with pytest.raises(BadLabFile, match="larger than any lab file"):
         lab_of(tmp_path / "take")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import random
 import shutil
 from collections.abc import Iterator
@@ -331,7 +332,8 @@ def test_without_an_alignment_there_is_no_table_and_no_synchronized_data(
 
 def test_a_damaged_original_is_absent_and_said(made: tuple[Path, Kitchen], tmp_path: Path) -> None:
     shutil.copytree(made[0], tmp_path / "take1")
-    (tmp_path / "take1/gopro/media.json").write_text('{"files": [{"file": "GX010001.MP4", "sha256": "0"}]}')
+    other = {"file": "GX010001.MP4", "bytes": 1, "sha256": "0" * 64}
+    (tmp_path / "take1/gopro/media.json").write_text(json.dumps({"files": [other]}))
     media = write(tmp_path / "take1", tmp_path / "out", ("4k",))
     assert media.links == {}
     assert {
