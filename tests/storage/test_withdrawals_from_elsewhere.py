@@ -12,6 +12,7 @@ import pytest
 from folder_contents import hashes
 from sqlalchemy import BigInteger, Integer, Text, insert
 from typed_commands import code_and_answer as run
+from typed_commands import typed
 
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.database import open_database
@@ -279,3 +280,13 @@ def test_the_memory_of_an_app_from_elsewhere_destroys_no_folder_of_others(lab: P
     code, said = run("withdraw", "--person", "P99", "--data", received)
     assert (code, "has not worked here yet" in said.get("reason", "")) == (not is_own, not is_own)
     assert bystanders(lab) == before
+
+
+@pytest.mark.parametrize("name", ["app.key", "own.jsonl", "app.db", "backups.jsonl"])
+def test_the_app_does_not_start_over_a_memory_from_elsewhere(lab: Path, name: str) -> None:
+    """It would go on with withdrawals of that list by itself: files, stores, and cameras at addresses in it."""
+    (lab / "received" / "_app").mkdir(parents=True)
+    (lab / "received" / "_app" / name).write_bytes(bytes(32))
+    done = typed("app", "--data", lab / "received", "--port", "0")
+    assert (done.exit_code, "app --mine" in done.stderr) == (1, True)
+    assert [one.name for one in (lab / "received" / "_app").iterdir()] == [name]
