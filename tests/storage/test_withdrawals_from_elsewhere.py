@@ -18,6 +18,7 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.database import open_database
 from kitchensync.storage.copies.copy_log import BEGUN, COPIED, CopyRecord
 from kitchensync.storage.copies.derived import stamps_of
+from kitchensync.storage.copies.verified_places import verified_places
 from kitchensync.storage.disk.self_check import append_line
 from kitchensync.storage.errors import BadInstallation
 from kitchensync.storage.installation import key
@@ -290,3 +291,19 @@ def test_the_app_does_not_start_over_a_memory_from_elsewhere(lab: Path, name: st
     done = typed("app", "--data", lab / "received", "--port", "0")
     assert (done.exit_code, "app --mine" in done.stderr) == (1, True)
     assert [one.name for one in (lab / "received" / "_app").iterdir()] == [name]
+
+
+def test_a_store_inside_a_recording_is_no_second_place(lab: Path) -> None:
+    """Else a film would be erased from its card that lies in one folder alone."""
+    mine = lab / "data" / "mine"
+    film = mine / "gopro" / "GX010001.MP4"
+    film.write_bytes(b"film")
+    store = mine / "store"
+    (store / "mine" / "gopro").mkdir(parents=True)
+    shutil.copy(film, store / "mine" / "gopro")
+    (store / ".kitchensync-target").write_text('{"target": "t"}')
+    sha256 = hashes(mine / "gopro")["GX010001.MP4"]
+    copied(mine, COPIED, "t", str(store), file="gopro/GX010001.MP4", sha256=sha256)
+    places = verified_places(mine, "gopro/GX010001.MP4", sha256, [])
+    assert places.found == [film]
+    assert "lies in the recording itself" in places.problems[0]
