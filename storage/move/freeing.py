@@ -106,5 +106,5 @@ def _remove(recording: Path, item: FileToCopy, targets: list[Target], log: CopyL
 
 
 def _age_days(manifest: Manifest) -> float:
-    ended = manifest.get("stopped") or manifest.get("started")
-    return (utc_anchor().utc_ns - int(ended["utc_ns"])) / 86_400e9 if ended else 0.0
+    ended = manifest.get("stopped") or manifest.get("started") or {}
+    return (utc_anchor().utc_ns - int(ended["utc_ns"])) / 86_400e9 if "utc_ns" in ended else 0.0
