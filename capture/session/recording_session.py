@@ -45,14 +45,12 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import lacks_inodes
 from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, replayed_uuid, require_version
 from kitchensync.storage.disk.durable import make_durable_folders
-from kitchensync.storage.errors import BadInstallation, RecordingExists
-from kitchensync.storage.installation.key import KEY_FILE, take_folder
+from kitchensync.storage.errors import RecordingExists
 from kitchensync.storage.installation.own_list import LineKind, own_list
 from kitchensync.storage.lab import give_to_group, lab_of, share
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move.mover_process import MoverProcess
 from kitchensync.storage.names import (
-    APP_FOLDER,
     LOGS,
     MADE_FROM,
     MANIFEST,
@@ -115,9 +113,6 @@ def record(
             if order.override:
                 manifest["override"] = {"reason": order.override, "missing": absent}
             write_json(path / MANIFEST, manifest)
-            if (order.data / APP_FOLDER / KEY_FILE).exists():
-                with contextlib.suppress(BadInstallation):  # another user's, whose app serves here
-                    take_folder(order.data / APP_FOLDER)
             if MADE_FROM in manifest:
                 own_list(path).add(LineKind.MADE, plan.uuid, made_from=manifest[MADE_FROM])
             work.is_needed = True  # from here on packets may wait in it

@@ -141,8 +141,13 @@ def _moved(early: dict[str, Any], late: dict[str, Any]) -> list[str]:
 
 
 def _timeline(recording: Path) -> list[dict[str, Any]]:
-    """What people did, by seconds from the start of the recording; what they wrote stands in the events alone."""
-    start_ns = int(read_manifest(recording)["started"]["host_ns"])
+    """What people did, by seconds from the start of the recording; what they wrote stands in the events alone.
+
+    Nothing where the manifest does not say when that was.
+    """
+    start_ns = (read_manifest(recording).get("started") or {}).get("host_ns")
+    if start_ns is None:
+        return []
     return [
         {"at_s": round((event["host_ns"] - start_ns) / 1e9, 1), "kind": event["kind"], "by": event["writer"]}
         for event in read_events(recording)

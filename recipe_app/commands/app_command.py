@@ -70,6 +70,11 @@ class ProxyAddress(click.ParamType):
     "are read; may be repeated  [default: none]",
 )
 @click.option(
+    "--mine",
+    is_flag=True,
+    help="The data folder was this user's on another computer: what its `_app` names is obeyed here too from now on.",
+)
+@click.option(
     "--demo", is_flag=True, help="The guided tour: our own recipes and a data folder removed at the end."
 )
 def app(demo: bool, **options: Any) -> None:

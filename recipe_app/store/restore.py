@@ -35,6 +35,8 @@ from kitchensync.sensors.files_on_disk import sync_path
 from kitchensync.sensors.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import append_line, read_sound_lines, sound_lines
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.names import check_recording_id
 
 BATCH, BATCH_BYTES = 500, 16 << 20
 MOST_LINE = 256 << 20
@@ -223,6 +225,16 @@ def _fill(
     if fault is not None:
         raise BadSetup(f"{source}: the chain of the log is broken at operation {fault}; take another copy")
     projections.rebuild(connection)
+    folders = connection.execute(
+        select(tables.recording.c.folder).where(tables.recording.c.folder.is_not(None))
+    )
+    for folder in folders.scalars():
+        try:
+            check_recording_id(folder)
+        except StorageError as error:
+            raise BadSetup(
+                f"{source}: names a folder {folder[:100]!r}, which is none of recordings"
+            ) from error
 
 
 def _batches(

@@ -33,7 +33,14 @@ from kitchensync.recipe_app.web.app import create_app
 from kitchensync.recipe_app.web.door import tls
 from kitchensync.recipe_app.web.door.connections import MOST_HEAD, BoundedServer
 from kitchensync.sensors.host_clock import host_ns, utc_anchor
-from kitchensync.storage.installation.key import kept_key, take_folder
+from kitchensync.storage.installation.key import (
+    KEY_FILE,
+    check_own_folder,
+    kept_key,
+    own_key,
+    take_folder,
+)
+from kitchensync.storage.installation.own_list import OWN_LIST
 from kitchensync.storage.lab import share
 from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.shell.data_folder import default_data
@@ -42,6 +49,8 @@ from kitchensync.storage.shell.loopback import is_loopback_address
 
 log = logging.getLogger(__name__)
 
+OBEYED = (KEY_FILE, OWN_LIST, app_withdrawals.BACKUPS, "app.db")
+"""Files of the app's folder that are obeyed."""
 FILE_AGAIN_S = 5.0
 OPEN_AGAIN_S = 600.0
 """How often stores and cameras that a withdrawal could not reach are asked again."""
@@ -60,6 +69,7 @@ class Setup:
     rig: tuple[str, ...] = ()
     station: Callable[..., Capture] | None = None
     trusted_proxy: tuple[str, ...] = ()
+    mine: bool = False
 
 
 def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
@@ -67,7 +77,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
     shelf_folder = _shelf_folder(setup)
     with contextlib.ExitStack() as stack:
         data = _data(setup, stack)
-        own = _own(data)
+        own = _own(data, is_mine=setup.mine)
         listener = stack.enter_context(_listen(setup.host, setup.port))
         secure = _credentials(setup.host, own)
         database = open_database(setup.database or own / "app.db", kept_key(own))
@@ -261,16 +271,24 @@ def _data(setup: Setup, stack: contextlib.ExitStack) -> Path:
     return data
 
 
-def _own(data: Path) -> Path:
-    """Return the app's own folder, which nobody else may read, also where a group may read the recordings."""
+def _own(data: Path, *, is_mine: bool) -> Path:
+    """Return the app's own folder, which nobody else may read, also where a group may read the recordings.
+
+    One that came from elsewhere names files to destroy and cameras to ask: `is_mine` says that it is this user's.
+    Raises BadSetup, BadInstallation.
+    """
     own = data / APP_FOLDER
     try:
         own.mkdir(mode=0o700, exist_ok=True)
+        check_own_folder(own)
         if own.stat().st_mode & 0o077:
             own.chmod(0o700)
     except OSError as error:
         raise BadSetup(f"{own}: cannot be used ({error.strerror}); choose another --data") from error
-    take_folder(own)
+    if is_mine or not any((own / name).exists() for name in OBEYED):
+        take_folder(own)
+    else:
+        own_key(own)
     share(data / "any")
     return own
 

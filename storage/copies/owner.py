@@ -36,9 +36,9 @@ def check_new_place(place: str, names: Iterable[str]) -> None:
 def is_same(there: Manifest, manifest: Manifest) -> bool:
     """Return whether two manifests are of one recording: by its uuid, and by a file that both have, if they have any.
 
-    A uuid alone proves nothing: anybody can write one.
+    A uuid alone proves nothing: anybody can write one. One without a list of files, such as a tombstone, is none.
     """
-    if there.get("uuid") != manifest.get("uuid"):
+    if there.get("uuid") != manifest.get("uuid") or not {"files"} <= there.keys() & manifest.keys():
         return False
     ours, theirs = (
         {(name, facts["sha256"]) for name, facts in one["files"].items()} for one in (manifest, there)

@@ -24,12 +24,16 @@ def verified_places(recording: Path, relative: str, sha256: str, roots: list[Pat
     """Read every copy of a recording's file now: its own, those that `copies.jsonl` names, and those below `roots`.
 
     A store whose identity is another than when the copy was made does not count, nor does the same file found by two
-    ways. Raises UnreadableFile when the copy log cannot be read.
+    ways, nor one inside the recording, which may bring a store along. Raises UnreadableFile when the copy log cannot
+    be read.
     """
-    places = Places()
+    places, own = Places(), recording / relative
     seen: set[tuple[int, int]] = set()
     for place in _candidates(recording, relative, sha256, roots, places.problems):
         try:
+            if place != own and place.resolve().is_relative_to(recording.resolve()):
+                places.problems.append(f"{place} lies in the recording itself")
+                continue
             facts = place.stat()
             if (facts.st_dev, facts.st_ino) in seen:
                 continue

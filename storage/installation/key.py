@@ -52,14 +52,14 @@ def own_key(folder: Path) -> bytes:
     check_own_folder(folder)
     key = kept_key(folder) if (folder / KEY_FILE).exists() else b""
     if not is_own(key):
-        serve = f"kitchensync app --data {folder.parent}"
+        serve = f"kitchensync app --mine --data {folder.parent}"
         why = f"this user has not worked here yet; if these recordings are yours, run `{serve}` once"
         raise BadInstallation(folder, why)
     return key
 
 
 def take_folder(folder: Path) -> None:
-    """Make an installation's folder this user's own: whoever serves or records there says that it is.
+    """Make an installation's folder this user's own, as the user said.
 
     Raises BadInstallation.
     """

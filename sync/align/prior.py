@@ -85,7 +85,7 @@ def start_from_camera_clock(
     has to overlap the recording [started, stopped]; if it does not, whole hours are tried, and used when only one
     fits. A clock that is off in another way, or on another day, is said and does not serve.
     """
-    if clock.creation_time is None or not started:
+    if clock.creation_time is None or not started or not {"host_ns", "utc_ns"} <= started.keys():
         return None
     try:
         local = datetime.fromisoformat(clock.creation_time)

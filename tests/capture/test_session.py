@@ -6,11 +6,14 @@ import os
 
 import pytest
 
-from kitchensync.capture.errors import FolderNotWritable
+from kitchensync.capture.errors import FolderNotWritable, StreamsMissing
 from kitchensync.capture.plan import Plan, RecordingRequest
+from kitchensync.capture.session import recording_session
 from kitchensync.capture.session.first_manifest import first_manifest
 from kitchensync.capture.session.recording_session import record
 from kitchensync.storage.consent import Purpose, why_not
+from kitchensync.storage.errors import BadInstallation
+from kitchensync.storage.installation.key import own_key
 
 
 @pytest.mark.parametrize("closed", ["data", "data/.kitchensync"])
@@ -41,3 +44,21 @@ def test_a_recording_is_virtual_where_every_device_says_that_it_is(tmp_path, dev
     manifest = first_manifest(order, plan, devices)
     assert manifest.get("virtual", "is not said") == (True if virtual else "is not said")
     assert (why_not(manifest, Purpose.RELEASE_RAW) == "") is virtual
+
+
+def test_recording_beside_the_key_of_another_installation_does_not_make_it_ours(
+    tmp_path, short_folder, monkeypatch
+):
+    """It may have come with received recordings, and with a list of what to destroy."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
+    (tmp_path / "_app").mkdir()
+    (tmp_path / "_app" / "app.key").write_bytes(bytes(range(32)))
+
+    def begun(*_: object, **__: object) -> None:
+        raise StreamsMissing({}, 0)
+
+    monkeypatch.setattr(recording_session, "Supervisor", begun)
+    with pytest.raises(StreamsMissing):
+        record(RecordingRequest("take", tmp_path, [], {}), lambda _: None)
+    with pytest.raises(BadInstallation, match="app --mine"):
+        own_key(tmp_path / "_app")

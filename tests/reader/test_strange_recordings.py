@@ -225,3 +225,10 @@ def test_a_camera_of_another_name_is_one_picture(take: Path) -> None:
         assert [name for name, one in rec.attributes.items() if one == "cam/video"] == ["cam", "gopro"]
         with pytest.raises(Unreadable, match="packet 3"):
             rec.depth[3]
+
+
+def test_a_card_of_a_recording_that_says_no_host_time_of_its_start(take: Path) -> None:
+    with edit_manifest(take) as manifest:
+        manifest["started"] = {"utc_ns": manifest["started"]["utc_ns"]}
+    done = CliRunner().invoke(main, ["card", str(take), "--json"])
+    assert json.loads(done.stdout)["events"] == []

@@ -17,7 +17,7 @@ from kitchensync.storage.commands.storage import upload as upload_command
 from kitchensync.storage.commands.storage import verify as verify_command
 from kitchensync.storage.copies.target import MARKER
 from kitchensync.storage.errors import FilesFreed, FilesMissing
-from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.manifest import edit_manifest, write_json
 from kitchensync.storage.move.archive import archive
 from kitchensync.storage.move.freeing import FreeRule
 from kitchensync.storage.move.mover import run_mover
@@ -232,3 +232,12 @@ def test_a_freed_recording_whose_manifest_is_lost_is_named_and_uploads_nothing(f
     assert (code, answer["status"]) == (1, "FAIL")
     (only,) = answer["recordings"]
     assert only["life"] == "manifest_lost"
+
+
+def test_a_copy_whose_manifest_lists_no_files_is_not_read(freed, stores):
+    for store in stores:
+        kept = json.loads((store / "take" / MANIFEST).read_bytes())
+        about = {key: one for key, one in kept.items() if key in ("schema", "recording", "uuid")}
+        write_json(store / "take" / MANIFEST, about)
+    with pytest.raises(FilesFreed, match="is another recording"), open_recording(freed) as recording:
+        _ = recording.readable

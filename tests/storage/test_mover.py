@@ -417,3 +417,10 @@ def test_a_line_of_which_only_a_part_found_room_is_an_error(finished):
         assert log.copies == {}
         log.write(line)
     assert read_copies(finished) == [line]
+
+
+def test_a_recording_that_says_no_time_of_its_end_is_not_old(finished, stores):
+    with edit_manifest(finished) as manifest:
+        manifest["started"] = manifest["stopped"] = {"host_ns": 1}
+    states = run_mover([finished], stores, rule=FreeRule(keep_days=1, room_bytes=0))
+    assert [(one.finished, one.freed) for one in states] == [(True, 0)] * 2

@@ -12,11 +12,13 @@ import pytest
 from folder_contents import hashes
 from sqlalchemy import BigInteger, Integer, Text, insert
 from typed_commands import code_and_answer as run
+from typed_commands import typed
 
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.database import open_database
 from kitchensync.storage.copies.copy_log import BEGUN, COPIED, CopyRecord
 from kitchensync.storage.copies.derived import stamps_of
+from kitchensync.storage.copies.verified_places import verified_places
 from kitchensync.storage.disk.self_check import append_line
 from kitchensync.storage.errors import BadInstallation
 from kitchensync.storage.installation import key
@@ -284,3 +286,29 @@ def test_the_memory_of_an_app_from_elsewhere_destroys_no_folder_of_others(lab: P
     code, said = run("withdraw", "--person", "P99", "--data", received)
     assert (code, "has not worked here yet" in said.get("reason", "")) == (not is_own, not is_own)
     assert bystanders(lab) == before
+
+
+@pytest.mark.parametrize("name", ["app.key", "own.jsonl", "app.db", "backups.jsonl"])
+def test_the_app_does_not_start_over_a_memory_from_elsewhere(lab: Path, name: str) -> None:
+    """It would go on with withdrawals of that list by itself: files, stores, and cameras at addresses in it."""
+    (lab / "received" / "_app").mkdir(parents=True)
+    (lab / "received" / "_app" / name).write_bytes(bytes(32))
+    done = typed("app", "--data", lab / "received", "--port", "0")
+    assert (done.exit_code, "app --mine" in done.stderr) == (1, True)
+    assert [one.name for one in (lab / "received" / "_app").iterdir()] == [name]
+
+
+def test_a_store_inside_a_recording_is_no_second_place(lab: Path) -> None:
+    """Else a film would be erased from its card that lies in one folder alone."""
+    mine = lab / "data" / "mine"
+    film = mine / "gopro" / "GX010001.MP4"
+    film.write_bytes(b"film")
+    store = mine / "store"
+    (store / "mine" / "gopro").mkdir(parents=True)
+    shutil.copy(film, store / "mine" / "gopro")
+    (store / ".kitchensync-target").write_text('{"target": "t"}')
+    sha256 = hashes(mine / "gopro")["GX010001.MP4"]
+    copied(mine, COPIED, "t", str(store), file="gopro/GX010001.MP4", sha256=sha256)
+    places = verified_places(mine, "gopro/GX010001.MP4", sha256, [])
+    assert places.found == [film]
+    assert "lies in the recording itself" in places.problems[0]

@@ -211,3 +211,9 @@ def test_no_statement_no_prior():
     prior, evidence = prior_of([], ticks_of_host=None, epoch_ticks=0)
     assert prior is None
     assert evidence.source == "none"
+
+
+@pytest.mark.parametrize("lost", ["host_ns", "utc_ns"])
+def test_a_start_that_says_one_clock_alone_bridges_none(lost):
+    started = {key: one for key, one in STARTED.items() if key != lost}
+    assert camera(written(ANCHOR), started=started) is None

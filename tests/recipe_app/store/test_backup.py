@@ -152,6 +152,20 @@ def test_without_its_key_a_log_is_taken_by_choice_and_chained_anew(
     database.close()
 
 
+@pytest.mark.parametrize("folder", ["/srv/other/take-1", "../other/take-1", ".."])
+def test_a_backup_that_names_folders_elsewhere_is_refused(tmp_path: Path, recipes: Path, folder: str) -> None:
+    """What the app knows of a recording is destroyed with its folder, and its films are shown."""
+    made, target = recipes.parent / "app.db", tmp_path / "kitchen.backup"
+    database = open_database(made, SECRET)
+    records_of(database).note("recording", "r1", recording_body(folder=folder), actor="p1")
+    database.close()
+    make(made, recipes, target)
+    new_place = tmp_path / "new" / "_app" / "app.db"
+    with pytest.raises(BadSetup, match="names a folder"):
+        restore(target, new_place, tmp_path / "new" / "_app" / "recipes", key=bytes(32), without_key=True)
+    assert not new_place.exists()
+
+
 @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
 def test_what_a_killed_app_left_beside_its_database_is_not_taken_for_the_restored_one(
     tmp_path: Path, end: str
