@@ -67,10 +67,10 @@ class _Recipe(_Filed):
     edges: list[Annotated[list[_Node], Field(min_length=2, max_length=2)]]
     name: str
     title: str
-    strategy: str = ""
-    display: str = ""
+    strategy: str
+    display: str
+    seed: int
     language: str = ""
-    seed: int = 0
 
 
 class _Body(_Filed):

@@ -18,13 +18,9 @@ from kitchensync.storage.timeline.film_times import FilmPlace
 STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in range(1, 4)}
 PLANNED = {"error_id": "p1", "fields": {"node": 2, "categories": [4], "description": "spilt"}}
 RECIPE = {
-    "name": "tea",
-    "title": "Tea",
-    "order": [1, 2, 3],
-    "steps": STEPS,
-    "planned": [PLANNED],
-    "edges": [[0, 1]],
-}
+    "name": "tea", "title": "Tea", "order": [1, 2, 3], "steps": STEPS, "planned": [PLANNED], "edges": [[0, 1]],
+    "strategy": "normal", "display": "step", "seed": 1,
+}  # fmt: skip
 EDIT = {"error_id": "p1", "device": "t"}
 
 
