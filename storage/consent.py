@@ -10,7 +10,7 @@ from pathlib import Path
 from kitchensync.storage.copies.derived import asked
 from kitchensync.storage.errors import NotPermitted
 from kitchensync.storage.life import usable_manifest
-from kitchensync.storage.manifest import Manifest, edit_manifest
+from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest
 from kitchensync.storage.names import MANIFEST
 
 NONE = "none"
@@ -53,7 +53,8 @@ def require_consent(
 ) -> Manifest:
     """Return the manifest of a recording that may be used so. Raises NotARecording, Withdrawn, NotPermitted.
 
-    `without_consent` is why it is used although nobody agreed: that is kept in the manifest. A withdrawal holds.
+    `without_consent` is why it is used although nobody agreed; whoever lets something out keeps it, with
+    `note_override`. A withdrawal holds.
     `or_else` is what else can be done, for the refusal.
     """
     manifest = usable_manifest(recording)
@@ -65,7 +66,20 @@ def require_consent(
         raise NotPermitted(recording, why, or_else)
     if purpose != Purpose.COPY_TO_OWN_STORE:  # those stand in the list of copies
         asked(recording)
-    return _overridden(recording, purpose, without_consent) if why else manifest
+    return manifest
+
+
+def note_override(recording: Path, purpose: Purpose, reason: str) -> None:
+    """Keep in a manifest why a recording is used although nobody agreed, before the first byte leaves it.
+
+    Nothing is written where there is a consent or no reason. Raises NotARecording, OSError.
+    """
+    if not reason or not why_not(read_manifest(recording), purpose):
+        return
+    with edit_manifest(recording) as manifest:
+        kept = manifest.setdefault(OVERRIDES, [])
+        if not any((one["purpose"], one["reason"]) == (purpose, reason) for one in kept):
+            kept.append({"purpose": str(purpose), "reason": reason, "utc_ns": time.time_ns()})
 
 
 def require_consent_for_file(path: Path, purpose: Purpose) -> Manifest | None:
@@ -95,14 +109,6 @@ class StillPermitted:
         except OSError:
             return None  # the gate says what is wrong
         return status.st_ino, status.st_mtime_ns
-
-
-def _overridden(recording: Path, purpose: Purpose, reason: str) -> Manifest:
-    with edit_manifest(recording) as manifest:
-        kept = manifest.setdefault(OVERRIDES, [])
-        if not any((one["purpose"], one["reason"]) == (purpose, reason) for one in kept):
-            kept.append({"purpose": str(purpose), "reason": reason, "utc_ns": time.time_ns()})
-    return manifest
 
 
 def why_not(manifest: Manifest, purpose: Purpose) -> str:

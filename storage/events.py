@@ -24,6 +24,8 @@ FIRST = "0" * 64
 Event = dict[str, Any]
 FORMS: dict[str, type] = {"kind": str, "host_ns": int, "uncertainty_ns": int, "body": dict}
 """What every event says, and as what."""
+MOST_NS = 1 << 61
+"""Of a moment and its doubt: their sum stays in 64 bits, also with the end of a pause that nobody ended."""
 
 
 class EventLog:
@@ -56,7 +58,7 @@ class EventLog:
             self._settle(file.fileno())
             previous = FIRST
             for event, digest in read_lines(self.path):
-                if op_id is not None and event["op_id"] == op_id:
+                if op_id is not None and event.get("op_id") == op_id:
                     return event
                 previous = digest
             event = {
@@ -96,10 +98,23 @@ def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
             raise BadEventLog(path, number, "its checksum does not fit")
         if event.get("prev") != previous:
             raise BadEventLog(path, number, "it does not follow the line before it")
-        if any(type(event.get(name)) is not form for name, form in FORMS.items()):
-            raise BadEventLog(path, number, "it does not say what an event says")
+        if odd := _odd_in(event):
+            raise BadEventLog(path, number, f"it does not say what an event says: {odd}")
         previous = hashlib.sha256(line).hexdigest()
         yield {key: value for key, value in event.items() if key != CHECK}, previous
+
+
+def _odd_in(event: Event) -> str:
+    """Return the key whose value no reader can take; nothing where it is an event.
+
+    Ids are compared, moments are computed with.
+    """
+    if odd := [name for name, form in FORMS.items() if type(event.get(name)) is not form]:
+        return odd[0]
+    ids = {"op_id": event.get("op_id"), "undoes": event["body"].get("undoes")}
+    odd = [name for name, one in ids.items() if not isinstance(one, str | None)]
+    odd += [name for name in ("host_ns", "uncertainty_ns") if abs(event[name]) >= MOST_NS]
+    return odd[0] if odd else ""
 
 
 def event_logs(recording: Path) -> list[Path]:

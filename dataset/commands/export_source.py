@@ -77,6 +77,7 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
     """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
     from kitchensync.dataset.source.given_data import given_folder, given_recordings
     from kitchensync.dataset.source.numbering import parse_numbering
+    from kitchensync.storage.consent import Purpose, note_override
     from kitchensync.storage.names import recordings_in
 
     if published := published_among(paths):
@@ -84,7 +85,10 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
     found = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
     ids = parse_numbering(numbering.read_text(encoding="utf-8"), numbering.name) if numbering else None
     reason = click.get_current_context().meta.get(REASON, "")
-    return given_recordings(found, ids, without_consent=reason)
+    data = given_recordings(found, ids, without_consent=reason)
+    for one in data.own.values():
+        note_override(one.path, Purpose.RELEASE_RAW, reason)
+    return data
 
 
 def published_among(paths: tuple[Path, ...]) -> Path | None:

@@ -86,7 +86,7 @@ def _made_of(recording: Path) -> str:
     for writer in WRITERS:
         for event in events_of(recording, writer):
             if event["body"].get("undone_kind", event["kind"]) not in KINDS:
-                digest.update(f"{event['op_id']} {event['kind']} {event['host_ns']}".encode())
+                digest.update(f"{event.get('op_id')} {event['kind']} {event['host_ns']}".encode())
     for path in sorted((recording / "sync" / "alignment").glob("*.json")):
         digest.update(path.read_bytes())
     for path in matching(recording, "*/*.MP4"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kitchensync.dataset.errors import BadOperation
 
@@ -15,23 +15,39 @@ class _Filed(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
+_Node = Annotated[int, Field(ge=0, le=999_999_999)]
+
+
 class _Fields(_Filed):
-    node: int | None = None
-    categories: list[Annotated[int, Field(ge=0, le=7)]] | None = None
-    subtype: str | None = None
-    expected: str | None = None
-    actual: str | None = None
-    text: str | None = None
-    language: str | None = None
-    before: int | None = None
-    description: str | None = None
-    outcome: str | None = None
-    outcome_note: str | None = None
-    at: int | None = None
-    intent: str | None = None
-    noticed: str | None = None
-    corrected_by: int | None = None
-    removed: bool | None = None
+    """What is given replaces a value of the error, so only numbers that an error may lack can be null."""
+
+    node: _Node | None = None
+    categories: list[Annotated[int, Field(ge=0, le=7)]] = []
+    subtype: str = ""
+    expected: str = ""
+    actual: str = ""
+    text: str = ""
+    language: str = ""
+    before: _Node | None = None
+    description: str = ""
+    outcome: str = ""
+    outcome_note: str = ""
+    at: Annotated[int, Field(ge=0, lt=1 << 61)] | None = None
+    intent: str = ""
+    noticed: str = ""
+    corrected_by: Annotated[int, Field(ge=-1, le=999_999_999)] | None = None
+    removed: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leaves_own_names(cls, given: Any) -> Any:
+        if isinstance(given, dict) and (taken := sorted(given.keys() & _OF_REDUCTION)):
+            raise ValueError(f"{taken[0]} is no field of an error")
+        return given
+
+
+_OF_REDUCTION = {"error_id", "planned", "origin", "conflicts", "judged"}
+"""Names in an error of a reduced log that no operation sets."""
 
 
 class _Planned(_Filed):
@@ -40,30 +56,31 @@ class _Planned(_Filed):
 
 
 class _Step(_Filed):
-    label: str = ""
-    text: str = ""
+    label: str
+    text: str
 
 
 class _Recipe(_Filed):
-    order: list[int]
+    order: list[_Node]
     planned: list[_Planned]
     steps: dict[Annotated[str, Field(pattern=r"^\d{1,9}$")], _Step]
-    edges: list[Annotated[list[int], Field(min_length=2, max_length=2)]] = []
-    name: str = ""
-    title: str = ""
-    strategy: str = ""
-    display: str = ""
-    seed: int = 0
+    edges: list[Annotated[list[_Node], Field(min_length=2, max_length=2)]]
+    name: str
+    title: str
+    strategy: str
+    display: str
+    seed: int
+    language: str = ""
 
 
 class _Body(_Filed):
-    node: int | None = None
+    node: _Node | None = None
     error_id: str | None = None
-    fields: _Fields | None = None
+    fields: _Fields = _Fields()
     with_op: str | None = None
     undoes: str | None = None
     device: str = ""
-    seen: int = 0
+    seen: Annotated[int, Field(ge=0, le=2**53)] = 0
     shown: str | None = None
     text: str = ""
     use: str = ""

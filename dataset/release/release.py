@@ -21,6 +21,7 @@ from kitchensync.dataset.source.own_members import none_may, read_member
 from kitchensync.dataset.splits.rule import Divided, Rule, divide, normal_only
 from kitchensync.dataset.splits.split_kinds import PARTS, NoSuchSplit
 from kitchensync.storage.batch.runner import Workforce
+from kitchensync.storage.consent import Purpose, note_override
 from kitchensync.storage.shell.outputs import write_into
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import (
@@ -127,6 +128,8 @@ def release(
     if not ready:
         raise none_may(result.left_out)
     result.not_agreed = [one.path.name for one in ready if one.not_agreed]
+    for one in ready:
+        note_override(one.path, Purpose.RELEASE_RAW, allowed)
     keep()
     times = {one.member.published_id: one.member.cooked.facts["step_times"] for one in ready}
     written = write_media(ready, order, crew, tell)

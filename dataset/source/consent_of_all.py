@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kitchensync.dataset.source.given_data import GivenData
 from kitchensync.dataset.source.numbering import Numbering
-from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.storage.consent import Purpose, note_override, require_consent
 from kitchensync.storage.errors import NotPermitted, StorageError
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import recordings_in
@@ -56,6 +56,7 @@ def may_be_processed(found: GivenData) -> tuple[frozenset[str], list[str]]:
     for one, ready in found.own.items():
         try:
             require_consent(ready.path, Purpose.THIRD_PARTY_PROCESSING, without_consent=found.without_consent)
+            note_override(ready.path, Purpose.THIRD_PARTY_PROCESSING, found.without_consent)
         except NotPermitted as error:
             lacking[one] = f"not sent: {error}"
     return ids - lacking.keys(), list(lacking.values())

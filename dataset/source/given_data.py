@@ -70,7 +70,7 @@ def given_recordings(
 ) -> GivenData:
     """Read own recordings, one at a time; with a table of published ids under these, else under their own names.
 
-    `without_consent` is why those are read too to which nobody agreed; it is kept in their manifests.
+    `without_consent` is why those are read too to which nobody agreed.
 
     Raises NotReleasable when none may be used.
     """

@@ -37,6 +37,7 @@ BLOCK = 100_000
 UNIT_NAMES = {"rad/s": "rad_per_s", "m/s^2": "m_per_s2"}
 """Unit -> how a column's name says it; another is `as_sent`."""
 POSE = ("x_m", "y_m", "z_m", "qw", "qx", "qy", "qz")
+UTC = pa.timestamp("ns", tz="UTC")
 Columns = dict[str, Any]
 """Arrays of NumPy or pyarrow, (n,) each."""
 
@@ -113,12 +114,12 @@ def _timed(stream: TimedStream, more: Callable[[Int64], Columns]) -> Callable[[I
 
     def columns(rows: Int64) -> Columns:
         known = stream.session_ns[rows] != UNKNOWN
-        at_ns, times = np.where(known, stream.session_ns[rows], 0), {}
-        for name, of in (("host_ns", stream.recording.clock.to_host), ("utc", stream.recording.clock.to_utc)):
+        at_ns, times, clock = np.where(known, stream.session_ns[rows], 0), {}, stream.recording.clock
+        for name, of, form in (("host_ns", clock.to_host, pa.int64()), ("utc", clock.to_utc, UTC)):
             try:
-                times[name] = pa.array(of(at_ns), mask=~known)
+                times[name] = pa.array(of(at_ns).astype(np.int64), pa.int64(), mask=~known).cast(form)
             except NotKnown:  # of a film of which nobody knows when it was made
-                times[name] = pa.nulls(len(rows), pa.timestamp("ns") if name == "utc" else pa.int64())
+                times[name] = pa.nulls(len(rows), form)
         return {"session_s": stream.times[rows], **times, **more(rows)}
 
     return columns

@@ -19,6 +19,7 @@ from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import Clip, ClipPictures
 from kitchensync.sensors.gopro.files.media import GoProMedia
@@ -288,6 +289,13 @@ class CameraSound(SoundBlocks):
         self.timeline = recording.timeline(name.rpartition("/")[0])
         self._blocks: Iterator[SoundBlock] = iter(())
         self._next = 0
+        reopens_in_child(self)
+
+    def leave_to_parent(self) -> object:
+        """Forget the file that is open in the process that this one was forked from."""
+        left = self._blocks
+        self._blocks, self._next = iter(()), 0
+        return left
 
     def _read(self) -> Iterator[SoundBlock]:
         """Decode all sound, chapter by chapter, that of pauses too."""

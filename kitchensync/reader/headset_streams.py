@@ -16,6 +16,7 @@ from kitchensync.calibration.recorded import front_lens, look_up_table, rig_from
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera
 from kitchensync.storage.reading.headset_pictures import (
     DepthFrame,
@@ -230,6 +231,13 @@ class _ReadOn(Generic[Shown]):
         self._pictures: Iterator[Shown] = iter(())
         self._held: Shown | None = None
         self._next = -1
+        reopens_in_child(self)
+
+    def leave_to_parent(self) -> object:
+        """Forget the decoder of the process that this one was forked from."""
+        left = self._pictures, self._held
+        self._pictures, self._held, self._next = iter(()), None, -1
+        return left
 
     def close(self) -> None:
         """Forget where it was, and close what that held open."""

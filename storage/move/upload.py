@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
+from kitchensync.storage.consent import Purpose, StillPermitted, note_override, require_consent
 from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
@@ -70,6 +70,7 @@ def upload(
     home, there = f"{url.rstrip('/')}/{recording.name}", store.manifest_of(recording.name)
     check_owner(home, there, manifest)
     total = sum(item.source.stat().st_size for item in items)
+    note_override(recording, purpose, without_consent)
     safe = sent = sent_bytes = 0
     with CopyLog(recording) as log:
         permitted.check()

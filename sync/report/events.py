@@ -73,7 +73,9 @@ def read_story(recording: Path, manifest: Manifest, time: ShownTime) -> Story:
     places = _places(recording)
     marks = [_mark(number, event, time, undone, places) for number, event in enumerate(events, start=1)]
     chosen = [event["body"] for event in events if event["kind"] == "recipe"]
-    shown = {**(chosen[-1] if chosen else {}), **(manifest.get("recipe") or {})}
+    named = manifest.get("recipe") or {}
+    named = {"name": named} if isinstance(named, str) else named
+    shown = {**(chosen[-1] if chosen else {}), **named}
     valid = [event for event in events if event["op_id"] not in undone]
     return Story(marks, _recipe(shown, valid, time) if shown else None, problems)
 
@@ -126,12 +128,13 @@ def _first(body: dict[str, Any], *names: str) -> str | None:
 
 def _recipe(recipe: dict[str, Any], events: list[Event], time: ShownTime) -> dict[str, Any]:
     """The recipe that was shown; each step with when it was done, and what went wrong at it."""
+    order = recipe["order"] if isinstance(recipe.get("order"), list) else []
     return {
         "name": _first(recipe, "title", "name", "recipe") or "unnamed",
         "graph_hash": str(recipe.get("graph_hash") or ""),
         "source": str(recipe.get("source") or ""),
         "seed": str(recipe.get("seed", "")),
-        "steps": [_step(recipe, node, events, time) for node in recipe.get("order") or []],
+        "steps": [_step(recipe, node, events, time) for node in order],
     }
 
 

@@ -42,7 +42,9 @@ def test_tables_hold_what_reading_gives(cooked: Path, tmp_path: Path, form: str)
         turning = tables["hololens/gyroscope"]
         np.testing.assert_array_equal(turning["session_s"], rec.gyroscope.times)
         np.testing.assert_array_equal(turning["host_ns"], rec.gyroscope.times_ns)
-        np.testing.assert_array_equal(pandas.to_datetime(turning["utc"]).to_numpy(), rec.gyroscope.utc)
+        utc = pandas.to_datetime(turning["utc"])
+        assert str(utc.dt.tz) == "UTC", "else Python takes it for the reader's own time"
+        np.testing.assert_array_equal(utc.dt.tz_localize(None).to_numpy(), rec.gyroscope.utc)
         columns = ["x_rad_per_s", "y_rad_per_s", "z_rad_per_s"]
         np.testing.assert_allclose(turning[columns], rec.gyroscope.values, rtol=1e-6)
         film = tables["gopro/video"]

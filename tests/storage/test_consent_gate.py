@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import kitchensync
 from kitchensync.cli import main
-from kitchensync.storage.consent import FREE, Purpose, Scope, give_consent, require_consent
+from kitchensync.storage.consent import FREE, Purpose, Scope, give_consent, note_override, require_consent
 from kitchensync.storage.errors import NotARecording, NotPermitted, Withdrawn
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.recording import Recording, open_recording
 
 MANIFEST = {
     "schema": "recording/1",
@@ -66,6 +71,51 @@ def test_after_a_withdrawal_nothing_may_be_done_and_nothing_entered(take: Path) 
                 require_consent(take, purpose, **words)
     with pytest.raises(Withdrawn):
         give_consent(take, "form-1", Scope, by="op")
+
+
+def content_of(folder: Path) -> dict[str, tuple[str, int]]:
+    """Return hash and time of each file below a folder, and the times of the folders."""
+    found = {}
+    for path in (folder, *folder.rglob("*")):
+        digest = sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        found[str(path)] = digest, path.stat().st_mtime_ns
+    return found
+
+
+def opened_for(purpose: Purpose) -> Callable[[Path], Any]:
+    return lambda path: Recording(path, purpose=purpose, without_consent="we filmed ourselves")
+
+
+POSSIBLE = sorted(set(Purpose) - {Purpose.RELEASE_FACES_HIDDEN})
+OPENED: list[Callable[[Path], Any]] = [
+    Recording,
+    open_recording,
+    kitchensync.open,
+    *map(opened_for, POSSIBLE),
+]
+
+
+@pytest.mark.parametrize("number", range(len(OPENED)))
+@pytest.mark.parametrize("consent", ["form-1", "none"])
+def test_opening_writes_nothing(finished: Path, number: int, consent: str) -> None:
+    with edit_manifest(finished) as manifest:
+        manifest["consent"] = consent
+    before = content_of(finished)
+    with OPENED[number](finished):
+        pass
+    assert content_of(finished) == before
+
+
+def test_a_reason_is_kept_once_and_only_where_nobody_agreed(take: Path) -> None:
+    for _ in range(2):
+        note_override(take, Purpose.RELEASE_RAW, "we filmed ourselves")
+    note_override(take, Purpose.LOOK, "we filmed ourselves")
+    note_override(take, Purpose.ANNOTATE, "")
+    (kept,) = read_manifest(take)["consent_overrides"]
+    assert (kept["purpose"], kept["reason"]) == ("release_raw", "we filmed ourselves")
+    give_consent(take, "form-1", Scope, by="op")
+    note_override(take, Purpose.RELEASE_RAW, "another")
+    assert read_manifest(take)["consent_overrides"] == [kept]
 
 
 def test_no_release_hides_faces_yet_and_says_so_by_name(take: Path) -> None:

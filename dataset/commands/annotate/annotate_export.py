@@ -88,13 +88,15 @@ def export(
         write_film,
     )
     from kitchensync.dataset.source.own_recording import NotReleasable
-    from kitchensync.storage.consent import Purpose, require_consent
+    from kitchensync.storage.consent import Purpose, note_override, require_consent
     from kitchensync.storage.names import recordings_in
     from kitchensync.storage.shell.progress import Bar
 
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:  # before a byte is written
         require_consent(path, Purpose.ANNOTATE, without_consent=without_consent)
+    for path in recordings:
+        note_override(path, Purpose.ANNOTATE, without_consent)
     choice = Choice(
         "timeline" if form == "elan" else form,
         errors == "shown",

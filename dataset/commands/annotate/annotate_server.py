@@ -110,12 +110,14 @@ def _handed_out(
     """Return what annotators get of each recording; consent to all is asked first."""
     from kitchensync.dataset.annotation.hand_out import Choice, handed_out
     from kitchensync.dataset.source.own_recording import OwnRecording
-    from kitchensync.storage.consent import require_consent
+    from kitchensync.storage.consent import note_override, require_consent
     from kitchensync.storage.names import recordings_in
 
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:
         require_consent(path, purpose, without_consent=without_consent)
+    for path in recordings:
+        note_override(path, purpose, without_consent)
     made = []
     for path in recordings:
         with OwnRecording.open(path, purpose=purpose, without_consent=without_consent) as own:

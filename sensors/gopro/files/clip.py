@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
+from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.gopro.files.card_names import siblings
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.picture_reader import Picture, PictureReader, index_at
@@ -193,6 +194,13 @@ class ClipPictures:
         self._clip = clip
         self._stack = ExitStack()
         self._open: dict[int, PictureReader] = {}
+        reopens_in_child(self)
+
+    def leave_to_parent(self) -> object:
+        """Forget the files that are open in the process that this one was forked from."""
+        left = self._stack, self._open
+        self._stack, self._open = ExitStack(), {}
+        return left
 
     def __enter__(self) -> ClipPictures:
         """Open nothing yet."""

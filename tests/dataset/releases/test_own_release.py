@@ -129,7 +129,7 @@ def test_what_was_judged_of_an_error_counts_and_the_log_is_said_too(
 @pytest.mark.parametrize(
     ("key", "odd"),
     [
-        *(("place", {"a": {}}), ("pseudonym", [[]]), ("recipe", "tea"), ("devices", [])),
+        *(("place", {"a": {}}), ("pseudonym", [[]]), ("recipe", ["tea"]), ("devices", []), ("uuid", None)),
         *(
             ("devices", {"gopro": None}),
             ("devices", {"gopro": {"kind": {}}}),

@@ -1,0 +1,89 @@
+"""What a tablet filed into a recording, when the recording came from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kitchensync.dataset.operations.planned_steps import plan_of
+from kitchensync.dataset.operations.reduce import reduce_log
+from kitchensync.dataset.source.entries import entries_of
+from kitchensync.dataset.source.own_recording import filed_operations
+from kitchensync.storage.errors import BadEventLog
+from kitchensync.storage.events import EventLog, read_events
+from kitchensync.storage.timeline.film_times import FilmPlace
+
+STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in range(1, 4)}
+PLANNED = {"error_id": "p1", "fields": {"node": 2, "categories": [4], "description": "spilt"}}
+RECIPE = {
+    "name": "tea", "title": "Tea", "order": [1, 2, 3], "steps": STEPS, "planned": [PLANNED], "edges": [[0, 1]],
+    "strategy": "normal", "display": "step", "seed": 1,
+}  # fmt: skip
+EDIT = {"error_id": "p1", "device": "t"}
+
+
+def filed(folder: Path, kind: str, body: dict[str, Any], **more: Any) -> Path:
+    log = EventLog(folder, "tablet")
+    log.append("recipe", host_ns=1, uncertainty_ns=0, body=RECIPE, op_id="op0")
+    given = {"host_ns": 2, "uncertainty_ns": 0, "op_id": "op1"} | more
+    log.append(kind, body=body, **given)
+    return folder
+
+
+FIELDS: list[dict[str, Any]] = [
+    {"categories": None},
+    {"categories": [8]},
+    {"categories": 4},
+    {"text": None},
+    {"removed": None},
+    {"node": [2]},
+    {"node": 10**24},
+    {"before": "x"},
+    {"conflicts": 7},
+    {"judged": 7},
+    {"planned": "no"},
+]
+BODIES: list[tuple[str, dict[str, Any]]] = [
+    *(("edit_error", EDIT | {"fields": fields}) for fields in FIELDS),
+    ("edit_error", EDIT | {"fields": None}),
+    ("edit_error", {"fields": {}}),
+    ("done", {"node": 10**24}),
+    ("done", {"node": "1"}),
+    ("done", {"node": 1, "seen": 10**24}),
+    ("voice", {"sha256": None}),
+    ("recipe", RECIPE | {"order": [10**24], "steps": {}}),
+    ("recipe", RECIPE | {"language": 7}),
+    ("recipe", {key: value for key, value in RECIPE.items() if key != "title"}),
+    ("recipe", RECIPE | {"steps": STEPS | {"2": {"text": "Do thing 2"}}}),
+    ("recipe", RECIPE | {"planned": [PLANNED | {"fields": {"categories": None}}]}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(BODIES)))
+def test_a_body_of_other_types_is_a_damaged_line(tmp_path: Path, number: int) -> None:
+    with pytest.raises(BadEventLog, match=r"tablet.jsonl, line 2"):
+        list(filed_operations(filed(tmp_path, *BODIES[number])))
+
+
+EVENTS: list[dict[str, Any]] = [
+    {"host_ns": 10**24},
+    {"uncertainty_ns": -(1 << 62)},
+    {"op_id": ["op1"]},
+    {"body": {"undoes": {"op": 0}}},
+]
+
+
+@pytest.mark.parametrize("number", range(len(EVENTS)))
+def test_an_event_that_cannot_be_compared_or_computed_with_is_one_too(tmp_path: Path, number: int) -> None:
+    filed(tmp_path, "undo", **({"body": {"undoes": "op0"}} | EVENTS[number]))
+    with pytest.raises(BadEventLog, match="line 2"):
+        read_events(tmp_path)
+
+
+def test_numbers_that_an_error_may_lack_can_be_null(tmp_path: Path) -> None:
+    fields = {"node": None, "before": None, "at": None, "corrected_by": None}
+    state = reduce_log(filed_operations(filed(tmp_path, "edit_error", EDIT | {"fields": fields})))
+    assert plan_of(state).order == (1, 2, 3)
+    assert [one.node for one in entries_of(state, lambda _: FilmPlace(0.0, 0.0), lambda _: 0)] == [1, 2, 3]
