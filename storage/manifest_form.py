@@ -112,7 +112,7 @@ class FileFactsForm(Form):
 class ChoiceForm(Form):
     """Which recipe was cooked."""
 
-    name: Label | None = None
+    name: str | None = None
     graph_hash: str | None = None
     order: list[Any] | None = None
 
@@ -120,8 +120,8 @@ class ChoiceForm(Form):
 class ScriptForm(Form):
     """How it was to be cooked."""
 
-    strategy: Label | None = None
-    display: Label | None = None
+    strategy: str | None = None
+    display: str | None = None
 
 
 class RedactedChunkForm(Form):
@@ -224,9 +224,9 @@ class ManifestForm(Form):
     consent_scopes: list[str] = []
     consent_history: list[dict[str, Any]] = []
     consent_overrides: list[OverrideForm] = []
-    pseudonym: Label | None = None
-    place: Label | None = None
-    recipe: ChoiceForm | Label | None = None
+    pseudonym: str | None = None
+    place: str | None = None
+    recipe: ChoiceForm | str | None = None
     script: ScriptForm | None = None
     devices: dict[Part, DeviceForm] = {}
     profile: dict[str, Any] | None = None

@@ -292,7 +292,7 @@ def test_the_memory_of_an_app_from_elsewhere_destroys_no_folder_of_others(lab: P
 def test_the_app_does_not_start_over_a_memory_from_elsewhere(lab: Path, name: str) -> None:
     """It would go on with withdrawals of that list by itself: files, stores, and cameras at addresses in it."""
     (lab / "received" / "_app").mkdir(parents=True)
-    (lab / "received" / "_app" / name).write_bytes(bytes(32))
+    (lab / "received" / "_app" / name).write_bytes(b"a key that no other test takes".ljust(32))
     done = typed("app", "--data", lab / "received", "--port", "0")
     assert (done.exit_code, "app --mine" in done.stderr) == (1, True)
     assert [one.name for one in (lab / "received" / "_app").iterdir()] == [name]
