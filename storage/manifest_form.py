@@ -29,7 +29,7 @@ Inside = Annotated[str, AfterValidator(_inside)]
 Part = Annotated[str, AfterValidator(_part)]
 """One part of such a path."""
 Label = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
-"""A text that is shown as a part of a line: control characters would move the cursor of a terminal."""
+"""A word that commands compare or file by. Texts of people may hold anything, and are escaped where shown."""
 Whole = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Rate = Annotated[float, Field(ge=0, le=1e9)]
