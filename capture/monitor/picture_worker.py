@@ -28,7 +28,7 @@ import numpy as np
 import redis
 
 from kitchensync.capture.errors import BadPlan
-from kitchensync.capture.plan import Plan, load_plan
+from kitchensync.capture.plan import Plan, is_ours, load_plan
 from kitchensync.capture.queue.newest_packets import newest_first
 from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.sensors.errors import SensorError
@@ -165,9 +165,10 @@ class NewestPictures:
 
     @cached_property
     def _plan(self) -> Plan | None:
-        """Where the queue of the recording is; None for who may not read that."""
+        """Where the queue of the recording is; None for who may not read that, or where another wrote it."""
+        place = self._recording.parent / WORK / self._recording.name / "plan.json"
         try:
-            return load_plan(self._recording.parent / WORK / self._recording.name / "plan.json")
+            return load_plan(place) if is_ours(place) else None
         except (BadPlan, OSError):
             return None
 

@@ -201,9 +201,10 @@ def camera_address(recording: Path, device: str) -> str:
     BadInstallation, OSError.
     """
     uuid, found = uuid_of(recording), ""
+    is_lost = uuid == f"name:{recording.name}"
     for one in own_list(recording).entries():
         is_of_it = one["kind"] == LineKind.CAMERA and (
-            one["uuid"] == uuid or one["recording"] == recording.name
+            one["uuid"] == uuid or (is_lost and one["recording"] == recording.name)
         )
         if is_of_it and one["device"] == device:
             found = one["address"]
