@@ -201,6 +201,8 @@ class WithdrawalForm(Form):
     policy: str = ""
     files: list[GoneFileForm] = []
     open: list[dict[str, Any]] = []
+    derived: list[dict[str, Any]] = []
+    cards: list[dict[str, Any]] = []
 
 
 class AbandonedForm(Form):

@@ -11,7 +11,7 @@ import click
 from kitchensync.recipe_app.commands.app_options import DATABASE
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
-from kitchensync.storage.withdraw.withdrawal import Policy
+from kitchensync.storage.withdraw.withdrawal import NOT_MADE_HERE, Policy, WithdrawnPlace
 
 
 @click.command()
@@ -75,13 +75,19 @@ def withdraw(
         places += [place for app, what in noted for place in app.destroy(what, person or "")]
         for app in apps:
             app.keep_proof(places)
-    left = [f"{one.place}: {one.open}" for one in places if one.open]
+    left = [one for one in places if one.open]
     said = {
         "status": "open" if left else "done",
         "recordings": [recording.name for recording in found],
         "places": [one.said for one in places],
     }
-    return Answer(said, _show, trouble=[f"not reached yet: {one}; run it again then" for one in left])
+    return Answer(said, _show, trouble=[_trouble(one) for one in left])
+
+
+def _trouble(place: WithdrawnPlace) -> str:
+    if place.done == NOT_MADE_HERE:
+        return f"left alone: {place.place}: {place.open}"
+    return f"not reached yet: {place.place}: {place.open}; run it again then"
 
 
 def _show(said: dict[str, Any]) -> None:

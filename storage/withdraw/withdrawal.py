@@ -146,7 +146,11 @@ def _not_made_here(recording: Path, manifest: Manifest, outside: Outside) -> Ite
     notes = [one for one in read_sound_lines(recording / DERIVED) if isinstance(one, dict)]
     named += sorted({str(one.get("path") or one.get("server")) for one in notes})
     known = manifest.get(KEY) or {}
-    named += [str(one) for key in ("open", "derived", "cards") for one in known.get(key) or ()]
+    named += [
+        str(one.get("where") or one.get("path") or one.get("address") or one)
+        for key in ("open", "derived", "cards")
+        for one in known.get(key) or ()
+    ]
     for card in cards_of(recording, manifest):
         if card["device"] not in outside.cameras:
             named.append(f"card of camera {card['serial']} ({', '.join(card['files']) or 'its film'})")

@@ -312,3 +312,10 @@ def test_a_store_inside_a_recording_is_no_second_place(lab: Path) -> None:
     places = verified_places(mine, "gopro/GX010001.MP4", sha256, [])
     assert places.found == [film]
     assert "lies in the recording itself" in places.problems[0]
+
+
+@pytest.mark.parametrize("odd", [7, "x", {"a": 1}, ["x"], [7], [None], None])
+@pytest.mark.parametrize("key", ["open", "derived", "cards"])
+def test_a_tombstone_of_other_types_is_refused(lab: Path, key: str, odd: Any) -> None:
+    code, said = run("withdraw", tombstone(lab, **{key: odd}))
+    assert (code, "restore it from a copy" in said.get("reason", "")) == (1, True)
