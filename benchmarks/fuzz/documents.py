@@ -78,7 +78,7 @@ def _manifests() -> list[bytes]:
         "schema": SCHEMA, "recording": "take1", "uuid": "u", "state": "complete", "virtual": True,
         "files": {"hololens/pv/000000.h5": {"bytes": 10, "sha256": "0" * 64}},
         "streams": {"hololens/pv": {"received": 10, "stored": 10, "losses": []}},
-        "devices": {"hololens": {"kind": "hololens"}}, "consent": {"reference": "none", "scopes": []},
+        "devices": {"hololens": {"kind": "hololens"}}, "consent": "none", "consent_scopes": [],
         "started": {"host_ns": 10**12, "utc_ns": 10**18}, "stopped": {"host_ns": 2 * 10**12, "utc_ns": 10**18},
     }  # fmt: skip
     return [checked_json(manifest, indent=1)]

@@ -53,7 +53,7 @@ def write_aligned(folder: Path) -> Path:
 
 def copied(recording: Path, to: Path) -> Path:
     """Copy a recording without what is noted of what was written of it."""
-    return Path(shutil.copytree(recording, to, ignore=shutil.ignore_patterns("derived.jsonl")))
+    return Path(shutil.copytree(recording, to, ignore=shutil.ignore_patterns("_app")))
 
 
 @contextmanager

@@ -384,7 +384,10 @@ def test_a_refusal_and_a_server_that_is_silent_are_told_in_the_language_of_the_p
     page = desk.page
     with page.expect_response("**/locales/de.json"):
         desk.go("/devices?lang=de")
-    for said, without_network in (("den keine andere hat", False), ("Keine Antwort vom Server.", True)):
+    for said, without_network in (
+        ("Ein Name hat 1 bis 40 Zeichen.", False),
+        ("Keine Antwort vom Server.", True),
+    ):
         page.context.set_offline(without_network)
         desk.fill("Name", " ")
         desk.tap("Küche anlegen")

@@ -194,7 +194,7 @@ def draw(desk: Any, edges: list[tuple[int, int]], fastened: tuple[int, ...], the
     assert findings(page) == []
     page.get_by_role("button", name="Submit").focus()
     page.keyboard.press("Enter")
-    page.get_by_text(then).wait_for()
+    page.get_by_text(then, exact=then.endswith(".")).wait_for()
     assert desk.problems == []
 
 

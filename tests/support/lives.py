@@ -34,6 +34,7 @@ def make_lives(made: Path) -> None:
         shutil.copytree(take, folder)
         _become(folder, life, made)
         assert life_of(folder) == life.partition(",")[0], life
+        shutil.rmtree(made / life / "_app", ignore_errors=True)  # beside it, not in it
         for path in sorted((made / life / "take").iterdir()):
             path.rename(made / life / path.name)
         folder.rmdir()

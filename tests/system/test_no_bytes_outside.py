@@ -79,7 +79,7 @@ def test_after_a_take_nothing_of_it_lies_outside_the_recording(kitchen, runtime,
     fragments = fragments_of(data / "take")
     assert holding(fragments, files_below(data / "take")), "the search finds what is there"
     assert holding(fragments, outside(data, runtime, temporary)) == []
-    assert sorted(path.name for path in data.iterdir()) == ["take"]
+    assert sorted(path.name for path in data.iterdir()) == ["_app", "take"]
 
 
 def private(path: Path) -> bool:

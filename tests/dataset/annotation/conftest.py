@@ -12,7 +12,7 @@ from cooked_recording import write_cooked
 
 from kitchensync.cli import main
 from kitchensync.storage.manifest import edit_manifest
-from kitchensync.storage.names import DERIVED
+from kitchensync.storage.names import APP_FOLDER
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 
@@ -35,5 +35,5 @@ def cooked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Kitchen, Path]:
 @pytest.fixture
 def data(cooked: tuple[Kitchen, Path], tmp_path: Path) -> Path:
     """A copy of the data folder that a test may change; nothing tells it what was exported of the original."""
-    shutil.copytree(cooked[1] / "data", tmp_path / "data", ignore=shutil.ignore_patterns(DERIVED))
+    shutil.copytree(cooked[1] / "data", tmp_path / "data", ignore=shutil.ignore_patterns(APP_FOLDER))
     return tmp_path / "data"
