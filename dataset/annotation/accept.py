@@ -13,10 +13,10 @@ from typing import Any
 from kitchensync.dataset.annotation.forms.frame_times import is_rate, region_of
 from kitchensync.dataset.annotation.forms.marked_steps import BOX, MarkedFilm, Uncounted, marked_frames
 from kitchensync.dataset.annotation.forms.narration import SpokenRegion, is_transcription, spoken_regions
-from kitchensync.dataset.annotation.forms.server_export import Annotation, Task, parse_export
+from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Annotation, Task, parse_export
 from kitchensync.dataset.annotation.forms.timed_marks import task_of_marks
 from kitchensync.dataset.annotation.labels import labels_of
-from kitchensync.dataset.annotation.read_file import marked_in, read_bytes
+from kitchensync.dataset.annotation.read_file import marked_in
 from kitchensync.dataset.narration.narrations import keep_narrations
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.storage.annotation_folder import (
@@ -31,6 +31,7 @@ from kitchensync.storage.annotation_folder import (
     write_annotations,
 )
 from kitchensync.task_graphs.errors import BadGraph, RecipeError
+from kitchensync.task_graphs.formats.graph_files import read_bytes
 from kitchensync.task_graphs.formats.strict_json import Reader
 
 
@@ -76,7 +77,7 @@ def keep_file(own: OwnRecording, file: Path) -> KeptVersions:
     """Keep the annotations that a file has of a recording. Raises BadGraph, NotAcceptable."""
     name, marked = own.recording.id, marked_in(file)
     if marked is None:
-        tasks = parse_export(read_bytes(file), file.name)
+        tasks = parse_export(read_bytes(file, most_bytes=MOST_BYTES), file.name)
     else:
         for one in marked:
             if one.recording == name and one.untimed:

@@ -13,7 +13,7 @@ from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, MarkedFi
 from kitchensync.dataset.annotation.forms.narration import read_narration
 from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Task, parse_export
 from kitchensync.dataset.annotation.forms.timed_marks import Marked, parse_via, steps_of
-from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.graph_files import read_bytes
 from kitchensync.task_graphs.formats.strict_json import Reader
 
 
@@ -22,10 +22,10 @@ def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str
 
     Raises BadGraph.
     """
-    labels = parse_labels(read_bytes(config), config.name) if config else None
+    labels = parse_labels(read_bytes(config, most_bytes=MOST_BYTES), config.name) if config else None
     if (found := marked_in(path)) is not None:
         return _in_seconds(found, labels, fps)
-    tasks = parse_export(read_bytes(path), path.name)
+    tasks = parse_export(read_bytes(path, most_bytes=MOST_BYTES), path.name)
     read = Reader(path.name)
     fps = fps or _rate(tasks, read)
     return {
@@ -38,9 +38,12 @@ def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str
 def marked_in(path: Path) -> list[Marked] | None:
     """Return what a file of ELAN or VIA marks in seconds; None of a file of another kind. Raises BadGraph."""
     if path.suffix == ".eaf":
-        times = path.with_name(path.name + TIMES)
-        return [parse_elan(read_bytes(path), read_bytes(times) if times.exists() else None, path.name)]
-    return parse_via(read_bytes(path), path.name) if path.suffix == ".csv" else None
+        beside = path.with_name(path.name + TIMES)
+        times = read_bytes(beside, most_bytes=MOST_BYTES) if beside.exists() else None
+        return [parse_elan(read_bytes(path, most_bytes=MOST_BYTES), times, path.name)]
+    if path.suffix != ".csv":
+        return None
+    return parse_via(read_bytes(path, most_bytes=MOST_BYTES), path.name)
 
 
 def _in_seconds(found: list[Marked], labels: frozenset[str] | None, fps: Fraction | None) -> dict[str, Any]:
@@ -48,16 +51,6 @@ def _in_seconds(found: list[Marked], labels: frozenset[str] | None, fps: Fractio
         one.recording: {"duration_s": None, **steps_of(one, labels).said(None), "audio": {}} for one in found
     }
     return {"fps": str(fps) if fps else None, "recordings": said, "other_rates": []}
-
-
-def read_bytes(path: Path) -> bytes:
-    """Read a file of bounded size. Raises BadGraph."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise BadGraph(path.name, "", f"larger than {MOST_BYTES} bytes; this is no export")
-        return path.read_bytes()
-    except OSError as error:
-        raise BadGraph(path.name, "", f"cannot be read ({error.strerror}); check the path") from error
 
 
 def is_other_rate(task: Task, fps: Fraction) -> bool:

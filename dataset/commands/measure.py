@@ -196,11 +196,9 @@ def _scored(
 def _read(path: Path) -> bytes:
     """Read a file that is not too large to be meant. Raises BadGraph."""
     from kitchensync.dataset.measures.cases import MOST_BYTES
-    from kitchensync.task_graphs.errors import BadGraph
+    from kitchensync.task_graphs.formats.graph_files import read_bytes
 
-    if path.stat().st_size > MOST_BYTES:
-        raise BadGraph(path.name, "", f"larger than {MOST_BYTES} bytes; divide it")
-    return path.read_bytes()
+    return read_bytes(path, most_bytes=MOST_BYTES)
 
 
 def _answer(said: Any, warnings: list[str]) -> Answer:

@@ -19,6 +19,7 @@ from kitchensync.dataset.data_set_cards.readme import READERS, as_licence, as_re
 from kitchensync.dataset.pages.release_pages import render
 from kitchensync.dataset.source.data_set_folder import read_data_set
 from kitchensync.dataset.source.sums import SUMS, hashes_of, sums_of
+from kitchensync.sensors.gopro.files.media import open_container
 from kitchensync.storage.shell.outputs import write_into
 
 PREVIEW = "previews/{}.jpg"
@@ -78,10 +79,9 @@ def _pictures(out: Path, members: list[dict[str, Any]]) -> dict[str, bytes]:
 
 def _middle(film: Path) -> bytes:
     """Decode the key frame before the middle of a film."""
-    import av
     import cv2
 
-    with av.open(str(film)) as source:
+    with open_container(film) as source:
         stream = source.streams.video[0]
         source.seek(int((source.duration or 0) / 2), backward=True)
         picture = next(source.decode(stream)).to_ndarray(format="bgr24")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_container
 from kitchensync.sensors.shown_picture import even_width
 
 if TYPE_CHECKING:
@@ -27,10 +28,8 @@ THUMBNAILS, THUMBNAIL_HEIGHT = 40, 54
 
 def sound_levels(film: Path, length_s: float) -> list[int]:
     """Return the level of a film's sound, 0 (-60 dB below full, or none) to 99, one value for each 0.2 s."""
-    import av
-
     sums = np.zeros((_count(length_s), 2))
-    with av.open(str(film)) as source:
+    with open_container(film) as source:
         if not source.streams.audio:
             return []
         for frame in source.decode(audio=0):
@@ -66,11 +65,9 @@ def motion_levels(own: OwnRecording) -> list[int]:
 
 def thumbnails(film: Path, frames: int) -> dict[str, Any]:
     """Return small pictures of a film side by side: `count`, `width` of one, `every` so many pictures, a JPEG."""
-    import av
-
     every = max(1, frames // THUMBNAILS)
     wanted, made = list(range(0, frames, every)), list[Any]()
-    with av.open(str(film)) as source:
+    with open_container(film) as source:
         stream = source.streams.video[0]
         assert stream.time_base is not None
         assert stream.average_rate is not None

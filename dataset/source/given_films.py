@@ -9,13 +9,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kitchensync.dataset.source.data_set import GOPRO
 from kitchensync.dataset.source.film_pictures import FilmOf
 from kitchensync.dataset.source.given_data import GivenData
 from kitchensync.sensors.array_types import Mask
 from kitchensync.storage.errors import BadName
+from kitchensync.storage.exports.arrays_file import DAMAGED, open_arrays
 from kitchensync.storage.names import check_recording_id
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import VIDEOS
@@ -53,10 +52,10 @@ def film_of(found: GivenData, recording: str, fps: Fraction) -> FilmOf:
 
 def _told(table: Path) -> FilmOf:
     try:
-        with np.load(table, allow_pickle=False) as arrays:
+        with open_arrays(table) as arrays:
             fps = Fraction(*map(int, arrays["fps"]))
             return FilmOf(len(arrays["capture_ns"]), fps, arrays["hidden"], arrays["capture_ns"])
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except DAMAGED as error:
         raise BadGraph(
             table.name, "", f"is no table of pictures ({error}); release the data set again"
         ) from error

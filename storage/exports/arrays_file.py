@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.npyio import NpzFile
 
 from kitchensync.storage.chunks.compress import quick_deflater
 
@@ -86,13 +87,20 @@ def _write_blocks(member: IO[bytes], name: str, values: Blocks) -> None:
         raise ValueError(f"{name}: {rows} rows instead of {values.shape[0]}")
 
 
-def each_array(path: Path) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield the arrays of a file by name, one at a time, without pickle. Raises one of DAMAGED."""
+@contextmanager
+def open_arrays(path: Path) -> Iterator[NpzFile]:
+    """Open an `.npz` without pickle; refuse an array far larger than its file. Raises one of DAMAGED."""
     with zipfile.ZipFile(path) as file:
         for one in file.infolist():
             if one.file_size > max(ALWAYS_TAKEN, MOST_RATIO * one.compress_size):
                 raise ValueError(f"{one.filename} unpacks to {one.file_size} bytes, no array of ours does")
     with np.load(path, allow_pickle=False) as arrays:
+        yield arrays
+
+
+def each_array(path: Path) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Yield the arrays of a file by name, one at a time. Raises one of DAMAGED."""
+    with open_arrays(path) as arrays:
         for name in arrays.files:
             yield name, arrays[name]
 
@@ -100,7 +108,7 @@ def each_array(path: Path) -> Iterator[tuple[str, npt.NDArray[Any]]]:
 def made_of(path: Path) -> str:
     """Return what a file was made of; nothing where it is not there or does not say."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with open_arrays(path) as arrays:
             return str(arrays[MADE_OF])
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return ""

@@ -11,6 +11,7 @@ from typing import Any
 import cv2
 
 from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.sensors.gopro.files.media import open_container
 from kitchensync.sensors.shown_picture import shown_array
 from kitchensync.storage.exports.film import FASTSTART
 
@@ -36,7 +37,7 @@ def write_beginning(film: Path, out: Path, times: Sequence[Fraction], pictures: 
     import av
 
     try:
-        with av.open(str(film)) as source, av.open(str(out), "w", format="mp4", options=FASTSTART) as clip:
+        with open_container(film) as source, av.open(str(out), "w", format="mp4", options=FASTSTART) as clip:
             to = {stream.index: clip.add_stream_from_template(stream) for stream in _kept(source)}
             going_on = set(to)
             for packet in source.demux(list(_kept(source))):
@@ -68,7 +69,7 @@ def numbered_jpegs(film: Path, wanted: Collection[int]) -> Iterator[tuple[int, b
     import av
 
     try:
-        with av.open(str(film)) as source:
+        with open_container(film) as source:
             source.streams.video[0].thread_type = "AUTO"
             for number, picture in enumerate(islice(source.decode(video=0), max(wanted, default=-1) + 1)):
                 if number in wanted:
@@ -87,7 +88,7 @@ def _video_packets(film: Path) -> Iterator[Any]:
     import av
 
     try:
-        with av.open(str(film)) as source:
+        with open_container(film) as source:
             yield from (packet for packet in source.demux(video=0) if packet.size)
     except (av.FFmpegError, IndexError) as error:
         raise UnreadableMedia(film, str(error)) from error

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from kitchensync.sensors.array_types import UInt8
 from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.sensors.gopro.files.clip import Clip
-from kitchensync.sensors.gopro.files.media import GoProMedia
+from kitchensync.sensors.gopro.files.media import GoProMedia, open_container
 from kitchensync.sensors.shown_picture import BT709, LIMITED, even_width, shown_frame, shown_size
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def made_of_film(path: Path) -> str:
     import av
 
     try:
-        with av.open(str(path)) as film:
+        with open_container(path) as film:
             return film.metadata.get("comment", "")
     except (OSError, av.FFmpegError):
         return ""

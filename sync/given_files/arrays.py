@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.storage.errors import BadStamps
+from kitchensync.storage.exports.arrays_file import open_arrays
 from kitchensync.storage.timeline.alignment import Alignment, Input
 from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_stamps
 from kitchensync.sync.align.gyro import align_pair
@@ -100,14 +101,12 @@ def file_input(path: Path) -> Input:
 def _array(path: Path, name: str) -> npt.NDArray[Any]:
     """Read one array of an .npz, without objects (they could run code)."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open_arrays(path) as archive:
             array: npt.NDArray[Any] = archive[name]
     except KeyError as error:
         raise BadArrays(str(path), f"holds no array {name!r}") from error
     except DAMAGED as error:
         raise BadArrays(str(path), f"is not a readable .npz file ({error})") from error
-    except (TypeError, AttributeError) as error:
-        raise BadArrays(str(path), "is a single array, not an .npz file") from error
     if array.dtype.kind not in "iuf":
         raise BadArrays(str(path), f"{name} holds {array.dtype}, not numbers")
     return array

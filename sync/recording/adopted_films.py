@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.media import open_container, open_media
 from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings
@@ -61,7 +61,7 @@ def _still_clip(recording: Recording, device: str, path: Path) -> CameraClip:
 
 def _frame_times_s(path: Path) -> npt.NDArray[np.floating]:
     """Media time of each picture in order of time, the first is 0."""
-    with av.open(str(path), metadata_errors="replace") as container:
+    with open_container(path) as container:
         stream = next(iter(container.streams.video), None)
         if stream is None or stream.time_base is None:
             return np.empty(0)

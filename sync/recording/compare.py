@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_container
 from kitchensync.sensors.hololens.catalogue import MICROPHONE
 from kitchensync.sensors.hololens.streams import microphone
 from kitchensync.storage.errors import pass_on_trouble
@@ -76,7 +77,7 @@ def camera_sound(path: Path) -> Sound | None:
     import av
 
     try:
-        with av.open(str(path)) as container:
+        with open_container(path) as container:
             if not container.streams.audio or not container.streams.video:
                 return None
             video = container.streams.video[0]

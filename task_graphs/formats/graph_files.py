@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from kitchensync.sensors.files_on_disk import matching
@@ -36,13 +37,22 @@ def read_graph(path: Path, *, toy: str = "") -> Graph:
 def read_text(path: Path, *, most_bytes: int = MAX_BYTES) -> str:
     """Read a file as text, line ends as they are. Raises BadGraph when it is missing, too large or not UTF-8."""
     try:
-        if path.stat().st_size > most_bytes:
-            raise BadGraph(path.name, "", f"larger than {most_bytes} bytes; this is no task graph")
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise BadGraph(path.name, "", f"cannot be read ({error.strerror}); check the path") from error
+        return read_bytes(path, most_bytes=most_bytes).decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadGraph(path.name, f"byte {error.start}", "not UTF-8; save the file as UTF-8") from error
+
+
+def read_bytes(path: Path, *, most_bytes: int) -> bytes:
+    """Read a file whole. Raises BadGraph when it is missing, too large, or a pipe or device, which may never end."""
+    try:
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise BadGraph(path.name, "", "is no file; give a file")
+        if facts.st_size > most_bytes:
+            raise BadGraph(path.name, "", f"larger than {most_bytes} bytes; divide it, or check the path")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadGraph(path.name, "", f"cannot be read ({error.strerror}); check the path") from error
 
 
 def read_annotations(folder: Path) -> Annotations:

@@ -90,12 +90,12 @@ def _one(
     import numpy as np
 
     from kitchensync.dataset.features.film_windows import film_vectors, windows_in
-    from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
+    from kitchensync.storage.exports.arrays_file import ArraysFile, made_of, open_arrays
 
     name, extractor, seconds = how
     wanted = _made_of(film, how)
     if made_of(path) == wanted:
-        with np.load(path, allow_pickle=False) as arrays:
+        with open_arrays(path) as arrays:
             return {"windows": len(arrays["arr_0"]), "empty": int(arrays["empty"].sum())}
     check_output(path, force=force)
     count = windows_in(film, seconds)

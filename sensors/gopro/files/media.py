@@ -94,6 +94,20 @@ class AudioInfo:
     duration_s: float
 
 
+def open_container(path: Path) -> av.container.InputContainer:
+    """Open a video with libav: no other file is opened, and no picture beyond `MOST_PIXELS` is decoded.
+
+    Raises av.FFmpegError, OSError.
+    """
+    import av
+
+    container = av.open(str(path), "r", metadata_errors="replace", options=OF_ONE_FILE)
+    for stream in container.streams.video:
+        if stream.codec_context is not None:  # None where nobody can decode it
+            stream.codec_context.options = {"max_pixels": str(MOST_PIXELS)}
+    return container
+
+
 def open_media(path: Path | str) -> GoProMedia:
     """Open an MP4; `UnreadableMedia` in one line when it is not whole or not one."""
     media = GoProMedia(Path(path))
@@ -114,15 +128,11 @@ class GoProMedia(Telemetry):
 
     @contextmanager
     def container(self) -> Iterator[av.container.InputContainer]:
-        """Open the file with libav for a moment; a picture beyond `MOST_PIXELS` is not decoded."""
+        """Open the file with libav for a moment, as `open_container` does. Raises UnreadableMedia."""
         import av
 
         try:
-            container = av.open(str(self.path), "r", metadata_errors="replace", options=OF_ONE_FILE)
-            for stream in container.streams.video:
-                if stream.codec_context is None:
-                    continue  # nobody can decode it
-                stream.codec_context.options = {"max_pixels": str(MOST_PIXELS)}
+            container = open_container(self.path)
         except (av.FFmpegError, OSError) as error:
             raise UnreadableMedia(self.path, (error.strerror or str(error)).lower()) from error
         try:

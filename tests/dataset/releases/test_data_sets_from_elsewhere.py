@@ -1,0 +1,51 @@
+"""Data sets and videos of others are data: none hangs a command, fills the memory or opens another file."""
+
+from __future__ import annotations
+
+import os
+
+import av
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from kitchensync.cli import main
+from kitchensync.dataset.films.film_lanes import sound_levels
+from kitchensync.storage.exports import arrays_file
+from kitchensync.sync.errors import BadArrays
+from kitchensync.sync.given_files.arrays import align_files
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.annotations import COMPLETE, ERRORS
+from kitchensync.task_graphs.formats.graph_files import read_bytes
+
+
+def test_a_pipe_where_an_annotation_file_is_expected_is_refused_at_once(tmp_path):
+    (tmp_path / COMPLETE).parent.mkdir(parents=True)
+    (tmp_path / COMPLETE).write_text("{}")
+    os.mkfifo(tmp_path / ERRORS)
+    answered = CliRunner().invoke(main, ["release", "stats", str(tmp_path)])
+    assert answered.exit_code == 1
+    assert "is no file" in answered.stderr
+    assert len(answered.stderr.splitlines()) == 1
+
+
+def test_a_device_and_a_large_file_are_refused_before_reading(tmp_path):
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(1 << 40)
+    for path, why in (("/dev/zero", "is no file"), (tmp_path / "large", "larger than 100 bytes")):
+        with pytest.raises(BadGraph, match=why):
+            read_bytes(tmp_path / path, most_bytes=100)
+
+
+def test_an_array_that_unpacks_to_far_more_than_its_file_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrays_file, "ALWAYS_TAKEN", 1 << 10)
+    np.savez_compressed(tmp_path / "bomb.npz", vinyl_ns=np.zeros(1 << 20), capture_ns=np.zeros(1 << 20))
+    with pytest.raises(BadArrays, match="unpacks to"):
+        align_files(tmp_path / "bomb.npz", tmp_path / "bomb.npz")
+
+
+def test_a_list_of_other_files_is_no_film(tmp_path):
+    lines = ["#EXTM3U", "#EXT-X-TARGETDURATION:1", "#EXTINF:1,", "secret.wav", "#EXT-X-ENDLIST"]
+    (tmp_path / "film.mp4").write_text("\n".join(lines) + "\n")
+    with pytest.raises((av.FFmpegError, OSError)):
+        sound_levels(tmp_path / "film.mp4", 1.0)
