@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from kitchensync.sensors.gopro.control.open_camera import open_camera
 from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.copies.verified_places import verified_places
 from kitchensync.storage.errors import UnreadableFile
-from kitchensync.storage.installation.own_list import camera_address
+from kitchensync.storage.installation.own_list import camera_address, own_list, uuid_of
 from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
 
@@ -29,13 +30,16 @@ class EraseRule:
 def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) -> list[Row]:
     """Erase what may be erased of every camera of one recording; return a row for each file.
 
-    Copies are counted before the camera is asked anything. Raises CameraError, UnreadableFile.
+    Copies are counted before the camera is asked anything. Raises CameraError, StorageError.
     """
     rows = []
     recording = recording.resolve()
+    taken_in = own_list(recording).outside(uuid_of(recording)).films
     for path in sorted(recording.glob(f"*/{MEDIA}")):
         media = _read(path)
-        judged = [_judge(recording, path.parent.name, entry, rule) for entry in media.get("files") or []]
+        judged = [
+            _judge(recording, path.parent.name, entry, rule, taken_in) for entry in media.get("files") or []
+        ]
         if any(not row["why"] for row in judged):
             device = path.parent.name
             with open_camera(addresses.get(device) or camera_address(recording, device)) as camera:
@@ -51,12 +55,17 @@ def _read(path: Path) -> dict[str, Any]:
         raise UnreadableFile(path, str(error)) from error
 
 
-def _judge(recording: Path, device: str, entry: Row, rule: EraseRule) -> Row:
-    """Count the copies of one file; `why` says what forbids to erase it."""
+def _judge(recording: Path, device: str, entry: Row, rule: EraseRule, taken_in: Set[str]) -> Row:
+    """Count the copies of one file; `why` states what forbids erasing it.
+
+    A recording from elsewhere may name any file, so only those count that this installation took in.
+    """
     name = Path(str(entry["file"])).name
     row: Row = {"recording": recording.name, "file": name, "erased": False, "why": "", "copies": []}
     if not entry.get("sha256"):
         return row | {"why": "it was never fetched whole"}
+    if entry["sha256"] not in taken_in:
+        return row | {"why": "this installation did not take it in; erase it with the camera"}
     places = verified_places(recording, f"{device}/{name}", str(entry["sha256"]), list(rule.roots))
     row["copies"] = [str(place) for place in places.found]
     if len(places.found) < rule.copies:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import zlib
 from copy import deepcopy
 from pathlib import Path
@@ -376,6 +377,20 @@ def test_what_the_mover_copied_counts_when_it_is_still_there(tmp_path: Path) -> 
         assert answer.exit_code == 0, answer.stdout
         assert len(json.loads(answer.stdout)["files"][0]["copies"]) == 2
         assert gopro.camera.card.files() == []
+
+
+def test_a_recording_from_elsewhere_erases_no_card(tmp_path: Path) -> None:
+    recording, gift = tmp_path / "data" / "take-1", tmp_path / "received" / "take-1"
+    with virtual_camera(tmp_path / "sim") as (gopro, url):
+        take = CameraRecorder("gopro", url, recording / "gopro")
+        take.prepare()
+        recorded(take)
+        shutil.copytree(recording, gift)
+        asked = ["gopro", "free", str(gift), "--copies", "1", "--gopro", f"gopro={url}"]
+        refused = CliRunner().invoke(main, asked)
+        assert refused.exit_code == 1
+        assert "this installation did not take it in" in refused.stdout
+        assert len(gopro.camera.card.files()) == 1
 
 
 def test_damaged_books_and_wrong_addresses_are_told(tmp_path: Path) -> None:
