@@ -224,6 +224,14 @@ class TargetAway(StorageError):
         super().__init__(f"{path}: cannot take copies: {why}")
 
 
+class CopyUnfinished(Unusable):
+    """A copy in a store that is not whole yet."""
+
+    def __init__(self, copy: Path) -> None:
+        do = f"run `kitchensync move DATA/{copy.name} --to STORE` where it was recorded"
+        super().__init__(f"{copy}: is a copy that is not whole yet; {do}")
+
+
 class PlaceTaken(StorageError):
     """A place in a store that holds another recording of the same name, or something else."""
 

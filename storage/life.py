@@ -8,9 +8,9 @@ from pathlib import Path
 
 from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.copies.copy_log import freed_to
-from kitchensync.storage.errors import ManifestDamaged, ManifestLost, Withdrawn
+from kitchensync.storage.errors import CopyUnfinished, ManifestDamaged, ManifestLost, Withdrawn
 from kitchensync.storage.manifest import Manifest, read_manifest
-from kitchensync.storage.names import chunk_range
+from kitchensync.storage.names import COPYING, chunk_range
 
 NEEDED = ("recording", "state", "files", "streams", "devices")
 """What a manifest must say before anything can be judged by it."""
@@ -25,6 +25,8 @@ class Life(StrEnum):
     "`recording.json` is there and is not what was written, or lacks what everything else is judged by."
     WITHDRAWN = "withdrawn"
     "The person who cooked took the consent back."
+    COPYING = "copying"
+    "A copy that is not whole yet."
     RECORDING = "recording"
     "It was never closed: it is being recorded, or its recorder died."
     ELSEWHERE = "elsewhere"
@@ -48,12 +50,17 @@ def life_of(recording: Path) -> Life:
 
 
 def usable_manifest(recording: Path) -> Manifest:
-    """Read the manifest of a recording that may be looked at and copied. Raises NotARecording, Withdrawn."""
+    """Read the manifest of a recording that may be looked at and copied.
+
+    Raises NotARecording, Withdrawn, CopyUnfinished.
+    """
     manifest = read_manifest(recording)
     if manifest.get("withdrawn"):
         raise Withdrawn(recording)
     if lacks := lacking(manifest):
         raise ManifestDamaged(recording, f"lacks {', '.join(lacks)}")
+    if manifest.get(COPYING):
+        raise CopyUnfinished(recording)
     return manifest
 
 
@@ -68,6 +75,8 @@ def life_by(recording: Path, manifest: Manifest) -> Life:
         return Life.WITHDRAWN
     if lacking(manifest):
         return Life.DAMAGED
+    if manifest.get(COPYING):
+        return Life.COPYING
     if manifest["state"] not in ("complete", "aborted"):
         return Life.RECORDING
     if freed_to(recording):

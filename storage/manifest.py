@@ -34,10 +34,15 @@ Manifest = dict[str, Any]
 def write_json(path: Path, value: Any, disk: Disk = LOCAL) -> None:
     """Replace a JSON file whole: a reader sees the old content or the new, never a part. Raises OSError."""
     if path.name in CHECKED:
-        text = checked_json(value, indent=1)
+        text = manifest_text(value)
     else:
         text = json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n"
     write_whole(path, [text], PART_SUFFIX, disk)
+
+
+def manifest_text(value: Manifest) -> bytes:
+    """Return the content of a `recording.json` or `media.json` with its checksum."""
+    return checked_json(value, indent=1)
 
 
 def read_manifest(recording: Path) -> Manifest:

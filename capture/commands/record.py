@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,11 @@ from kitchensync.storage.shell.output_options import OutputFolder
     metavar="REASON",
     help="Begin though streams or cameras are missing after --start-timeout; the reason is kept.",
 )
+@click.option(
+    "--strict", is_flag=True, help="Let WARN, or a store without a whole copy, give exit code 1 too."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
-def record(recording: str, as_json: bool, **options: Any) -> None:
+def record(recording: str, as_json: bool, strict: bool, **options: Any) -> None:
     """Record the devices as ID until the time is up, Ctrl-C, `stop`, or the devices end the session.
 
     \b
@@ -77,6 +81,7 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
     from kitchensync.capture.session.stream_lines import RecordingProgress
     from kitchensync.capture.worker import work
     from kitchensync.storage.commands.storage import show
+    from kitchensync.storage.copies.store_states import StoreState
     from kitchensync.storage.verify import keep_verdict, verify
 
     with ForkServer(WORKER, work) as forks:  # first: there are no threads yet
@@ -97,14 +102,20 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
             "ended": result.outcome.reason,
             "restarts": result.outcome.restarts,
             **keys,
+            "stores": [asdict(store) for store in result.stores],
         }
         click.echo(json.dumps(answer))
     else:
         show(checked)
         click.echo(f"recorded in {result.path}")
+    for store in result.stores:
+        click.echo(store.words, err=True)
     if result.waiting is not None:
         raise result.waiting
-    if checked["status"] == "FAIL":
+    is_clean = checked["status"] == "PASS" and all(
+        store.state == StoreState.COPIED for store in result.stores
+    )
+    if checked["status"] == "FAIL" or (strict and not is_clean):
         sys.exit(1)
 
 

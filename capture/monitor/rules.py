@@ -234,6 +234,7 @@ RULES: tuple[LiveRule, ...] = (
         lambda f: bool(f["problem"]),
         "{name}: {problem}",
         "nothing is lost: it is copied as soon as the store takes it, or by `kitchensync move` later",
+        f"The recording is not being copied. {TELL}",
     ),
     LiveRule(
         "disk_full",

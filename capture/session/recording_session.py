@@ -44,11 +44,12 @@ from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import lacks_inodes
 from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, replayed_uuid, require_version
+from kitchensync.storage.copies.store_states import StoreReport, keep_store_states
 from kitchensync.storage.disk.durable import make_durable_folders
 from kitchensync.storage.errors import RecordingExists
 from kitchensync.storage.installation.own_list import LineKind, own_list
 from kitchensync.storage.lab import give_to_group, lab_of, share
-from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
+from kitchensync.storage.manifest import edit_manifest, note_change, read_manifest, write_json
 from kitchensync.storage.move.mover_process import MoverProcess
 from kitchensync.storage.names import (
     LOGS,
@@ -73,6 +74,8 @@ class Result:
     warnings: list[str] = field(default_factory=list)
     waiting: StillWaiting | None = None
     """What the queue still holds, where, and what to do: it could not be stored."""
+    stores: list[StoreReport] = field(default_factory=list)
+    """How far the copies are."""
 
 
 def record(
@@ -134,6 +137,7 @@ def record(
                 if not waiting:
                     finish_recording(plan, problems)
                 outcome.problems += problems
+                stores = _end_of_copies(path, mover, is_closed=not waiting)
         except (StreamsMissing, ProcessKeepsDying):
             _take_back(path)
             if server is None:
@@ -143,7 +147,7 @@ def record(
         except OSError as error:
             raise FolderNotWritable(path, f"{error.strerror or error}; what is sealed is kept") from error
     left = StillWaiting(plan.recording, waiting, Path(plan.work)) if waiting else None
-    return Result(path, outcome, warnings, left)
+    return Result(path, outcome, warnings, left, stores)
 
 
 def _prepared(
@@ -179,10 +183,24 @@ def _mover(order: RecordingRequest, path: Path) -> Iterator[MoverProcess | None]
         yield None
         return
     mover = MoverProcess(path, order.stores, path / LOGS / "mover.log")
+    mover.wait_for_first()
     try:
         yield mover
     finally:
         mover.stop()
+
+
+def _end_of_copies(path: Path, mover: MoverProcess | None, *, is_closed: bool) -> list[StoreReport]:
+    """Wait a while for the copies of a closed recording; keep how far they are, and return it."""
+    if mover is None:
+        return []
+    if is_closed:
+        mover.finish()
+    stores = mover.reports()
+    with contextlib.suppress(OSError):  # it is only for `list` and `info`; the caller is told too
+        keep_store_states(path, stores)
+        note_change(path)
+    return stores
 
 
 def _take_back(path: Path) -> None:

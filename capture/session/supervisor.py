@@ -127,7 +127,9 @@ class Supervisor:
     def problems(self) -> list[str]:
         """Return what is wrong now, in words: what befell the recording, and what does not get on."""
         cameras = [f"{one.device}: {one.state.problem}" for one in self.cameras if one.state.problem]
-        return [*self._befallen(), *self._alarms(), *cameras]
+        copies = self._mover.progress() if self._mover is not None else []
+        stores = [f"{one['target']}: {one['problem']}" for one in copies if one["problem"]]
+        return [*self._befallen(), *self._alarms(), *cameras, *stores]
 
     def _alarms(self) -> list[str]:
         """Report what does not come; what the queue server holds up is no fault of a process or a device."""
@@ -309,7 +311,8 @@ class Supervisor:
         if is_stored:
             self.closed()  # before films come, which may take long: what was received is accounted for now
         while (alive := [one.device for one in self.cameras if one.is_alive()]) and not self._forced:
-            self.waiting = f"waiting for {', '.join(alive)}; Ctrl-C again leaves the files on the card"
+            again = " again" if self._stop_asked == "signal" else ""
+            self.waiting = f"waiting for {', '.join(alive)}; Ctrl-C{again} leaves the files on the card"
             self._hear()
             show(self)
 

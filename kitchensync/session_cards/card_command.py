@@ -38,6 +38,8 @@ def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
 
 
 def _show(said: dict[str, Any]) -> None:
+    from kitchensync.storage.copies.store_states import StoreReport
+
     click.echo(f"{said['recording']}: {said['status']} ({said['stage']} card)")
     for line in said["lines"]:
         share = "" if line["coverage"] is None else f"{100 * line['coverage']:.0f} %"
@@ -45,6 +47,8 @@ def _show(said: dict[str, Any]) -> None:
     if (alignment := said["alignment"]) is not None:
         said_of_it = ", ".join(filter(None, (alignment["verdict"], alignment.get("bounds"))))
         click.echo(f"{alignment['status']:5} alignment by {alignment['by']}: {said_of_it}")
+    for store in said["stores"]:
+        click.echo(f"      {StoreReport(**store).words}")
     for event in said["events"][:SHOWN_EVENTS]:
         click.echo(f"      {event['at_s']:8.1f} s {event['kind']} ({event['by']})")
     for words in said["repeat"]:

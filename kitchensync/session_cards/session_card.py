@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from kitchensync.sensors.files_on_disk import matching
 from kitchensync.session_cards.provisional import PROXIES, provisional_alignment
 from kitchensync.storage.consent import Purpose, require_consent
+from kitchensync.storage.copies.store_states import store_states
 from kitchensync.storage.events import read_events
 from kitchensync.storage.kept_session_card import FINAL, FIRST, cameras_of, keep_cards, kept_cards, stage_of
 from kitchensync.storage.manifest import read_manifest
@@ -36,7 +38,11 @@ def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
         if stage == FINAL and FIRST in kept:
             kept[FINAL] |= compared(kept[FIRST], kept[FINAL])
         keep_cards(recording, kept)
-    return kept[stage] | {"acknowledged": read_manifest(recording).get("card")}
+    now = {
+        "acknowledged": read_manifest(recording).get("card"),
+        "stores": [asdict(one) for one in store_states(recording)],
+    }
+    return kept[stage] | now
 
 
 def _made(recording: Path, stage: str) -> dict[str, Any]:

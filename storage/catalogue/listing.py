@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from typing import Any
 from kitchensync.sensors.files_on_disk import is_left_by_system
 from kitchensync.storage.annotation_folder import ACCEPTED, FOLDER
 from kitchensync.storage.consent import Purpose, why_not
-from kitchensync.storage.errors import StorageError, words_of
+from kitchensync.storage.copies.store_states import store_states
+from kitchensync.storage.errors import CopyUnfinished, StorageError, words_of
 from kitchensync.storage.life import Life, life_of, usable_manifest, why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import PART_OF, is_recording
@@ -74,6 +76,8 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
         said |= _of_manifest(usable_manifest(recording)) | _kept(recording)
         may = said["releasable"] and said["verdict"] in (PASS, WARN) and not said["aborted"]
         return said | {"releasable": may}
+    except CopyUnfinished as error:
+        return said | {"problem": words_of(error)}
     except StorageError as error:
         return said | {"problem": words_of(error), "verdict": FAIL} | {"bytes": sum(_sizes(recording))}
     except OSError as error:  # of the computer: no verdict on the recording
@@ -109,6 +113,7 @@ def _kept(recording: Path) -> dict[str, Any]:
     session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
     about = {"verdict": verdict.get("status"), "alignment": _alignment(recording)}
     about["annotated"] = (recording / FOLDER / ACCEPTED).is_file()
+    about["stores"] = [asdict(one) for one in store_states(recording)]
     return session | about | {"bytes": sum(_sizes(recording))}
 
 

@@ -12,7 +12,18 @@ from kitchensync.storage.shell.answer import Answer, answers, length_words, show
 from kitchensync.storage.shell.data_folder import default_data
 from kitchensync.storage.shell.given_path import GivenRecording, given_path
 
-COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "verdict", "alignment", "size")
+COLUMNS = (
+    "recording",
+    "recipe",
+    "person",
+    "started (UTC)",
+    "length",
+    "life",
+    "verdict",
+    "alignment",
+    "copies",
+    "size",
+)
 LINE = 100
 """Characters of a line that is broken."""
 
@@ -63,9 +74,18 @@ def _row(line: dict[str, Any]) -> list[str]:
     size = size_words(line["bytes"]) if "bytes" in line else ""
     part = f"part of {known['part_of']}" if known.get("part_of") else ""
     life = ", ".join(filter(None, (known.get("life"), "aborted" if known.get("aborted") else "", part)))
-    cells = (life, known.get("verdict", ""), known.get("alignment", ""))
+    cells = (
+        life,
+        known.get("verdict", ""),
+        known.get("alignment", ""),
+        _copies(line),
+    )
     about = (known.get("recipe", ""), known.get("person", ""), started, length_words(line.get("seconds")))
     return [line["path"], *about, *cells, size]
+
+
+def _copies(line: dict[str, Any]) -> str:
+    return ", ".join(f"{Path(one['place']).name}: {one['state']}" for one in line.get("stores", []))
 
 
 @click.command()
@@ -102,10 +122,14 @@ def _problems(said: dict[str, Any]) -> list[str]:
 
 
 def _show(said: dict[str, Any]) -> None:
+    from kitchensync.storage.copies.store_states import StoreReport
+
     about = [said["life"], said.get("recipe"), said.get("person"), said.get("place"), said.get("started")]
     words = [str(one) for one in (*about, length_words(said.get("seconds"))) if one]
     click.echo(f"{said['recording']}: {', '.join(words)}; {size_words(said.get('bytes', 0))}")
     click.echo(f"verdict {said.get('verdict') or 'none yet'}, consent {said.get('consent')}")
+    for store in said["stores"]:
+        click.echo(StoreReport(**store).words)
     click.echo(f"aborted, not to be used: {said['aborted']}\n" if said.get("aborted") else "")
     rows = [_stream_row(name, stream) for name, stream in said["streams"].items()]
     show_table(("stream", "packets", "Hz", "nominal", "from", "to", "size"), rows)

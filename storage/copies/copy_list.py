@@ -12,7 +12,7 @@ from kitchensync.storage.copies.copy_log import COPY_LOG, CopyRecord
 from kitchensync.storage.copies.read_through import promised_files, readable_folder
 from kitchensync.storage.errors import SourceDiffers
 from kitchensync.storage.manifest import Manifest
-from kitchensync.storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, chunk_range
+from kitchensync.storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, STORES, chunk_range
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def is_closed(manifest: Manifest) -> bool:
 def files_of(recording: Path, manifest: Manifest) -> list[FileToCopy]:
     """List what is to be copied now, in order: sealed files as they come, all the rest once it is closed.
 
-    The manifest comes last, so that a copy that has one is whole. Raises FilesFreed.
+    The manifest comes last: until then the copy has one that says COPYING. Raises FilesFreed.
     """
     if not is_closed(manifest):
         return [FileToCopy(path.relative_to(recording).as_posix(), None, path) for path in _sealed(recording)]
@@ -68,7 +68,7 @@ def _closed(folder: Path) -> dict[str, Path]:
         for path in sorted(files_below(folder))
         if not any(name.endswith(PART_SUFFIX) for name in path.relative_to(folder).parts)
         and chunk_range(path) is None
-        and path not in (folder / MANIFEST, folder / COPY_LOG, folder / DERIVED)
+        and path not in {folder / name for name in (MANIFEST, COPY_LOG, STORES, DERIVED)}
     ]
     return {path.relative_to(folder).as_posix(): path for path in [*_sealed(folder), *others]}
 

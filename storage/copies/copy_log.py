@@ -156,7 +156,7 @@ class CopyLog:
 
     def write(self, line: CopyRecord) -> None:
         """Append a line and sync it. Raises OSError, also when only a part of it found room."""
-        self._list(line)
+        self.enter(line)
         text = checked_json(asdict(line))
         if os.write(self._handle, text) < len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -166,8 +166,8 @@ class CopyLog:
         else:
             note_change(self._recording)
 
-    def _list(self, line: CopyRecord) -> None:
-        """Enter what goes outside the recording into the installation's own list, before it counts here."""
+    def enter(self, line: CopyRecord) -> None:
+        """Enter what goes outside the recording into the installation's own list, before it is written or logged."""
         facts = {"target": line.target, "where": line.where}
         if self._uuid and line.kind == COPIED:
             own_list(self._recording).add(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.errors import PlaceTaken
 from kitchensync.storage.manifest import MOST_BYTES, Manifest
+from kitchensync.storage.names import COPYING
 
 
 def uuid_in(content: bytes | None) -> str:
@@ -15,6 +16,15 @@ def uuid_in(content: bytes | None) -> str:
     with suppress(BadJson):
         return str(parse_object(content or b"", most_bytes=MOST_BYTES).get("uuid") or "")
     return ""
+
+
+def is_unfinished(content: bytes | None) -> bool:
+    """Return whether a place has no `recording.json` (None) yet, or that of a copy that is not whole."""
+    if content is None:
+        return True
+    with suppress(BadJson):
+        return COPYING in parse_object(content, most_bytes=MOST_BYTES)
+    return False
 
 
 def check_owner(place: str, content: bytes | None, manifest: Manifest) -> None:

@@ -79,6 +79,22 @@ class Target:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
+    def announce(self, recording: Path, content: bytes) -> None:
+        """Write the manifest of a copy that begins. Raises TargetAway, OSError."""
+        self._look_again()
+        place = self.place_of(recording, MANIFEST)
+        make_durable_folders(place.parent, self.path, self.disk)
+        write_whole(place, [content], PART_SUFFIX, self.disk)
+        self._check_kept(place)
+
+    def _check_kept(self, place: Path) -> None:
+        """Take back a file that did not go to the store. Raises TargetAway where that is another one now."""
+        try:
+            self._look_again()
+        except TargetAway:
+            self._take_back(place)
+            raise
+
     def holds(self, recording: Path, relative: str, sha256: str, stopping: Callable[[], bool]) -> str | None:
         """Read a copy back past the cache; return how it was read if it is the same, None if it is not."""
         place = self.place_of(recording, relative)
@@ -120,11 +136,7 @@ class Target:
             raise CopyDiffers(place)
         self.disk.rename(part, place)
         self.disk.sync_folder(place.parent)
-        try:
-            self._look_again()
-        except TargetAway:
-            self._take_back(place)
-            raise
+        self._check_kept(place)
         return Copied(size, digest, how)
 
     def _look_again(self) -> None:

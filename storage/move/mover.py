@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -13,15 +14,17 @@ from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
-from kitchensync.storage.copies.owner import check_new_place, check_owner
+from kitchensync.storage.copies.owner import check_new_place, check_owner, is_unfinished
+from kitchensync.storage.copies.store_states import StoreState, state_by
 from kitchensync.storage.copies.target import MARKER, Stopped, Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.errors import StorageError, TargetAway, words_of
 from kitchensync.storage.life import usable_manifest
+from kitchensync.storage.manifest import Manifest, manifest_text
 from kitchensync.storage.move.freeing import DEFAULT_RULE, FreeRule, free
-from kitchensync.storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
+from kitchensync.storage.names import CHUNK_SUFFIX, COPYING, MANIFEST, chunk_name, chunk_range
 
-FOLLOW_S = 2.0
+FOLLOW_S = 1.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
 
 
@@ -40,6 +43,7 @@ class StoreProgress:
     bytes_done: int = 0
     "Copied and proved in this run."
     finished: bool = False
+    state: StoreState = StoreState.UNFINISHED
     problem: str = ""
     warning: str = ""
     freed: int = 0
@@ -109,10 +113,11 @@ def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = L
         with CopyLog(task.recording) as log:
             _copy_all(task, log, permitted, stop, report, disk)
         task.wait_s = WAIT_FIRST_S
+        state.state = StoreState.COPIED if state.finished else StoreState.UNFINISHED
     except Stopped:
         return
     except (StorageError, OSError) as error:
-        state.problem = words_of(error)
+        state.problem, state.state = words_of(error), state_by(error)
         state.finished = False
         task.wait_s = min(task.wait_s * 2, WAIT_LONGEST_S)
 
@@ -134,6 +139,7 @@ def _copy_all(
         check_new_place(str(place), (path.name for path in files_below(place)))
     items = files_of(recording, manifest)
     log.begin(target.identity, str(target.path))
+    _announce(recording, manifest, there, log, target)
 
     def told(now: StoreProgress) -> None:
         permitted.check()
@@ -153,6 +159,17 @@ def _copy_all(
         told(state)
     _drop_packed(recording, items, log, target, disk)
     state.finished = is_closed(manifest)
+
+
+def _announce(recording: Path, manifest: Manifest, there: bytes | None, log: CopyLog, target: Target) -> None:
+    """Write the manifest of a copy that is not whole yet, marked as such, unless it is there already."""
+    content = manifest_text(manifest | {COPYING: True})
+    if there == content or not is_unfinished(there):
+        return
+    digest = hashlib.sha256(content).hexdigest()
+    line = CopyRecord(COPIED, MANIFEST, len(content), digest, 0, target.identity, str(target.path), "")
+    log.enter(line)  # a withdrawal finds it by its hash; the log gets the manifest of the whole copy
+    target.announce(recording, content)
 
 
 def _check_mounted(recording: Path, where: Path) -> None:

@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.storage.copies.store_states import StoreReport, StoreState
 from kitchensync.storage.disk.self_check import whole_lines
 from kitchensync.storage.move.mover import StoreProgress, run_mover
 from kitchensync.storage.shell.end_signals import ask_at_signals
 
+FIRST_S, FINISH_S = 2.0, 10.0
 REVIVE_S = 5.0
 """A mover that dies at once is not started again at once: the recorder has better things to do."""
 
@@ -38,7 +40,7 @@ class MoverProcess:
         command += ["--parent", str(os.getpid())]
         for target in targets:
             command += ["--to", str(target)]
-        self._command, self._log = command, log
+        self._command, self._log, self._places = command, log, [str(target) for target in targets]
         self._read, self._said = 0, dict[str, dict[str, Any]]()
         self.process = self._start()
 
@@ -62,6 +64,26 @@ class MoverProcess:
                     self._said[said["target"]] = said
         return list(self._said.values())
 
+    def reports(self) -> list[StoreReport]:
+        """Return the state of each store: as it was told last; one of which nothing was heard does not answer."""
+        told = {said["target"]: said for said in self.progress()}
+        return [_report(place, told.get(place)) for place in self._places]
+
+    def wait_for_first(self, limit_s: float = FIRST_S) -> None:
+        """Wait until each store was tried once, but not for one that hangs."""
+        end_s = time.monotonic() + limit_s
+        while len(self.progress()) < len(self._places) and time.monotonic() < end_s:
+            time.sleep(0.05)
+
+    def finish(self, limit_s: float = FINISH_S) -> None:
+        """Wait a while for the copies of a recording that was closed, but not for stores in trouble."""
+        end_s = time.monotonic() + limit_s
+        while self.process.poll() is None and time.monotonic() < end_s:
+            told = self.progress()
+            if told and all(said["problem"] or said["state"] == StoreState.COPIED for said in told):
+                return
+            time.sleep(0.1)
+
     def restart(self) -> int | None:
         """Start it again if it has died, at most every few seconds; return the exit code that it had then."""
         code = self.process.poll()
@@ -81,6 +103,15 @@ class MoverProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):  # not even a kill ends a hanging network write
             self.process.wait(1)
         return False
+
+
+def _report(place: str, told: dict[str, Any] | None) -> StoreReport:
+    path = os.path.abspath(place)
+    if told is None:
+        return StoreReport(path, StoreState.AWAY, "it does not answer")
+    state, why = StoreState(told["state"]), told["problem"]
+    rest = "" if state == StoreState.COPIED else "run `kitchensync move` to copy the rest"
+    return StoreReport(path, state, why or rest)
 
 
 def lower_priority() -> None:
@@ -106,7 +137,7 @@ def main() -> int:
     said: dict[str, Any] = {}
 
     def say(state: StoreProgress) -> None:
-        news = (state.files_done, state.finished, state.problem)
+        news = (state.files_done, state.state, state.problem)
         if said.get(state.target) != news:
             said[state.target] = news
             print(json.dumps(asdict(state)), flush=True)

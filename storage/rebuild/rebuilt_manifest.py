@@ -22,7 +22,7 @@ from kitchensync.storage.events import event_logs
 from kitchensync.storage.ledger import EndNote, Note, of_kind
 from kitchensync.storage.manifest import SCHEMA, Manifest, read_manifest, write_json
 from kitchensync.storage.media_file import load_media
-from kitchensync.storage.names import CLOCK_STREAMS, LOGS, MANIFEST, MEDIA
+from kitchensync.storage.names import CLOCK_STREAMS, COPYING, LOGS, MANIFEST, MEDIA
 from kitchensync.storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
 
 LOG = Path(LOGS) / "recording.jsonl"
@@ -187,7 +187,7 @@ def _of_a_copy(recording: Path, sealed: SealedFacts) -> tuple[Path, Manifest] | 
             manifest = read_manifest(copy)
         except (TargetAway, NotARecording):
             continue
-        if not sealed.uuids or manifest.get("uuid") in sealed.uuids:
+        if COPYING not in manifest and (not sealed.uuids or manifest.get("uuid") in sealed.uuids):
             return copy, manifest
     return None
 

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.untrusted_json import BadJson, load_json
-from kitchensync.storage.errors import FilesFreed, ManifestDamaged, ManifestLost, NotARecording
+from kitchensync.storage.copies.read_through import missing_files, promised_files
+from kitchensync.storage.errors import (
+    CopyUnfinished,
+    FilesFreed,
+    ManifestDamaged,
+    ManifestLost,
+    NotARecording,
+)
 from kitchensync.storage.life import Life, lacking, why_aborted
 from kitchensync.storage.manifest import Manifest, note_change, write_json
 from kitchensync.storage.names import MANIFEST
@@ -51,6 +58,18 @@ def unreadable(recording: Path, error: NotARecording) -> dict[str, Any]:
     if not isinstance(error, ManifestDamaged | ManifestLost):
         del said["life"]
     return said
+
+
+def unfinished_copy(copy: Path, manifest: Manifest) -> dict[str, Any]:
+    """Answer for a copy that is not whole yet: what is missing, and how it is finished; nothing is checked."""
+    findings, missing = Findings(), missing_files(copy, manifest)
+    if manifest["state"] in ("complete", "aborted"):
+        lacks = f"{len(missing)} of {len(promised_files(copy, manifest))} files are missing"
+        lacks += f", such as {missing[0]}" if missing else "; reports, events or its manifest may be too"
+    else:
+        lacks = "its recording was still running"
+    findings.add(WARN, f"{CopyUnfinished(copy)} ({lacks})")
+    return answer(str(manifest["recording"]), findings, {}, Life.COPYING) | {"checked": False}
 
 
 def can_be_judged(life: Life, manifest: Manifest, findings: Findings) -> bool:

@@ -26,7 +26,7 @@ from kitchensync.storage.reading.decoded import sensor_stream
 from kitchensync.storage.reading.device_constants import CALIBRATION
 from kitchensync.storage.reading.swaps import swaps_of
 from kitchensync.storage.redact.redactions import BEGUN, CUT, PICTURES, REDACTED, redactions
-from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
+from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unfinished_copy, unreadable
 from kitchensync.storage.verify.camera_account import WHOLE, account
 from kitchensync.storage.verify.camera_cover import CameraCover, camera_cover
 from kitchensync.storage.verify.coverage import Span
@@ -64,6 +64,8 @@ def verify(
     except NotARecording as error:
         return unreadable(recording, error)
     life = life_by(recording, manifest)
+    if life == Life.COPYING:
+        return unfinished_copy(recording, manifest)
     if not can_be_judged(life, manifest, findings):
         return answer(recording.name, findings, {}, life)
     for problem in manifest.get("problems", []):

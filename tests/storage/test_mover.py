@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -14,10 +15,19 @@ from pathlib import Path
 import pytest
 from processes import kitchensync
 
+from kitchensync.storage.catalogue.listing import line_of
 from kitchensync.storage.copies.copy_log import COPIED, COPY_LOG, FREED, CopyLog, CopyRecord, read_copies
+from kitchensync.storage.copies.store_states import (
+    StoreReport,
+    StoreState,
+    keep_store_states,
+    state_by,
+    store_states,
+)
 from kitchensync.storage.copies.target import MARKER
 from kitchensync.storage.disk.durable import LocalDisk
-from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.errors import CopyUnfinished, PlaceTaken, TargetAway
+from kitchensync.storage.manifest import edit_manifest, read_manifest
 from kitchensync.storage.move import mover as mover_module
 from kitchensync.storage.move.freeing import FreeRule
 from kitchensync.storage.move.mover import run_mover
@@ -123,7 +133,7 @@ def test_a_store_that_changes_what_it_was_given_is_caught_and_the_local_copy_sta
         assert "the copy differs from the original" in state.problem
     assert len(heavy(finished)) == 5
     assert not list(stores[0].rglob("*.MP4*"))
-    assert not (stores[0] / "take/recording.json").exists()
+    assert verify(stores[0] / "take")["life"] == "copying"
 
 
 def test_damage_on_the_local_disk_is_not_copied(finished, stores):
@@ -178,7 +188,7 @@ def test_a_running_recording_is_followed_and_finished_when_it_closes(finished, s
     def close_later(state):
         passes.append(state.files_done)
         if len(passes) == 8:
-            assert not (stores[0] / "take/recording.json").exists()
+            assert read_manifest(stores[0] / "take")["copying"]
             with edit_manifest(finished) as manifest:
                 manifest["state"] = "complete"
 
@@ -201,6 +211,59 @@ def test_a_store_that_comes_back_gets_everything(finished, stores, monkeypatch):
     (state,) = run_mover([finished], stores[:1], follow=True, report=back)
     assert "no such folder" in problems[0]
     assert state.finished
+
+
+def test_a_copy_in_progress_states_what_it_lacks_and_is_used_by_nobody(finished, stores):
+    class Ending(LocalDisk):
+        def write(self, handle, buffers):
+            if "000002" in os.readlink(f"/proc/self/fd/{handle}"):
+                raise OSError(28, "No space left on device")
+            super().write(handle, buffers)
+
+    run_mover([finished], stores[:1], disk=Ending())
+    said = verify(stores[0] / "take")
+    assert (said["life"], said["status"], said["checked"]) == ("copying", "WARN", False)
+    (reason,) = said["reasons"]
+    assert "4 of 5 files are missing, such as hololens/calibration/pv.h5" in reason
+    assert "run `kitchensync move DATA/take --to STORE`" in reason
+    with pytest.raises(CopyUnfinished), open_recording(stores[0] / "take"):
+        pass
+    (line,) = (line_of(stores[0] / "take", stores[0]),)
+    assert (line["life"], line.get("verdict")) == ("copying", None)
+    (state,) = run_mover([finished], stores[:1])
+    assert state.state == "copied"
+    assert verify(stores[0] / "take")["status"] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (OSError(errno.EROFS, ""), "refused"),
+        (OSError(errno.EACCES, ""), "refused"),
+        (OSError(errno.ENOSPC, ""), "unfinished"),
+        (OSError(errno.EIO, ""), "unfinished"),
+        (OSError(errno.ESTALE, ""), "away"),
+        (TargetAway(Path("nas"), "there is no such folder"), "away"),
+        (PlaceTaken("nas/take", "another recording"), "refused"),
+    ],
+)
+def test_an_error_gives_the_state_of_its_store(error, state):
+    assert state_by(error) == state
+
+
+def test_the_states_of_stores_follow_the_copies(finished, stores):
+    away = StoreReport(str(stores[1]), StoreState.AWAY, "there is no such folder")
+    keep_store_states(finished, [StoreReport(str(stores[0]), StoreState.UNFINISHED, "full"), away])
+    run_mover([finished], stores[:1])
+    assert {one.place: one.state for one in store_states(finished)} == {
+        str(stores[0]): "copied",
+        str(stores[1]): "away",
+    }
+    run_mover([finished], stores[1:])
+    assert [one.state for one in store_states(finished)] == ["copied", "copied"]
+    with edit_manifest(finished) as manifest:
+        manifest["place"] = "kitchen 4"
+    assert [one.state for one in store_states(finished)] == ["unfinished", "unfinished"]
 
 
 def test_a_full_or_read_only_store_is_a_problem_in_words(finished, stores):

@@ -25,8 +25,11 @@ FOUR_STORES = """
 mkdir DISK/readonly DISK/full DISK/well
 mount -t tmpfs -o ro tmpfs DISK/readonly && mount -t tmpfs -o size=200k tmpfs DISK/full || exit 77
 stores="DISK/absent DISK/readonly DISK/full DISK/well"
-{command} record take --data {out}/data --hololens {host} $(printf -- '--nas %s ' $stores) --json > {out}/record.json
+{command} record take --data {out}/data --hololens {host} $(printf -- '--nas %s ' $stores) --json \\
+  > {out}/record.json 2> {out}/record.err
 echo recorded $?
+{command} list {out}/data --json > {out}/list.json
+{command} verify DISK/full/take --json > {out}/full.json; echo full $?
 {command} move {out}/data/take $(printf -- '--to %s ' $stores) --keep --json > {out}/move.json
 echo moved $?
 {command} verify DISK/well/take --json > {out}/copy.json
@@ -47,7 +50,20 @@ def test_three_bad_stores_disturb_neither_the_recording_nor_the_fourth(kitchen, 
     done = in_small_disk(tmp_path, script, megabytes=600)
     truth = place.truth()
     assert "recorded 0" in done.stdout, done.stderr
-    equal(json.loads((tmp_path / "record.json").read_text())["streams"], truth)
+    answer = json.loads((tmp_path / "record.json").read_text())
+    equal(answer["streams"], truth)
+    assert not [reason for reason in answer["reasons"] if "take copies" in reason]
+    states = {Path(one["place"]).name: one["state"] for one in answer["stores"]}
+    assert states == {"absent": "away", "readonly": "refused", "full": "unfinished", "well": "copied"}
+    first = (tmp_path / "record.err").read_text().splitlines()[0]
+    assert "absent: cannot take copies: there is no such folder" in first
+    assert "read-only file system" in first
+    assert ", 0 packets" in first
+    (line,) = json.loads((tmp_path / "list.json").read_text())["recordings"]
+    assert {Path(one["place"]).name: one["state"] for one in line["stores"]} == states
+    assert "full 0" in done.stdout
+    full = json.loads((tmp_path / "full.json").read_text())
+    assert (full["life"], full["status"], full["checked"]) == ("copying", "WARN", False)
     assert "moved 1" in done.stdout
     states = json.loads((tmp_path / "move.json").read_text())["recordings"]
     problems = {Path(state["target"]).name: state["problem"] for state in states}
@@ -77,7 +93,10 @@ def test_a_store_that_hangs_is_left_behind_and_gets_its_copy_later(kitchen, runt
     wait_until_gone([mover])
     truth = place.truth()
     equal(json.loads(output)["streams"], truth)
-    assert not (store / "take" / "recording.json").exists()
+    assert json.loads(output)["stores"][0]["state"] == "unfinished"
+    begun = kitchensync("verify", store / "take", "--json")
+    assert begun.returncode == 0
+    assert json.loads(begun.stdout)["life"] == "copying"
     moved = kitchensync("move", data / "take", "--to", store, "--keep")
     assert moved.returncode == 0, moved.stderr
     equal(json.loads(kitchensync("verify", store / "take", "--json").stdout)["streams"], truth)

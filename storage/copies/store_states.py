@@ -1,0 +1,97 @@
+"""How far the copies of a recording are in each store: as its recorder left them, and by what was copied since."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from kitchensync.sensors.files_on_disk import read_plain
+from kitchensync.storage.copies.copy_log import COPIED, CopyRecord, read_copies
+from kitchensync.storage.errors import NotPermitted, PlaceTaken, TargetAway, Withdrawn
+from kitchensync.storage.manifest import write_json
+from kitchensync.storage.names import MANIFEST, STORES
+
+_MOST_BYTES = 1 << 20
+_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM)
+_AWAY = (errno.ENOENT, errno.ESTALE, errno.ENODEV, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT)
+
+
+class StoreState(StrEnum):
+    """What became of the copy of a recording in a store."""
+
+    COPIED = "copied"
+    UNFINISHED = "unfinished"
+    "Something is not there yet, or the store is full."
+    AWAY = "away"
+    "The store is not there, or not mounted."
+    REFUSED = "refused"
+    "It is read-only, holds another recording of that name, or the recording may not be copied."
+
+
+@dataclass(frozen=True)
+class StoreReport:
+    """The state of one store."""
+
+    place: str
+    state: StoreState
+    why: str = ""
+
+    @property
+    def words(self) -> str:
+        """One line about it."""
+        return f"copy in {self.place}: {self.state}" + (f": {self.why}" if self.why else "")
+
+
+_REPORTS = TypeAdapter(list[StoreReport])
+
+
+def state_by(error: Exception) -> StoreState:
+    """Return what an error of a copy means for its store."""
+    cause = error.__cause__ if isinstance(error, TargetAway) and error.__cause__ is not None else error
+    number = cause.errno if isinstance(cause, OSError) else None
+    if number in _REFUSED or isinstance(cause, PlaceTaken | NotPermitted | Withdrawn):
+        return StoreState.REFUSED
+    if number in _AWAY or isinstance(cause, TargetAway):
+        return StoreState.AWAY
+    return StoreState.UNFINISHED
+
+
+def keep_store_states(recording: Path, states: list[StoreReport]) -> None:
+    """Keep in a recording what its recorder knew of its stores at the end. Raises OSError."""
+    write_json(recording / STORES, [asdict(one) for one in states])
+
+
+def store_states(recording: Path) -> list[StoreReport]:
+    """Return the state of each store of a recording. Raises UnreadableFile, OSError.
+
+    `copied` is a store whose copy of the manifest, which is written last, is the manifest that is here.
+    """
+    found = {one.place: one for one in _kept(recording)}
+    lines = read_copies(recording)
+    whole = {line.where: line for line in lines if (line.kind, line.file) == (COPIED, MANIFEST)}
+    for place in dict.fromkeys(line.where for line in lines):
+        if place in whole and _is_as_copied(recording / MANIFEST, whole[place]):
+            found[place] = StoreReport(place, StoreState.COPIED)
+        elif place in whole or place not in found:
+            why = "changed since, or not all of it was copied: run `kitchensync move` again"
+            found[place] = StoreReport(place, StoreState.UNFINISHED, why)
+    return list(found.values())
+
+
+def _is_as_copied(manifest: Path, line: CopyRecord) -> bool:
+    facts = manifest.stat()
+    return (facts.st_size, facts.st_mtime_ns) == (line.bytes, line.mtime_ns)
+
+
+def _kept(recording: Path) -> list[StoreReport]:
+    path = recording / STORES
+    if not path.exists():
+        return []
+    try:
+        return _REPORTS.validate_json(read_plain(path, _MOST_BYTES))
+    except ValidationError:
+        return []  # damaged: the copy log tells what is copied
