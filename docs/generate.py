@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 from dictionary import dictionary_page
+from limits import with_limits
 
 import kitchensync as api
 from kitchensync.calibration.geometry.camera_models import Pinhole
@@ -221,7 +222,13 @@ def rule_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def verdict_page() -> str:
+    """Return the page of faults and verdicts with its limits; `make verdicts` writes the table of faults."""
+    return with_limits((DOCS / "reference/faults-and-verdicts.md").read_text(encoding="utf-8"))
+
+
 PAGES = {
+    "reference/faults-and-verdicts.md": verdict_page,
     "reference/live-rules.md": rule_page,
     "reference/headset-streams.md": stream_page,
     "reference/data-dictionary.md": dictionary_page,

@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
     import pandas
 
     from kitchensync.reader.opened_recording import OpenedRecording
@@ -90,8 +93,8 @@ def synchronize(
 
 
 def align(
-    hololens: str | os.PathLike[str],
-    gopro: str | os.PathLike[str],
+    hololens: str | os.PathLike[str] | Mapping[str, npt.ArrayLike],
+    gopro: str | os.PathLike[str] | Mapping[str, npt.ArrayLike],
     *,
     epoch_ticks: int | None = None,
     prior_s: float = 0.0,
@@ -99,15 +102,16 @@ def align(
 ) -> dict[str, Any]:
     """Align two gyroscopes given as arrays; return the alignment object.
 
-    `hololens` is an .npz of `vinyl_ns` and `soc_ticks` (n,) int64 and `rad_per_s` (n, 3), `gopro` one of `t_s` (m,)
-    seconds and `rad_per_s` (m, 3). Media time 0 is expected at device tick `epoch_ticks + 1e7 prior_s`, give or take
-    `prior_half_width_s` seconds; None takes the first sample, and the whole overlap. Raises BadArrays.
+    Each is an .npz file, or arrays by name: `hololens` has `vinyl_ns` and `soc_ticks` (n,) int64 and `rad_per_s`
+    (n, 3), `gopro` has `t_s` (m,) seconds and `rad_per_s` (m, 3). Media time 0 is expected at device tick
+    `epoch_ticks + 1e7 prior_s`, give or take `prior_half_width_s` seconds; None takes the first sample, and the whole
+    overlap. Raises BadArrays.
     """
-    from kitchensync.sync.given_files.arrays import align_files
+    from kitchensync.sync.given_files.arrays import GivenArrays, align_arrays
 
-    return align_files(
-        Path(hololens),
-        Path(gopro),
+    return align_arrays(
+        GivenArrays.of(hololens, "hololens"),
+        GivenArrays.of(gopro, "gopro"),
         epoch_ticks=epoch_ticks,
         prior_s=prior_s,
         prior_half_width_s=prior_half_width_s,

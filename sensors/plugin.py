@@ -94,6 +94,9 @@ def load_sensor(kind: str, settings: Mapping[str, Any]) -> Sensor:
         sensor = make(dict(settings))
         streams = sensor.streams()
         names = [stream.name for stream in streams]
+    except KeyError as error:
+        why = f"its table in the rig file lacks {error.args[0]}; add a line {error.args[0]} = .. to it"
+        raise BadSensor(kind, why) from error
     except Exception as error:
         raise BadSensor(kind, f"{type(error).__name__}: {error}") from error
     if not names or len(set(names)) < len(names) or not all(name.isidentifier() for name in names):

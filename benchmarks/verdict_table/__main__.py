@@ -165,7 +165,7 @@ def main() -> int:
         print(clean_words(rows))
         return int(any(row["status"] != "PASS" and not shows_loss(row) for row in rows))
     if given.write:
-        PAGE.write_text(page(rows, worst_share), encoding="utf-8")
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), rows, worst_share), encoding="utf-8")
     green = [row["name"] for row in rows if too_green(row)]
     print(
         f"{len(rows)} of {len(runs)} played; green below {COVERAGE_WARN} coverage: {', '.join(green) or 'none'}"

@@ -190,9 +190,8 @@ class FilmStream(TimedStream):
 
     def bound_at(self, seconds: float) -> float:
         """How far `times` may be off at an instant, seconds, 95 %; NaN where no picture is near. Raises NotKnown."""
-        number = self.index_at(seconds)
-        bound_s = self.timeline.bound_at_picture(int(self.rows[number]))
-        return bound_s if abs(self.times[number] - seconds) <= self.reach_s else float("nan")
+        number = self.index_near(seconds)
+        return float("nan") if number is None else self.timeline.bound_at_picture(int(self.rows[number]))
 
     @cached_property
     def _pictures(self) -> ClipPictures:

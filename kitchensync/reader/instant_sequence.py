@@ -55,10 +55,10 @@ class OneInstant:
         for name in self.recording.streams:
             stream = self.recording[name]
             try:
-                number = stream.index_at(self.seconds)
+                number = stream.index_near(self.seconds)
             except (IndexError, StorageError, SensorError):
                 continue
-            if abs(stream.times[number] - self.seconds) <= stream.reach_s:
+            if number is not None:
                 found[name] = number
         return found
 

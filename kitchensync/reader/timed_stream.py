@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -32,6 +33,10 @@ class Unreadable(StorageError, ValueError):
 
 class NotOfThisStream(TypeError, AttributeError):
     """What a stream of this kind cannot do; `hasattr` answers no."""
+
+
+class OutsideSpan(UserWarning):
+    """A time was asked for at which a stream has no values."""
 
 
 class TimedStream(ABC):
@@ -148,7 +153,18 @@ class TimedStream(ABC):
         return self.times[self._in_time]
 
     def index_at(self, seconds: float) -> int:
-        """Return the number of the value nearest to a session time, however far. Raises IndexError without any."""
+        """Return the number of the value nearest to a session time, with a warning outside the stream's span.
+
+        Raises IndexError without any value.
+        """
+        number = self._nearest(seconds)
+        first_s, last_s = float(self._sorted_times[0]), float(self._sorted_times[-1])
+        if not first_s - self.reach_s <= seconds <= last_s + self.reach_s:
+            span = f"{self.name} has values from {first_s:.3f} to {last_s:.3f} s"
+            warnings.warn(f"{span}, not at {seconds:g} s; the nearest is given", OutsideSpan, stacklevel=2)
+        return number
+
+    def _nearest(self, seconds: float) -> int:
         order = self._in_time
         if not len(order):
             raise IndexError(f"{self.name} holds no {self.kind} with a time")
@@ -157,9 +173,9 @@ class TimedStream(ABC):
         return int(near[np.argmin(np.abs(self.times[near] - seconds))])
 
     def at(self, seconds: float) -> Any:
-        """Return the value nearest to a session time, however far (`near` is None there).
+        """Return the value nearest to a session time, with a warning outside the stream's span.
 
-        Raises IndexError, Unreadable.
+        `near` is None there. Raises IndexError, Unreadable.
         """
         return self[self.index_at(seconds)]
 
@@ -169,11 +185,16 @@ class TimedStream(ABC):
         steps = np.diff(self._sorted_times)
         return max(0.05, 2 * float(np.median(steps))) if len(steps) else 0.05
 
+    def index_near(self, seconds: float) -> int | None:
+        """Return the number of the value of an instant, None where none is near enough. Raises IndexError."""
+        number = self._nearest(seconds)
+        return number if abs(self.times[number] - seconds) <= self.reach_s else None
+
     def near(self, seconds: float) -> Any:
         """Return the value of an instant; None where none is near enough or it cannot be read."""
         try:
-            number = self.index_at(seconds)
-            return self[number] if abs(self.times[number] - seconds) <= self.reach_s else None
+            number = self.index_near(seconds)
+            return None if number is None else self[number]
         except (IndexError, Unreadable):
             return None
 

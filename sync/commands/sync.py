@@ -82,11 +82,15 @@ def align(
         name = f"{film} on {reference}"
         answer = align_films(reference, film, unit=unit or "auto")
     elif hololens is not None and gopro is not None and not (reference or film or unit):
-        from kitchensync.sync.given_files.arrays import align_files
+        from kitchensync.sync.given_files.arrays import GivenArrays, align_arrays
 
         name = gopro.name
-        answer = align_files(
-            hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
+        answer = align_arrays(
+            GivenArrays.of(hololens, "hololens"),
+            GivenArrays.of(gopro, "gopro"),
+            epoch_ticks=epoch_ticks,
+            prior_s=prior_s,
+            prior_half_width_s=prior_half_width_s,
         )
     else:
         raise click.UsageError("give --reference and --film, or --hololens and --gopro with their priors")
@@ -260,6 +264,10 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
         click.echo(f"{indent}  {said.bounds_in_words}")
     if said.is_on_camera:
         click.echo(f"{indent}  begins at second {said.clock_map.tau_s(0.0):.4f} of {said.master}")
+    elif not indent:
+        offset_s = float(said.clock_map.tau_s(0.0))
+        tick = int(said.clock_map.to_ticks(0.0))
+        click.echo(f"offset {offset_s:.4f} s: second 0 of the camera is tick {tick} of the headset")
     fit = said.gyro.fit if said.gyro is not None else None
     if said.gyro is None or fit is None:
         return

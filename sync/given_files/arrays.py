@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +34,50 @@ DAMAGED = (
 "What NumPy lets out of an archive with a byte that is wrong: in its index, in a header, in what is packed."
 
 
-def align_files(
-    headset_path: Path,
-    camera_path: Path,
+@dataclass(frozen=True)
+class GivenArrays:
+    """Arrays by name: in an .npz file, or in memory under the name of what they are of."""
+
+    label: str
+    arrays: Path | Mapping[str, npt.ArrayLike]
+
+    @classmethod
+    def of(cls, given: str | os.PathLike[str] | Mapping[str, npt.ArrayLike], name: str) -> GivenArrays:
+        """Take a path as a file, and anything else as arrays."""
+        return cls(name, given) if isinstance(given, Mapping) else cls(os.fspath(given), Path(given))
+
+    def input(self) -> Input:
+        """Name them with a hash. Raises BadArrays."""
+        if isinstance(self.arrays, Path):
+            return file_input(self.arrays)
+        digest = hashlib.sha256()
+        for name in sorted(self.arrays):
+            digest.update(name.encode() + np.ascontiguousarray(self[name]).tobytes())
+        return Input(self.label, digest.hexdigest())
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        """Return an array of numbers. Raises BadArrays."""
+        try:
+            array = self._read(name)
+        except KeyError as error:
+            raise BadArrays(self.label, f"holds no array {name!r}") from error
+        except DAMAGED as error:
+            raise BadArrays(self.label, f"is not a readable .npz file ({error})") from error
+        if array.dtype.kind not in "iuf":
+            raise BadArrays(self.label, f"{name} holds {array.dtype}, not numbers")
+        return array
+
+    def _read(self, name: str) -> npt.NDArray[Any]:
+        if not isinstance(self.arrays, Path):
+            return np.asarray(self.arrays[name])
+        with open_arrays(self.arrays) as archive:  # without objects, which could run code
+            array: npt.NDArray[Any] = archive[name]
+            return array
+
+
+def align_arrays(
+    of_headset: GivenArrays,
+    of_camera: GivenArrays,
     *,
     epoch_ticks: int | None = None,
     prior_s: float = 0.0,
@@ -41,21 +85,20 @@ def align_files(
 ) -> dict[str, Any]:
     """Align two gyroscopes given as arrays; return the alignment object.
 
-    The headset's file holds `vinyl_ns` and `soc_ticks` (n,) int64 and `rad_per_s` (n, 3), the camera's `t_s` (m,) and
+    The headset's hold `vinyl_ns` and `soc_ticks` (n,) int64 and `rad_per_s` (n, 3), the camera's `t_s` (m,) and
     `rad_per_s` (m, 3). Media time 0 is tick `epoch_ticks + 1e7 prior_s`, give or take `prior_half_width_s`.
-    Raises BadArrays when a file or an array is not what it should be.
+    Raises BadArrays when a file or an array is wrong.
     """
-    inputs = [file_input(headset_path), file_input(camera_path)]
-    vinyl_ns = _ticks(headset_path, "vinyl_ns")
+    inputs = [of_headset.input(), of_camera.input()]
+    vinyl_ns = _ticks(of_headset, "vinyl_ns")
     try:
-        repair = repair_stamps(vinyl_ns, _ticks(headset_path, "soc_ticks"))
+        repair = repair_stamps(vinyl_ns, _ticks(of_headset, "soc_ticks"))
     except BadStamps as error:
-        raise BadArrays(str(headset_path), error.why) from error
-    rates = _rates(headset_path, len(vinyl_ns))
+        raise BadArrays(of_headset.label, error.why) from error
+    rates = _rates(of_headset, len(vinyl_ns))
     headset = headset_gyro(in_blocks(vinyl_ns, rates), repair)
     del vinyl_ns, rates
-    t_s = _array(camera_path, "t_s")
-    camera = make_track(str(camera_path), t_s, _array(camera_path, "rad_per_s"))
+    camera = make_track(of_camera.label, of_camera["t_s"], of_camera["rad_per_s"])
     prior = None
     if prior_half_width_s is not None:
         from_epoch_s = (epoch_ticks - headset.epoch_ticks) / TICKS_PER_S if epoch_ticks is not None else 0.0
@@ -98,32 +141,18 @@ def file_input(path: Path) -> Input:
         raise BadArrays(str(path), error.strerror or "cannot be read") from error
 
 
-def _array(path: Path, name: str) -> npt.NDArray[Any]:
-    """Read one array of an .npz, without objects (they could run code)."""
-    try:
-        with open_arrays(path) as archive:
-            array: npt.NDArray[Any] = archive[name]
-    except KeyError as error:
-        raise BadArrays(str(path), f"holds no array {name!r}") from error
-    except DAMAGED as error:
-        raise BadArrays(str(path), f"is not a readable .npz file ({error})") from error
-    if array.dtype.kind not in "iuf":
-        raise BadArrays(str(path), f"{name} holds {array.dtype}, not numbers")
-    return array
-
-
-def _ticks(path: Path, name: str) -> npt.NDArray[np.int64]:
-    array = _array(path, name)
+def _ticks(given: GivenArrays, name: str) -> npt.NDArray[np.int64]:
+    array = given[name]
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise BadArrays(str(path), f"{name} is {array.dtype} {array.shape}, it must be int64 (n,)")
+        raise BadArrays(given.label, f"{name} is {array.dtype} {array.shape}, it must be int64 (n,)")
     return array.astype(np.int64, copy=False)
 
 
-def _rates(path: Path, count: int) -> npt.NDArray[Any]:
-    array = _array(path, "rad_per_s")
+def _rates(given: GivenArrays, count: int) -> npt.NDArray[Any]:
+    array = given["rad_per_s"]
     if array.shape != (count, 3):
-        raise BadArrays(str(path), f"rad_per_s is {array.shape}, the stamps ask for ({count}, 3)")
+        raise BadArrays(given.label, f"rad_per_s is {array.shape}, the stamps ask for ({count}, 3)")
     return array
 
 
-__all__ = ["SyncError", "align_files", "file_sha256"]
+__all__ = ["GivenArrays", "SyncError", "align_arrays", "file_sha256"]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.sync.errors import BadArrays
-from kitchensync.sync.given_files.arrays import align_files
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,26 @@ def test_a_prior_counts_from_its_epoch(files, trials):
         align(folder, "g.npz", *options, "--prior-s", f"{x_s + 40}", "--prior-half-width-s", "2").stdout
     )
     assert far["status"] == "check"
+
+
+def test_arrays_in_memory_give_what_their_files_give(files):
+    folder, pair = files
+    by_file = ks.align(folder / "h.npz", folder / "g.npz")
+    headset = {"vinyl_ns": pair.vinyl_ns, "soc_ticks": pair.soc_ticks, "rad_per_s": pair.rad_per_s}
+    by_array = ks.align(headset, {"t_s": pair.t_s, "rad_per_s": pair.camera.tolist()})
+    assert [one["path"] for one in by_array["inputs"]] == ["hololens", "gopro"]
+    assert by_array | {"inputs": None} == by_file | {"inputs": None}
+    with pytest.raises(BadArrays, match="gopro: holds no array 't_s'"):
+        ks.align(headset, {"rad_per_s": pair.camera})
+
+
+def test_the_offset_is_printed(files):
+    folder, pair = files
+    printed = align(folder, "g.npz").stdout
+    (tick,) = re.findall(r"second 0 of the camera is tick (\d+) of the headset", printed)
+    (offset_s,) = re.findall(r"offset (-?[\d.]+) s", printed)
+    assert abs(int(tick) - int(pair.truth_ticks(np.array([0.0]))[0])) < 3000
+    assert abs((int(tick) - int(pair.soc_ticks[0])) / 1e7 - float(offset_s)) < 1.0  # since its first samples
 
 
 @pytest.mark.parametrize("gopro", ["other.npz", "short.npz"])
@@ -158,4 +179,4 @@ def test_a_damaged_archive_is_bad_arrays_wherever_the_damage_is(tmp_path):
         content[at] ^= 0x55
         bad.write_bytes(content)
         with pytest.raises(BadArrays, match=r"bad\.npz"):
-            align_files(bad, bad)
+            ks.align(bad, bad)

@@ -90,8 +90,9 @@ class StreamPart:
 
     @property
     def tick_ms(self) -> int | None:
-        """Stamp of cameras without STMP: the device's TICK, else the stream's own, ms."""
-        return self.device_tick_ms if self.device_tick_ms is not None else self.integer("TICK")
+        """Stamp of cameras without STMP: the stream's own TICK, else the device's, ms."""
+        own_ms = self.integer("TICK")
+        return own_ms if own_ms is not None else self.device_tick_ms
 
     def scaled(self, klv: Klv) -> np.ndarray:
         """Decode one data key to (samples, fields) float64, divided by SCAL, in stored order; text is NaN."""

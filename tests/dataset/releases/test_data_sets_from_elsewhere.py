@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.dataset.films.film_lanes import sound_levels
 from kitchensync.storage.exports import arrays_file
 from kitchensync.sync.errors import BadArrays
-from kitchensync.sync.given_files.arrays import align_files
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import COMPLETE, ERRORS
 from kitchensync.task_graphs.formats.graph_files import read_bytes
@@ -41,7 +41,7 @@ def test_an_array_that_unpacks_to_far_more_than_its_file_is_refused(tmp_path, mo
     monkeypatch.setattr(arrays_file, "ALWAYS_TAKEN", 1 << 10)
     np.savez_compressed(tmp_path / "bomb.npz", vinyl_ns=np.zeros(1 << 20), capture_ns=np.zeros(1 << 20))
     with pytest.raises(BadArrays, match="unpacks to"):
-        align_files(tmp_path / "bomb.npz", tmp_path / "bomb.npz")
+        ks.align(tmp_path / "bomb.npz", tmp_path / "bomb.npz")
 
 
 def test_a_list_of_other_files_is_no_film(tmp_path):

@@ -278,6 +278,16 @@ def test_rate_from_tick_and_devices_of_one_payload() -> None:
     assert "rate_hz_from_tick" not in described["streams"]["Strap/PULS"]
 
 
+def test_a_stream_with_a_tick_of_its_own_is_timed_by_it() -> None:
+    def payload(i: int) -> bytes:
+        tick = [klv("TICK", "L", 4, 1, struct.pack(">I", ms)) for ms in (1000 * i, 990 * i)]
+        stream = nest("STRM", tick[1], klv("GYRO", "s", 6, 30, bytes(180)))
+        return nest("DEVC", text("DVNM", "Drone"), tick[0], stream)
+
+    described = describe_payloads([1, 1, 1], [gpmf.read_streams(payload(i)) for i in range(3)])
+    assert described["streams"]["GYRO"]["rate_hz_from_tick"] == round(60 / 1.98, 3)
+
+
 def test_payloads_without_samples_hide_no_first_and_last_value() -> None:
     samples = np.array([[939, 1878, 2817], [1, 2, 3]])
     payloads = [
