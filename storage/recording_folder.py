@@ -19,12 +19,11 @@ from kitchensync.storage.disk.self_check import MOST_LINES_BYTES
 from kitchensync.storage.errors import UnsafeFile
 from kitchensync.storage.names import APP_FOLDER, LOGS, MANIFEST, MEDIA, is_path_inside
 
-MOST_TEXT = {".json": MOST_BYTES, ".jsonl": MOST_LINES_BYTES}
+MOST_OF = {".json": MOST_BYTES, ".jsonl": MOST_LINES_BYTES, ".html": 1 << 28, ".npz": 1 << 30, ".parquet": 2 << 30}
 """Bytes of a file by its suffix; a day with every sensor writes a tenth of it."""
 MOST_DEPTH = 16
 """Folders in one another; this software makes four."""
-CHECKED_ELSEWHERE = (LOGS, MANIFEST)
-"""Who reads these looks at their size."""
+MOST_LOG = 2 << 30
 
 
 def check_folder(recording: Path) -> None:
@@ -66,7 +65,7 @@ def _check_alone(recording: Path, folder: str, file: str, name: str) -> None:
 
 def _check_file(recording: Path, file: str, entry: os.DirEntry[str]) -> None:
     top = file.partition("/")[0]
-    most = None if top in CHECKED_ELSEWHERE else MOST_TEXT.get(os.path.splitext(entry.name)[1])
+    most = MOST_LOG if top == LOGS else MOST_OF.get(os.path.splitext(entry.name)[1])
     if entry.is_file(follow_symlinks=False) and most is None:
         return
     try:
