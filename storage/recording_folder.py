@@ -19,7 +19,13 @@ from kitchensync.storage.disk.self_check import MOST_LINES_BYTES
 from kitchensync.storage.errors import UnsafeFile
 from kitchensync.storage.names import APP_FOLDER, LOGS, MANIFEST, MEDIA, is_path_inside
 
-MOST_OF = {".json": MOST_BYTES, ".jsonl": MOST_LINES_BYTES, ".html": 1 << 28, ".npz": 1 << 30, ".parquet": 2 << 30}
+MOST_OF = {
+    ".json": MOST_BYTES,
+    ".jsonl": MOST_LINES_BYTES,
+    ".html": 1 << 28,
+    ".npz": 1 << 30,
+    ".parquet": 2 << 30,
+}
 """Bytes of a file by its suffix; a day with every sensor writes a tenth of it."""
 MOST_DEPTH = 16
 """Folders in one another; this software makes four."""

@@ -44,11 +44,11 @@ def run_process(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor alone
     plan = load_plan(Path(plan_file))
     log = RecordingLog(Path(plan.path) / LOGS, f"{role} {name}")
-    tell("begins", pid=os.getpid(), options=options)
     gc.freeze()  # what was imported stays
     gc.set_threshold(*RARELY)
     process = make(plan, name)
     ask_at_signals((signal.SIGTERM,), process.end)
+    tell("begins", pid=os.getpid(), options=options)  # from here on it ends in order
     end_with_parent()
     watch_supervisor(plan.supervisor_pid, process.end)
     if END_NOW in options:

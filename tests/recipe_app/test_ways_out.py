@@ -14,7 +14,7 @@ from hand_shape import give_hands
 
 from kitchensync.cli import main
 from kitchensync.storage.manifest import edit_manifest, read_manifest
-from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.names import APP_FOLDER, MANIFEST
 
 pytestmark = pytest.mark.slow
 RELEASED = "release captaincook4d TAKE --out OUT/set --media 360p --numbering OUT/n.json"
@@ -88,7 +88,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(place: Path) -> set[Path]:
-    return {path for path in place.rglob("*") if path.is_file()}
+    """All files but the installation's own list."""
+    return {path for path in place.rglob("*") if path.is_file() and APP_FOLDER not in path.parts}
 
 
 def run(words: str, place: Path) -> Result:

@@ -129,7 +129,9 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("place", [*PLACES, "derived.jsonl", "recording.json", "sync/index.parquet", "logs/recording.jsonl"])
+@pytest.mark.parametrize(
+    "place", [*PLACES, "derived.jsonl", "recording.json", "sync/index.parquet", "logs/recording.jsonl"]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_of_its_own_is_refused_by_every_command(
     finished: Path, kind: str, place: str, monkeypatch: pytest.MonkeyPatch

@@ -27,7 +27,7 @@ def test_the_page_shows_what_reading_gives(kitchen, runtime, tmp_path, monkeypat
     assert kitchensync("sync", tmp_path / "data").returncode == 0
     shutil.copytree(tmp_path / "data" / "take-1", tmp_path / "data" / "take-2")
     with edit_manifest(tmp_path / "data" / "take-2") as manifest:
-        manifest |= {"recording": "take-2", "withdrawn": True}
+        manifest |= {"recording": "take-2", "withdrawn": {"utc_ns": 1}}
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8")
     assert (failed, tried > 15) == (0, True)
