@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.files_on_disk import files_below
-from kitchensync.storage.chunks.chunk_reader import chunk_paths
+from kitchensync.storage.chunks.chunk_reader import chunk_paths, is_archive
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyRecord
 from kitchensync.storage.copies.read_through import promised_files, readable_folder
 from kitchensync.storage.errors import SourceDiffers
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, STORES, chunk_range
+
+MOST_CHUNK_BYTES = 1 << 30
+"""Of a chunk whose size the manifest does not have; they are sealed at 64 MB."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,9 @@ class FileToCopy:
 
     def check_size(self) -> None:
         """Refuse a file of another size than it was sealed with, before all of it is read. Raises SourceDiffers."""
-        if self.bytes not in (None, self.source.stat().st_size):
+        size, is_chunk = self.source.stat().st_size, self.source.suffix == CHUNK_SUFFIX
+        is_too_large = is_chunk and not is_archive(self.source) and size > MOST_CHUNK_BYTES
+        if self.bytes not in (None, size) or is_too_large:
             raise SourceDiffers(self.source)
 
 

@@ -146,6 +146,15 @@ def test_damage_on_the_local_disk_is_not_copied(finished, stores):
     assert not (stores[0] / "take/hololens/pv/000002.h5").exists()
 
 
+def test_a_chunk_far_larger_than_any_is_not_copied(finished, stores):
+    with (finished / "hololens/pv/000009.h5").open("wb") as file:
+        file.truncate(20 << 30)
+    (state,) = run_mover([finished], stores[:1])
+    assert not state.finished
+    assert "000009.h5" in state.problem
+    assert not list(stores[0].rglob("000009*"))
+
+
 def test_a_store_that_is_not_mounted_is_not_filled(finished, stores):
     run_mover([finished], stores[:1])
     shutil.rmtree(stores[0])
