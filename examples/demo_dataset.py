@@ -86,6 +86,7 @@ def cook(
     host = free_host()
     simulate = [COMMAND, "simulate", "--seed", str(seed), "--seconds", f"{seconds:g}", "--out", str(sim)]
     simulate += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--frame-counter"]
+    simulate += ["--prepare"]
     with running(simulate, stdout=subprocess.PIPE) as simulator:
         camera = f"http://{host}:{ready_port(simulator)}"
         take = [COMMAND, "record", planned.recording, "--data", str(data), "--hololens", host]

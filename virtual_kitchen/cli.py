@@ -56,6 +56,12 @@ class _StartUtc(click.ParamType):
     help="Send a second of headset packets round and round (cheap; so does --speed 0).",
 )
 @click.option(
+    "--prepare",
+    is_flag=True,
+    help="Encode the headset's pictures for the usual settings before it is ready, so that a busy computer can send "
+    "them in time. What is sent is the same.",
+)
+@click.option(
     "--ring-store",
     type=click.Path(file_okay=False, path_type=Path, resolve_path=True),
     help="Make rings before the world begins, or take them from here, where an earlier run left them.",

@@ -67,6 +67,7 @@ class Options:
     seconds: float | None = None
     speed: float = 1.0
     rings: bool = False
+    prepare: bool = False
     ring_store: Path | None = None
     hololens_host: str = "127.0.0.1"
     gopro_host: str = "127.0.0.1"
@@ -101,6 +102,9 @@ def run(options: Options) -> None:
     )
     ports = VirtualHeadset(headset, options.hololens_host)
     ports.warm_up()
+    if options.prepare:
+        assert options.seconds is not None
+        ports.prepare(options.seconds)
     cameras = _cameras(options, kitchen, replay)
     with stop_asked() as asked_to_stop:
         try:
@@ -148,6 +152,8 @@ def _check(options: Options) -> None:
             "--frame-counter needs a picture of its own for every frame: leave --rings, --ring-store, --speed 0, "
             "--scene board and a replayed film away"
         )
+    if options.prepare:
+        _check_prepared(options, repeats=repeats)
     if options.scene == COOKING:
         return
     for name, is_asked in (
@@ -158,6 +164,18 @@ def _check(options: Options) -> None:
     ):
         if is_asked:
             raise KitchenError(f"--scene board does not go with {name}: leave one of them away")
+
+
+def _check_prepared(options: Options, *, repeats: bool) -> None:
+    """Raise `KitchenError` where pictures cannot be encoded before anybody comes."""
+    if options.seconds is None:
+        raise KitchenError("--prepare needs --seconds: give the length of the recording")
+    blackens = options.faults.has("black_pictures", "pv")
+    if repeats or blackens or options.scene == BOARD or options.replay is not None:
+        raise KitchenError(
+            "--prepare does not go with --rings, --ring-store, --speed 0, --scene board, --replay and the fault "
+            "black_pictures: leave one of them away"
+        )
 
 
 def _shown_board(seed: int) -> BoardShow:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,6 +74,8 @@ class HeadsetState:
     "The uuid of the recording that it replays."
     camera_on: bool = False
     camera: CameraSettings = field(default_factory=CameraSettings)
+    prepared_pv: dict[Hashable, dict[int, bytes]] = field(default_factory=dict)
+    "Encoded images of the front camera by number, of the configurations for which they were prepared."
     restarts: int = 0
     swaps: int = 0
     clock: TickCounter = field(init=False)

@@ -37,6 +37,7 @@ from kitchensync.virtual_kitchen.headset.streams.microphone_stream import (
     MicrophoneStream,
 )
 from kitchensync.virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed, PvStream
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import prepare as prepare_pv
 from kitchensync.virtual_kitchen.headset.streams.spatial_stream import EyeStream, SpatialStream
 from kitchensync.virtual_kitchen.headset.streams.vlc_stream import VlcStream
 
@@ -58,9 +59,10 @@ class VirtualHeadset:
         self._are_ending = threading.Event()
         self._host = host
         self._marks: list[socket.socket] = []
+        self._ahat = AhatStream(headset)
         streams: tuple[Stream, ...] = (
             PvStream(headset),
-            AhatStream(headset),
+            self._ahat,
             *(ImuStream(headset, kind) for kind in (GYROSCOPE, ACCELEROMETER, MAGNETOMETER)),
             SpatialStream(headset),
             MicrophoneStream(headset),
@@ -100,6 +102,11 @@ class VirtualHeadset:
             self._headset, AhatConfiguration(True, 1, encoding, HZ), GroupShelf(self._headset.kitchen.seed)
         ).packet(0)
         AacFeed(self._headset, AAC_BYTES_PER_S[-1]).packet(0)
+
+    def prepare(self, end_s: float) -> None:
+        """Encode the pictures of a client with the usual settings until `end_s` (world time)."""
+        prepare_pv(self._headset, end_s)
+        self._ahat.prepare()
 
     def bind(self) -> None:
         """Take every address; raise `PortBusy` for the first that is taken."""

@@ -122,6 +122,11 @@ class AhatConfiguration:
     is_zdepth: bool = False
 
 
+_BITS_PER_S = SIDE * SIDE * HZ * 12 // 150 * 16
+DEFAULT = AhatConfiguration(True, 1, VideoEncoding(AskedEncoding.H265_MAIN, _BITS_PER_S), HZ)
+"""What a client with the usual settings asks for."""
+
+
 class GroupShelf:
     """Encoded groups of pictures of one seed, the latest used few of them, for all clients that ever come."""
 
@@ -157,6 +162,11 @@ class GroupShelf:
                 pack = only_brightness if wanted.is_zdepth else packed
                 units.append(group.encode(pack(*self.picture(index))))
             return units[k - start_k]
+
+    def prepare(self, wanted: AhatConfiguration) -> None:
+        """Encode all groups of the ring that a client can come to."""
+        for start_k in range(0, RING, wanted.gop):
+            self.unit(wanted, start_k, start_k + wanted.gop - 1)
 
     def _encoder(self, encoding: VideoEncoding) -> PictureGroup:
         pixels_per_s = SIDE * SIDE * HZ * 16
@@ -216,6 +226,10 @@ class AhatStream(Stream):
     def __init__(self, headset: HeadsetState) -> None:
         super().__init__(headset)
         self._shelf = GroupShelf(headset.kitchen.seed, at_asked_rate=headset.has_rings)
+
+    def prepare(self) -> None:
+        """Encode the pictures of a client with the usual settings."""
+        self._shelf.prepare(DEFAULT)
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
         """Read mode, divisor, depth and brightness encodings and options; mode 2 downloads constants."""

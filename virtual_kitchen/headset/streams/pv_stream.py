@@ -1,7 +1,9 @@
 """The front camera (PV): its three-connection life cycle, pictures, and 80 bytes about each of them."""
 
+import os
 import struct
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +62,12 @@ def video_schedule(hz: float, divisor: int, gop: int, phase_s: float, latency_s:
     return Schedule(period_s, phase_s, latency_s, gop if gop * period_s <= LONGEST_WAIT_FOR_KEY_S else 1)
 
 
+DEFAULT = PvConfiguration(
+    True, VideoFormat(640, 360, 30), 1, VideoEncoding(AskedEncoding.H265_MAIN, 552_960), 30
+)
+"""What a client with the usual settings asks for."""
+
+
 class PvFeed(Feed):
     """The camera's view of the scene along the head's orientation, encoded group by group."""
 
@@ -74,8 +82,13 @@ class PvFeed(Feed):
         control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
         size = wanted.format.width, wanted.format.height, wanted.format.hz
         self._video = GroupedVideo(wanted.encoding.profile, size, wanted.gop, control)
+        self._prepared = headset.prepared_pv.get(replace(wanted, with_pose=True), {})
         self._board: BoardPictures | None = None
         self._board_focal_px = 0.0
+
+    def images(self, first_k: int) -> dict[int, bytes]:
+        """Return the images of the group of pictures that begins with frame `first_k`, by number."""
+        return {k: self._image(k) for k in range(first_k, first_k + self._wanted.gop)}
 
     @property
     def _is_encoded(self) -> bool:
@@ -84,13 +97,15 @@ class PvFeed(Feed):
     def packet(self, k: int) -> SentPacket:
         """Return frame k, stamped with the middle of its exposure."""
         at_s = self._schedule.captured_s(k)
-        size = self._wanted.format
-        picture = self._picture(at_s)
-        if self._headset.kitchen.frame_counter:
-            frame_counter.draw_i420(picture, k, size.height)
-        image = self._video.encode(k, picture) if self._is_encoded else _nv12(picture, size)
+        image = self._prepared[k] if k in self._prepared else self._image(k)
         pose = self._pose(at_s) if self._wanted.with_pose else b""
         return SentPacket(self._headset.clock.ticks_at(at_s), image + self._metadata(), pose)
+
+    def _image(self, k: int) -> bytes:
+        size, picture = self._wanted.format, self._picture(self._schedule.captured_s(k))
+        if self._headset.kitchen.frame_counter:
+            frame_counter.draw_i420(picture, k, size.height)
+        return self._video.encode(k, picture) if self._is_encoded else _nv12(picture, size)
 
     def _picture(self, at_s: float) -> npt.NDArray[np.uint8]:
         """Return what is before the camera, planar 4:2:0: the kitchen, or the board that the cook shows."""
@@ -171,6 +186,14 @@ def read_pv(reader: ConfigurationReader, with_pose: bool) -> PvConfiguration:
     divisor, encoding, options = reader.divisor(), reader.video_encoding(), reader.encoder_options()
     gop = options.get(GOP_OPTION, 0) or size.hz
     return PvConfiguration(with_pose, size, divisor, encoding, gop)
+
+
+def prepare(headset: HeadsetState, end_s: float) -> None:
+    """Render and encode the pictures of a client with the usual settings until `end_s` (world time)."""
+    starts = range(0, PvFeed(headset, DEFAULT).first_k(end_s), DEFAULT.gop)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        groups = pool.map(lambda first_k: PvFeed(headset, DEFAULT).images(first_k), starts)
+        headset.prepared_pv[DEFAULT] = {k: image for group in groups for k, image in group.items()}
 
 
 class PvStream(Stream):
