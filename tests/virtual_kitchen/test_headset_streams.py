@@ -8,11 +8,19 @@ import itertools
 import struct
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 import pytest
+
+from kitchensync.virtual_kitchen.headset.device import HeadsetState
+from kitchensync.virtual_kitchen.headset.streams.pv_stream import DEFAULT, PvFeed
+from kitchensync.virtual_kitchen.headset.streams.spatial_stream import SpatialFeed
+from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow
 
@@ -200,6 +208,27 @@ def test_spatial_input_moves_and_shows_hands_sometimes(recorded: Any) -> None:
     joints = np.frombuffer(seen.payload, "<f4", 26 * 9, hand_at).reshape(26, 9)
     assert np.allclose(np.linalg.norm(joints[:, :4], axis=1), 1, atol=1e-5)
     assert np.ptp(joints[:, 4:7], axis=0).max() < 0.3
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_hand_is_in_the_front_cameras_picture_a_third_of_the_time(tmp_path: Path, seed: int) -> None:
+    headset = HeadsetState(Kitchen(seed, simulated_motion(seed), Truth(tmp_path, seed), 1.0))
+    headset.prepared_pv[DEFAULT] = dict.fromkeys(range(1800), b"")  # nothing is rendered
+    spatial, camera = SpatialFeed(headset), PvFeed(headset, DEFAULT)
+    focal_px, seen = 320 / np.tan(np.radians(64.7 / 2)), 0
+    for k in range(0, 1800, 6):
+        payload = spatial.packet(k).payload
+        (valid,) = struct.unpack_from("<I", payload)
+        pose = np.frombuffer(camera.packet(k).pose, "<f4").reshape(4, 4)  # rows: p_world = p_camera x M
+        for bit, at in ((4, 64), (8, 1000)):
+            joints = np.frombuffer(payload, "<f4", 26 * 9, at).reshape(26, 9)[:, 4:7].astype(float)
+            local = np.c_[joints, np.ones(26)] @ np.linalg.inv(pose.astype(float))
+            x, y = local[:, 0] / -local[:, 2] * focal_px, local[:, 1] / -local[:, 2] * focal_px
+            inside = (local[:, 2] < 0) & (abs(x) < 320) & (abs(y) < 180)
+            if valid & bit and inside.mean() > 0.5:
+                seen += 1
+                break
+    assert seen > 100
 
 
 def test_microphone_frames_are_adts_and_decode(recorded: Any) -> None:

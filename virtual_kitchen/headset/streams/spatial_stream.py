@@ -96,12 +96,12 @@ class SpatialFeed(Feed):
         return None
 
     def _hand(self, k: int, hand: int) -> bytes:
-        """Return the 26 joints of a hand in front of the chest, moving."""
+        """Return the 26 joints of a hand at work below the line of sight, moving."""
         at_s = self._schedule.captured_s(k)
         position, turn, q_head = self._head(at_s)
         side = -1.0 if hand == 0 else 1.0
         reach = self._reach.value(np.array([at_s]))[0][3 * hand : 3 * hand + 3]
-        centre = position + turn @ (np.array([0.16 * side, -0.3, -0.42]) + reach)
+        centre = position + turn @ (np.array([0.14 * side, -0.12, -0.5]) + reach)
         curl = rotations.multiply(
             rotations.about_axis(1, np.array([0.5 * side + reach[0]])),
             rotations.about_axis(2, reach[1:2] * 4),
