@@ -71,6 +71,10 @@ class TabletTruth:
         return asdict(self)
 
 
+MISTAKES = (0, 1, 3, 4)
+"""Categories that fit a step that is done in its turn: preparation, measurement, timing, technique."""
+
+
 def plan(
     order: Sequence[int], seconds: float, rng: random.Random, pause_s: tuple[float, float] | None = None
 ) -> list[Action]:
@@ -85,7 +89,7 @@ def plan(
     for place, step in enumerate(order):
         at_s = slot * (place + 0.5 + 0.3 * rng.random())
         if place in wrong:
-            actions.append(Action(at_s - 0.2 * slot, "error", step, rng.randrange(8)))
+            actions.append(Action(at_s - 0.2 * slot, "error", step, rng.choice(MISTAKES)))
         actions.append(Action(at_s, "done", step))
         if place == hasty:
             actions.append(Action(at_s + 0.1 * slot, "undo"))

@@ -16,9 +16,12 @@ from typing import Any
 
 import pytest
 
+from kitchensync.dataset.source.entries import TAGS
 from kitchensync.storage.manifest import write_json
 from kitchensync.virtual_kitchen.tablet import participate, plan
 
+IMPOSSIBLE = ("Missing Step", "Order Error", "Temperature Error", "Other")
+"""Not what one notices in a step that was just done in its turn, cold or warm."""
 SERVER = [sys.executable, "-m", "kitchensync", "app", "--port", "0"]
 
 
@@ -118,3 +121,12 @@ def test_as_a_command_it_writes_its_truth(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "data" / "_app" / "app.db")) as database:
         logged = {row[0] for row in database.execute("SELECT op_id FROM op")}
     assert {tap["op_id"] for tap in truth["taps"]} <= logged
+
+
+def test_an_error_in_a_step_that_is_done_is_of_a_kind_that_such_a_step_can_have():
+    for seed in range(50):
+        actions = plan([3, 1, 2], 60.0, random.Random(seed))
+        errors = [one for one in actions if one.kind == "error"]
+        done = {one.step for one in actions if one.kind == "done"}
+        assert errors
+        assert all(one.step in done and TAGS[one.category] not in IMPOSSIBLE for one in errors)
