@@ -67,7 +67,7 @@ def entries_of(
         for number, (start_s, end_s, beside, taken_ns) in enumerate(times or [_NOT_DONE]):
             made = [error for error in errors if counts(error)] if number == 0 else []
             modified = next((error["text"] for error in made if error["text"]), None)
-            entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified)
+            entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified, node)
             more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
             sides = _sides(frozen["steps"][str(node)]["text"], plan, node)
             found.append(Told(entry, node, {**beside, **sides, **more}, taken_ns))

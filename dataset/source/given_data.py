@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kitchensync.dataset.source.data_set import annotations_of, graph_of
 from kitchensync.dataset.source.data_set_folder import DataSet, read_data_set
 from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.formats.graph_files import read_task_graphs
 from kitchensync.task_graphs.model import Graph
@@ -29,6 +30,17 @@ class GivenData:
     own: dict[str, Ready] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     without_consent: str = ""
+    has_table: bool = False
+    "Whether own recordings have the ids of a table of published ones."
+
+    @property
+    def by_recipe(self) -> list[AnnotatedRecording]:
+        """The recordings; without published ids their steps have the numbers of their recipes.
+
+        Such a number is the lowest node of the recipe's graph with that text: it depends on nothing else.
+        """
+        recordings = list(self.data.annotations.recordings)
+        return recordings if self.folder or self.has_table else [_by_recipe(one) for one in recordings]
 
     def open_own(self, recording: str) -> OwnRecording:
         """Open an own recording by its id in the data set."""
@@ -58,6 +70,15 @@ class GivenData:
             for one, ready in self.own.items()
             if abs(ready.fps / fps - 1) > Fraction(1, 1000)
         ]
+
+
+def _by_recipe(one: AnnotatedRecording) -> AnnotatedRecording:
+    lowest: dict[str, int] = {}
+    for entry in one.entries:
+        assert entry.node is not None
+        lowest[entry.description] = min(entry.node, lowest.get(entry.description, entry.node))
+    entries = (replace(entry, step_id=lowest[entry.description]) for entry in one.entries)
+    return replace(one, entries=tuple(entries))
 
 
 def given_folder(folder: Path) -> GivenData:
@@ -91,7 +112,7 @@ def given_recordings(
     lengths = {member.published_id: member.cooked.film_s for member in members}
     facts = {member.published_id: dict(member.cooked.facts) for member in members}
     data = DataSet(annotations_of(members, ids), lengths, True, facts)
-    return GivenData(data, None, own, left_out, without_consent)
+    return GivenData(data, None, own, left_out, without_consent, has_table=table is not None)
 
 
 def _named(one: Ready, published: frozenset[str] | None, left_out: list[LeftOut]) -> Ready | None:

@@ -20,7 +20,7 @@ CATEGORIES = {
     "missing": "Missing Step",
 }
 """Column -> tag; an error that is tagged Other alone has none of them."""
-COLUMNS = ("recording", "entry", "step_id", "start", "end", "error", *CATEGORIES)
+COLUMNS = ("recording", "entry", "step_id", "start", "end", "error", *CATEGORIES, "node", "text")
 
 
 def step_rows(one: AnnotatedRecording) -> Iterator[tuple[object, ...]]:
@@ -28,7 +28,8 @@ def step_rows(one: AnnotatedRecording) -> Iterator[tuple[object, ...]]:
     for place, entry in enumerate(one.entries):
         flags = (int(entry.has_tag(tag)) for tag in CATEGORIES.values())
         times = float(entry.start_s), float(entry.end_s)
-        yield one.recording_id, place, entry.step_id, *times, int(bool(entry.errors)), *flags
+        about = entry.step_id, *times, int(bool(entry.errors)), *flags, entry.node, instruction(entry)
+        yield one.recording_id, place, *about
 
 
 def done_in_order(one: AnnotatedRecording) -> list[Entry]:
@@ -44,7 +45,8 @@ def key_steps(one: AnnotatedRecording) -> dict[str, Any]:
         "activity_id": one.activity_id,
         "activity_name": one.activity_name,
         "keysteps": [
-            {"step_id": entry.step_id, "text": instruction(entry), "start": entry.start_s, "end": entry.end_s}
+            {"step_id": entry.step_id, "node": entry.node, "text": instruction(entry)}
+            | {"start": entry.start_s, "end": entry.end_s}
             for entry in done_in_order(one)
         ],
     }
@@ -72,6 +74,7 @@ def windows(one: AnnotatedRecording, size: int) -> Iterator[Window]:
             "start": steps[0].start_s,
             "end": max(step.end_s for step in steps),
             "step_ids": [step.step_id for step in steps],
+            "nodes": [step.node for step in steps],
             "texts": [step.description for step in steps],
             "spans": [[step.start_s, step.end_s] for step in steps],
             "errors": [_errors(step) for step in steps],
@@ -120,6 +123,8 @@ def prompts(one: AnnotatedRecording, *, categories: bool) -> Iterator[dict[str, 
                 "recording": one.recording_id,
                 "entry": place,
                 "step_id": entry.step_id,
+                "node": entry.node,
+                "text": instruction(entry),
                 "start": entry.start_s if entry.performed else None,
                 "end": entry.end_s if entry.performed else None,
                 "kind": kind,

@@ -54,6 +54,8 @@ class Entry:
     end_s: Seconds
     errors: tuple[TaggedError, ...] = ()
     modified: str | None = None
+    node: int | None = field(default=None, compare=False)
+    "Of the recipe's graph; None in the published form, which does not have it."
 
     @property
     def performed(self) -> bool:

@@ -21,11 +21,13 @@ LIST = output_file("out", "--out", required=True, metavar="FILE.json", help="Lis
 @TABLE
 @answers("export-steps/1")
 def steps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Path, force: bool) -> Answer:
-    """Write a row for each step: recording, entry, step_id, start, end, error and seven categories.
+    """Write a row for each step: recording, entry, step_id, start, end, error, seven categories, node and text.
 
     Times are seconds of the film, -1.0 where the step was not done. `error` is 1 where a step has any error; the
     columns preparation, measurement, order, timing, technique, temperature and missing are 1 where it has that one,
     so that an error of another kind has `error` alone. `entry` is the step's place in its recording, from 0.
+    `node` is the recipe's, `step_id` the lowest node of the recipe with that text; with --numbering, and in the
+    published form, it is the published one.
 
     \b
     Example:
@@ -35,7 +37,7 @@ def steps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Pa
     from kitchensync.dataset.tables.step_rows import COLUMNS, past_the_film, step_rows
 
     found = given(paths, numbering)
-    recordings = found.data.annotations.recordings
+    recordings = found.by_recipe
     rows = [row for one in recordings for row in step_rows(one)]
     write_output(out, csv_text(COLUMNS, rows).encode(), force=force)
     wrong = sum(row[COLUMNS.index("error")] == 1 for row in rows)
@@ -60,7 +62,7 @@ def keysteps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     from kitchensync.dataset.tables.step_rows import key_steps, past_the_film
 
     found = given(paths, numbering)
-    recordings = found.data.annotations.recordings
+    recordings = found.by_recipe
     made = [key_steps(one) for one in recordings if not one.is_error]
     write_list(out, made, force=force)
     said = {"recordings": len(made), "with_errors": len(recordings) - len(made)}
@@ -97,7 +99,7 @@ def prompts(
     from kitchensync.dataset.tables.step_rows import prompts as ask_about
 
     found = given(paths, numbering)
-    recordings = found.data.annotations.recordings
+    recordings = found.by_recipe
     made = [row for one in recordings for row in ask_about(one, categories=ask == "categories")]
     write_list(out, made, force=force)
     yes = sum(one["answer"] == "Yes" for one in made)

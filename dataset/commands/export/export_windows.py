@@ -77,7 +77,7 @@ def windows(
     verified: bool,
     split: Path | None,
 ) -> Answer:
-    """Write clips of some steps in a row: id, recording, start, end, step_ids, texts, spans, errors, objects.
+    """Write clips of some steps in a row: id, recording, start, end, step_ids, nodes, texts, spans and more.
 
     Times are seconds of the film. Steps are taken in order of their start; a clip ends with the last end among its
     steps, and the next one begins one step later. `objects` are the ingredients and tools that the texts name.
@@ -115,7 +115,7 @@ def windows(
     found = given(paths, numbering)
     if verified:
         check_kept_in_recordings(found, "verified questions")
-    recordings = found.data.annotations.recordings
+    recordings = found.by_recipe
     made = {size: [clip for one in recordings for clip in clips(one, size)] for size in sizes_wanted}
     limit = float("inf") if max_seconds is None else max_seconds
     kept = {size: [one for one in all_ if one["end"] - one["start"] <= limit] for size, all_ in made.items()}

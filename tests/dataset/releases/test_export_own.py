@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from cooked_recording import DONE_S, WRONG, copied, film_s, write_cooked
+from small_recordings import HOST0_NS
 from typed_commands import typed
 
 from kitchensync.cli import main
+from kitchensync.storage.events import EventLog
 from kitchensync.task_graphs.formats.annotations import COMPLETE
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 
@@ -109,6 +111,45 @@ def test_published_ids_come_from_the_table_of_a_release(data: Path) -> None:
     released = run("seconds", data.parent / "set", "--out", data.parent / "again.csv")
     assert released.exit_code == 0, released.output
     assert out.read_bytes() == (data.parent / "again.csv").read_bytes()
+
+
+SOUP = {
+    "name": "soup", "title": "Soup", "order": [7, 3, 5], "planned": [], "strategy": "normal", "display": "step",
+    "edges": [[0, 7], [7, 3], [3, 5]], "seed": 1,
+    "steps": {
+        "7": {"label": "Stir-Stir the soup", "text": "Stir the soup"},
+        "3": {"label": "Do-Do thing 2", "text": "Do thing 2"},
+        "5": {"label": "Stir-Stir the soup", "text": "Stir the soup"},
+    },
+}  # fmt: skip
+
+
+def test_step_numbers_depend_on_the_recipe_alone(data: Path) -> None:
+    soup = copied(data, "take0")  # before take1 in a folder
+    (soup / "events/tablet.jsonl").unlink()
+    log = EventLog(soup, "tablet")
+    log.append("recipe", host_ns=HOST0_NS, uncertainty_ns=0, body=SOUP, op_id="op0")
+    for number, node in enumerate(SOUP["order"], start=1):
+        at_ns, body = HOST0_NS + number * 10**9, {"node": node, "device": "t"}
+        log.append("done", host_ns=at_ns, uncertainty_ns=0, body=body, op_id=f"op{number}")
+    out = data.parent
+    for name, given in (("both", data), ("take0", soup), ("take1", data / "take1")):
+        assert run("steps", given, "--out", out / f"{name}.csv").exit_code == 0
+    both = table(out / "both.csv")
+    assert both == table(out / "take0.csv") + table(out / "take1.csv")
+    numbers = [(row["recording"], row["step_id"], row["node"], row["text"]) for row in both]
+    assert numbers == [
+        ("take0", "5", "7", "Stir the soup"),
+        ("take0", "3", "3", "Do thing 2"),
+        ("take0", "5", "5", "Stir the soup"),
+        *(("take1", str(node), str(node), f"Do thing {node}") for node in (1, 2, 3, 4)),
+    ]
+    assert run("windows", data, "--sizes", "2", "--out", out / "w.json").exit_code == 0
+    first = json.loads((out / "w.json").read_text())[0]
+    assert (first["step_ids"], first["nodes"]) == ([5, 3], [7, 3])
+    assert run("prompts", data, "--out", out / "p.json").exit_code == 0
+    asked = json.loads((out / "p.json").read_text())[0]
+    assert (asked["step_id"], asked["node"], asked["text"]) == (5, 7, "Stir the soup")
 
 
 def test_localization_of_own_recordings_says_the_rate_of_its_films(data: Path) -> None:

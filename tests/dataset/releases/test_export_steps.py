@@ -70,11 +70,12 @@ def test_steps_are_the_published_table_with_seven_categories(
     for row, known in zip(rows, table, strict=True):
         found = list(row.values())
         assert (found[0], found[2], found[5]) == (known[0], known[1], str(int(known[5] == "True")))
-        assert found[6:] == [known[column] for column in columns]
+        assert found[6:13] == [known[column] for column in columns]
+        assert row["node"] == ""
         assert (found[3], found[4]) == tuple(
             "-1.0" if time == "None" else str(float(time)) for time in known[2:4]
         )
-    names = list(rows[0])[6:]
+    names = list(rows[0])[6:13]
     used = {tag: sum(row[name] == "1" for row in rows) for tag, name in zip(TAGS, names, strict=True)}
     assert used == {tag: expected["figure19"]["entries"][tag] for tag in TAGS}
 
@@ -141,11 +142,11 @@ def test_a_row_of_a_step_with_another_error_or_none_done(tmp_path: Path) -> None
     written("steps", tmp_path / "set", tmp_path / "s.csv")
     assert (tmp_path / "s.csv").read_text() == (
         "recording,entry,step_id,start,end,error,"
-        "preparation,measurement,order,timing,technique,temperature,missing\n"
-        "1_1,0,4,9.0,12.0,1,0,0,0,0,0,0,0\n"
-        "1_1,1,2,1.0,10.5,1,0,0,1,1,0,0,0\n"
-        "1_1,2,3,-1.0,-1.0,1,0,0,0,0,0,0,1\n"
-        "1_1,3,5,11.0,11.5,0,0,0,0,0,0,0,0\n"
+        "preparation,measurement,order,timing,technique,temperature,missing,node,text\n"
+        "1_1,0,4,9.0,12.0,1,0,0,0,0,0,0,0,,Pour 1 cup of milk\n"
+        "1_1,1,2,1.0,10.5,1,0,0,1,1,0,0,0,,Boil water in a pot\n"
+        "1_1,2,3,-1.0,-1.0,1,0,0,0,0,0,0,1,,Stir\n"
+        "1_1,3,5,11.0,11.5,0,0,0,0,0,0,0,0,,Serve\n"
     )
 
 
