@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 from command_tree import COMMANDS
+from processes import in_small_disk
 
 from kitchensync.cli import main
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
+from kitchensync.storage.move import mover_process
+from kitchensync.storage.names import COPIES
 from kitchensync.storage.shell.given_path import GivenPath, GivenRecording
 from kitchensync.storage.shell.output_options import OutputPath
 
@@ -108,6 +112,7 @@ def test_every_path_of_every_command_is_read_or_guarded():
 def take(tmp_path, monkeypatch):
     """A recording and everything that the calls name; the current folder is around them."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
     recording = tmp_path / "data" / "take"
     for folder in ("hololens/pv", "gopro", "sync", "ledger"):
         (recording / folder).mkdir(parents=True)
@@ -129,12 +134,13 @@ def take(tmp_path, monkeypatch):
 
 
 def state_of(root: Path) -> dict[str, str]:
-    """Every name below a folder, files with the hash of what they hold."""
+    """Every name below a folder, files with the hash of what they hold; a list of no copies is none."""
     return {
         path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         if path.is_file()
         else ""
         for path in root.rglob("*")
+        if path.name != COPIES or path.stat().st_size
     }
 
 
@@ -176,3 +182,53 @@ def test_no_command_adds_to_a_recording(take, name):
 def test_no_command_writes_over_a_file_unless_told_to(take, name):
     for out in ("mine.txt", "data/take/sync/index.parquet"):
         assert "--force" in refused(name, WRITES[name], out)
+
+
+@pytest.mark.parametrize("name", sorted(GROWS.keys() | INTO_FOLDERS))
+def test_a_file_where_a_folder_is_wanted_is_refused(take, name):
+    for out in ("mine.txt", "mine.txt/below"):
+        refused(name, (WRITES | GROWS)[name], out)
+
+
+READ_ONLY = """
+mount -t tmpfs -o ro tmpfs DISK || exit 77
+{python} -c "
+import json, sys
+from click.testing import CliRunner
+from kitchensync.cli import main
+for call in json.load(open('calls.json')):
+    done = CliRunner().invoke(main, call)
+    known = done.exception is None or isinstance(done.exception, SystemExit)
+    print(json.dumps([call[0], done.exit_code, known, done.stderr.strip().splitlines()]))
+"
+"""
+
+
+@pytest.mark.slow
+def test_a_read_only_disk_is_refused_by_every_command(take, tmp_path):
+    place = str(tmp_path / "disk" / "new")
+    words = {OUT: place, "TAKE": "data/take"}
+    calls = [
+        [*name.split(), *(words.get(word, word.replace("TAKE", "data/take")) for word in call)]
+        for name, call in (WRITES | GROWS).items()
+    ]
+    Path("calls.json").write_text(json.dumps(calls))
+    before = {name: content for name, content in state_of(take).items() if not name.startswith("sync")}
+    done = in_small_disk(tmp_path, READ_ONLY.format(python=sys.executable))
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(calls), done.stderr
+    for call, (_, code, is_known, lines) in zip(calls, answers, strict=True):
+        assert (code in (1, 2), is_known, len(lines)) == (True, True, 1), (call, lines)
+    assert before.items() <= state_of(take).items()
+
+
+@pytest.mark.parametrize("name", ["Take", "TAKE", "take."])
+@pytest.mark.parametrize("call", [["record", "--hololens", "127.0.0.1"], ["adopt", "film.mp4"]], ids=str)
+def test_a_name_that_a_store_may_take_for_another_is_refused(take, name, call):
+    words = [call[0], name, *call[1:], "--data", "data"]
+    before = state_of(Path())
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code in (1, 2)
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert name in done.stderr
+    assert state_of(Path()) == before
