@@ -1,10 +1,15 @@
-"""A sign of life of the recorder on the disk: after a kill it tells, to half a second, until when it lived."""
+"""A sign of life of the recorder on the disk: after a kill it tells, to half a second, until when it lived.
+
+Beside it the anchors of the recording: what UTC was at which host time, and where that changed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import struct
+from dataclasses import asdict, astuple
 from pathlib import Path
+from typing import Any
 
 from kitchensync.capture.process.pause import LATE_NS
 from kitchensync.sensors.host_clock import UtcAnchor, utc_anchor
@@ -15,7 +20,12 @@ HELD = "held"
 
 PERIOD_NS = 250_000_000
 
+ANCHORS = "anchors"
+ANCHOR_PERIOD_NS, CHANGED_NS = 30_000_000_000, 1_000_000
+"""An anchor is kept so often, and on both sides of a change by more than this."""
+
 _BEAT = struct.Struct("<qq")
+_ANCHOR = struct.Struct("<qqqq?")
 
 
 class Heartbeat:
@@ -28,6 +38,10 @@ class Heartbeat:
         self._held = work / HELD
         self._file = path.open("r+b", buffering=0)
         self._last_ns = 0
+        (work / ANCHORS).touch(0o600)
+        self._anchors = (work / ANCHORS).open("ab", buffering=0)
+        self._kept: UtcAnchor | None = None
+        self._read: UtcAnchor | None = None
 
     def beat(self) -> None:
         """Say that we live, if it is time to."""
@@ -38,13 +52,43 @@ class Heartbeat:
             with contextlib.suppress(OSError):  # the guess gets worse
                 self._held.write_bytes(_BEAT.pack(self._last_ns, anchor.host_ns))
         self._last_ns = anchor.host_ns
+        self._keep(anchor)
         with contextlib.suppress(OSError):  # the disk is in trouble: others say so, and the guess gets wider
             self._file.seek(0)
             self._file.write(_BEAT.pack(anchor.host_ns, anchor.utc_ns))
 
+    def _keep(self, anchor: UtcAnchor) -> None:
+        """Keep an anchor now and then; where UTC or the sleep changed, the one before the change as well."""
+        kept, read, self._read = self._kept, self._read, anchor
+        changed = kept is not None and _has_changed(kept, anchor)
+        if kept is not None and not changed and anchor.host_ns - kept.host_ns < ANCHOR_PERIOD_NS:
+            return
+        for one in (read, anchor) if changed and read is not None and read != kept else (anchor,):
+            with contextlib.suppress(OSError):  # the disk is in trouble: UTC gets less exact
+                self._anchors.write(_ANCHOR.pack(*astuple(one)))
+        self._kept = anchor
+
     def close(self) -> None:
-        """Close the file."""
+        """Close the files."""
         self._file.close()
+        self._anchors.close()
+
+
+def _has_changed(before: UtcAnchor, after: UtcAnchor) -> bool:
+    """Return whether UTC moved against the host clock, the computer slept, or another clock keeps it now."""
+    utc_ns = (after.utc_ns - after.host_ns) - (before.utc_ns - before.host_ns)
+    is_moved = abs(utc_ns) > CHANGED_NS + before.bound_ns + after.bound_ns
+    return is_moved or before.synchronized != after.synchronized
+
+
+def kept_anchors(work: Path) -> list[dict[str, Any]]:
+    """Return the anchors of a work folder, in order, as the manifest has them; a torn last one is left out."""
+    try:
+        content = (work / ANCHORS).read_bytes()
+    except OSError:
+        return []
+    whole = content[: len(content) - len(content) % _ANCHOR.size]
+    return [asdict(UtcAnchor(*one)) for one in _ANCHOR.iter_unpack(whole)]
 
 
 def last_beat(work: Path) -> UtcAnchor | None:
