@@ -22,14 +22,14 @@ import redis
 
 from kitchensync.capture.drain.open_chunk import OpenChunk, open_chunk
 from kitchensync.capture.drain.withheld import Withheld
-from kitchensync.capture.plan import Plan, own_queue_url
+from kitchensync.capture.plan import Plan, has_own_queue
 from kitchensync.capture.process.health import HealthSender
 from kitchensync.capture.process.log import tell, warn
 from kitchensync.capture.process.outcome import NO_SPACE
 from kitchensync.capture.queue.pipe import OUTCOME_UNKNOWN
-from kitchensync.capture.queue.queue_connection import connect
+from kitchensync.capture.queue.queue_connection import connect, lacks_room
 from kitchensync.capture.queue.queue_reader import QueueReader
-from kitchensync.capture.queue.refusal import lacks_room, refusal
+from kitchensync.capture.queue.refusal import refusal
 from kitchensync.storage.chunks.chunk_writer import Packet, Sealed, seal
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.manifest import read_manifest
@@ -263,7 +263,7 @@ class Drainer:
                 words = refusal(error)
                 if not words and not isinstance(error, also):
                     raise
-                if lacks_room(words) and self._plan.queue_url == own_queue_url(self._plan):
+                if lacks_room(words) and has_own_queue(self._plan):
                     self._problem = NO_SPACE
                 else:
                     self._refused, self._problem = words, "" if words else f"queue: {error}"

@@ -39,7 +39,8 @@ class Heartbeat:
         self._file = path.open("r+b", buffering=0)
         self._last_ns = 0
         (work / ANCHORS).touch(0o600)
-        self._anchors = (work / ANCHORS).open("ab", buffering=0)
+        self._anchors = (work / ANCHORS).open("r+b", buffering=0)
+        self._count = (work / ANCHORS).stat().st_size // _ANCHOR.size
         self._kept: UtcAnchor | None = None
         self._read: UtcAnchor | None = None
 
@@ -58,27 +59,22 @@ class Heartbeat:
             self._file.write(_BEAT.pack(anchor.host_ns, anchor.utc_ns))
 
     def _keep(self, anchor: UtcAnchor) -> None:
-        """Keep an anchor now and then; where UTC or the sleep changed, the one before the change as well."""
-        kept, read, self._read = self._kept, self._read, anchor
-        changed = kept is not None and _has_changed(kept, anchor)
-        if kept is not None and not changed and anchor.host_ns - kept.host_ns < ANCHOR_PERIOD_NS:
+        """Keep an anchor now and then; where UTC moved against the host clock, the one before that as well."""
+        kept, read, self._read = self._kept or anchor, self._read, anchor
+        moved_ns = abs((anchor.utc_ns - anchor.host_ns) - (kept.utc_ns - kept.host_ns))
+        is_moved = moved_ns > CHANGED_NS + kept.bound_ns + anchor.bound_ns
+        if self._kept and not is_moved and anchor.host_ns - kept.host_ns < ANCHOR_PERIOD_NS:
             return
-        for one in (read, anchor) if changed and read is not None and read != kept else (anchor,):
+        for one in (read, anchor) if is_moved and read and read != kept else (anchor,):
             with contextlib.suppress(OSError):  # the disk is in trouble: UTC gets less exact
-                self._anchors.write(_ANCHOR.pack(*astuple(one)))
+                self._anchors.seek(self._count * _ANCHOR.size)  # over what a full disk took a part of
+                self._count += self._anchors.write(_ANCHOR.pack(*astuple(one))) == _ANCHOR.size
         self._kept = anchor
 
     def close(self) -> None:
         """Close the files."""
         self._file.close()
         self._anchors.close()
-
-
-def _has_changed(before: UtcAnchor, after: UtcAnchor) -> bool:
-    """Return whether UTC moved against the host clock, the computer slept, or another clock keeps it now."""
-    utc_ns = (after.utc_ns - after.host_ns) - (before.utc_ns - before.host_ns)
-    is_moved = abs(utc_ns) > CHANGED_NS + before.bound_ns + after.bound_ns
-    return is_moved or before.synchronized != after.synchronized
 
 
 def kept_anchors(work: Path) -> list[dict[str, Any]]:

@@ -12,8 +12,8 @@ from kitchensync.capture.produce.ledger_writer import Ledger
 from kitchensync.capture.produce.stream_end import DECIDE_NS, SILENT_NS, Streams, StreamState, end_of
 from kitchensync.capture.produce.stream_watch import StampWatch, head_check, since
 from kitchensync.capture.queue.pipe import PATIENCE_S
+from kitchensync.capture.queue.queue_connection import lacks_room
 from kitchensync.capture.queue.queue_writer import QueueWriter
-from kitchensync.capture.queue.refusal import lacks_room
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.errors import (
     AbsurdSize,

@@ -14,6 +14,7 @@ from kitchensync.capture.queue.refusal import refusal
 
 RUNNING_READY_S = 5.0
 """So long a server that somebody else started may take to answer at all."""
+NO_ROOM = ("No space left", "Disk quota")
 EVICTS = "allkeys"
 """How a policy begins that takes keys without an expiry, as ours are."""
 LOADING_S = 120.0
@@ -33,6 +34,11 @@ def reached(url: str) -> Iterator[redis.Redis]:
             yield client
     except redis.RedisError as error:
         raise QueueUnavailable(url, _why(error)) from error
+
+
+def lacks_room(error: redis.RedisError | str) -> bool:
+    """Return whether a server refuses because its file finds no room: then it hands nothing out either."""
+    return str(error).startswith("MISCONF") and any(words in str(error) for words in NO_ROOM)
 
 
 def _why(error: redis.RedisError) -> str:

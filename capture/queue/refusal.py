@@ -17,7 +17,6 @@ CODES: dict[type[redis.RedisError], str] = {
 """Errors that the client library raises without the code that the server began with."""
 BEGINNINGS = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED force", "max number of clients")
 """How the others begin; UNBLOCKED: a server that became a replica ends the commands that wait."""
-NO_ROOM = ("No space left", "Disk quota")
 
 
 class Refused(redis.ConnectionError):
@@ -32,8 +31,3 @@ def refusal(error: redis.RedisError) -> str:
     if code:
         return f"{getattr(error, 'status_code', None) or code} {error}"
     return str(error) if str(error).startswith(BEGINNINGS) else ""
-
-
-def lacks_room(error: redis.RedisError | str) -> bool:
-    """Return whether a server refuses because its append-only file finds no room: then nothing is handed out."""
-    return str(error).startswith("MISCONF") and any(words in str(error) for words in NO_ROOM)

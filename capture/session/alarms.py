@@ -132,7 +132,9 @@ class QueueWatch(threading.Thread):
             try:
                 self._ask()
             except redis.RedisError as error:
-                self._refuses(refusal(error))
+                before, self.refusal = self.refusal, refusal(error)
+                if self.refusal and self.refusal != before:
+                    warn("the queue server refuses writes", words=self.refusal)
             else:
                 self._held_s += self.waits_s
                 self._took_s, self.refusal = self._now_s(), ""
@@ -149,11 +151,6 @@ class QueueWatch(threading.Thread):
         except redis.ResponseError as error:
             if refusal(error):
                 raise  # any other answer is of a server too old for the command
-
-    def _refuses(self, words: str) -> None:
-        if words and words != self.refusal:
-            warn("the queue server refuses writes", words=words)
-        self.refusal = words
 
     def stop(self) -> None:
         """End; a question on its way is waited for by nobody."""

@@ -143,9 +143,9 @@ def utc_times(manifest: Mapping[str, Any]) -> UtcTimes | None:
     return UtcTimes(manifest.get("utc_anchors") or ([started, stopped] if is_later else [started]))
 
 
-def began_utc_ns(manifest: Mapping[str, Any]) -> int | None:
-    """Return when a recording began by the trusted anchor nearest to that, UTC ns; None where nobody noted it."""
-    times, started = utc_times(manifest), manifest.get("started") or {}
-    if times is None or not started.get("host_ns"):
-        return started.get("utc_ns")
-    return int(times.to_utc(started["host_ns"]))
+def moment_utc_ns(manifest: Mapping[str, Any], which: str = "started") -> int | None:
+    """Return UTC ns of a recording's start or stop by the nearest trusted anchor; None where it is not known."""
+    moment, times = manifest.get(which) or {}, utc_times(manifest)
+    if times is None or not moment.get("host_ns"):
+        return moment.get("utc_ns")
+    return int(times.to_utc(moment["host_ns"]))

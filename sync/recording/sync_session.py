@@ -13,7 +13,7 @@ from kitchensync.storage.recording import Recording, StoredStream
 from kitchensync.storage.timeline.bridge import Bridge
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
-from kitchensync.storage.timeline.utc_times import began_utc_ns
+from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.sync.align.headset_gyro import HeadsetGyro, camera_as_reference, head_pose_gyro
 from kitchensync.sync.errors import BadArrays
 from kitchensync.sync.recording.adopted_films import adopted_clips
@@ -198,7 +198,7 @@ def _host_clock_of_utc(headset: Headset) -> HostClock | None:
     """Without probes: both clocks know UTC, good to seconds."""
     offset = headset.about.get("utc_offset_ticks")
     manifest = headset.recording.manifest
-    began_ns, at = began_utc_ns(manifest), (manifest.get("started") or {}).get("host_ns")
+    began_ns, at = moment_utc_ns(manifest), (manifest.get("started") or {}).get("host_ns")
     if offset is None or began_ns is None or at is None:
         return None
     ticks = began_ns // 100 + FILETIME_OF_UNIX - int(offset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 
 import numpy as np
 
@@ -88,5 +89,10 @@ def test_both_sides_of_each_change_of_the_clock_are_kept_and_little_else(tmp_pat
     with (tmp_path / ANCHORS).open("ab") as file:
         file.write(b"torn")
     assert kept_anchors(tmp_path) == found
+    again = Heartbeat(tmp_path)  # it goes on behind the last whole one
+    at_s = iter([600])
+    again.beat()
+    again.close()
+    assert kept_anchors(tmp_path) == [*found, asdict(now[600])]
     assert (tmp_path / ANCHORS).stat().st_mode & 0o077 == 0
     assert kept_anchors(tmp_path / "none") == []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kitchensync.storage.timeline.utc_times import STEP_NS, UtcTimes, began_utc_ns, utc_times
+from kitchensync.storage.timeline.utc_times import STEP_NS, UtcTimes, moment_utc_ns, utc_times
 
 SECOND = 10**9
 HOUR = 3600 * SECOND
@@ -92,7 +92,7 @@ def test_until_a_network_sets_its_clock_a_laptop_is_not_trusted():
     asked = [150 * SECOND, 250 * SECOND, 305 * SECOND, 390 * SECOND]
     assert UtcTimes(anchors).to_utc(asked).tolist() == [true.utc_ns(at) for at in asked]
     manifest = {"started": {"host_ns": 100 * SECOND, "utc_ns": slow.utc_ns(100 * SECOND)}}
-    assert began_utc_ns(manifest | {"utc_anchors": anchors}) == true.utc_ns(100 * SECOND)
+    assert moment_utc_ns(manifest | {"utc_anchors": anchors}) == true.utc_ns(100 * SECOND)
 
 
 def test_the_other_way_round_each_setting_has_its_time():

@@ -35,8 +35,7 @@ DRAINER_FIRST = """
 import os, threading, time
 from pathlib import Path
 import redis
-from kitchensync.capture.queue.queue_connection import connect
-from kitchensync.capture.queue.refusal import lacks_room
+from kitchensync.capture.queue.queue_connection import connect, lacks_room
 from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import HeadsetPlan, Plan
 from kitchensync.capture.queue.queue_writer import QueueWriter
