@@ -17,7 +17,7 @@ from kitchensync.capture.queue.queue_connection import (
 )
 from kitchensync.capture.queue.queue_reader import QueueReader, sealed_files
 from kitchensync.capture.queue.queue_writer import QueueWriter
-from kitchensync.capture.queue.refusal import Refused, refusal
+from kitchensync.capture.queue.refusal import WritesRefused, refusal
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.storage.chunks.chunk_writer import Sealed
 from kitchensync.storage.names import files_key, stream_key
@@ -77,7 +77,7 @@ def _try_streams(client: redis.Redis, url: str) -> None:
             packets = [QueuedPacket(first + n, n, n, 1, body, 0) for n, body in enumerate(BODIES)]
             if writer.put(packets, lambda: True) != len(BODIES):
                 words = writer.pipe.refusal
-                raise Refused(words) if words else redis.ResponseError("it takes no packets now")
+                raise WritesRefused(words) if words else redis.ResponseError("it takes no packets now")
         got = reader.fresh(count=len(BODIES), block_ms=None)
         for stream in STREAMS:
             if [bytes(packet.payload) for packet in got.get(stream, [])] != BODIES:

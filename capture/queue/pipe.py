@@ -11,7 +11,7 @@ from typing import Any
 
 import redis
 
-from kitchensync.capture.queue.refusal import Refused, refusal
+from kitchensync.capture.queue.refusal import WritesRefused, refusal
 from kitchensync.capture.queue.stream_entries import Piece, QueuedPacket, StreamEntries
 from kitchensync.sensors.host_clock import host_ns
 
@@ -130,7 +130,7 @@ class QueuePipe:
             # WAITAOF counts what its own connection wrote: of what an earlier one wrote this one knows nothing.
             self._connection.send_command("SET", SYNC_MARK, "", "PX", 1)
             if not self._answer():
-                raise Refused(self.refusal)
+                raise WritesRefused(self.refusal)
         self._connection.send_command("WAITAOF", 1, 0, round(1000 * limit_s) + 1)
         # A server that keeps no file (a full disk), or is too old to be asked, has nothing to wait for.
         with contextlib.suppress(redis.ResponseError):
@@ -160,13 +160,13 @@ class QueuePipe:
             again = Batch(writer, writer.forgotten())
         except redis.ResponseError as error:
             if refusal(error):
-                raise Refused(refusal(error)) from error
+                raise WritesRefused(refusal(error)) from error
             raise
         if again.packets:
             self._send([again])
             self._hear()
             if again.waiting or again.holes:
-                raise Refused(self.refusal)
+                raise WritesRefused(self.refusal)
         writer.sure_of = self.connections
 
     def _send(self, batches: list[Batch]) -> None:

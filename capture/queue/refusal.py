@@ -19,13 +19,13 @@ BEGINNINGS = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED force", "max number o
 """How the others begin; UNBLOCKED: a server that became a replica ends the commands that wait."""
 
 
-class Refused(redis.ConnectionError):
+class WritesRefused(redis.ConnectionError):
     """A refusal, in the server's words, that leaves open what the server holds: it is asked anew."""
 
 
 def refusal(error: redis.RedisError) -> str:
     """Return the server's own words where it refuses for its state, "" where it does not answer or for a command."""
-    if isinstance(error, Refused):
+    if isinstance(error, WritesRefused):
         return str(error)
     code = next((code for kind, code in CODES.items() if isinstance(error, kind)), "")
     if code:

@@ -23,7 +23,7 @@ SOON_NS = 60_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class ClockStep:
+class UtcStep:
     """The computer's clock was set by `by_ns`, between two anchors."""
 
     before_host_ns: int
@@ -90,11 +90,11 @@ class UtcTimes:
         moments = [utc_ns - clock_ns for clock_ns in self._settings()]
         return [at - int(self._slept_ns[_nearest(awake_and_asleep_ns, np.asarray(at))]) for at in moments]
 
-    def steps(self) -> list[ClockStep]:
+    def steps(self) -> list[UtcStep]:
         """Return where the computer's clock was set."""
         by_ns, apart_ns = np.diff(self._clock_ns), np.diff(self.host_ns)
         places = np.flatnonzero(np.abs(by_ns) > STEP_NS + SLEW * apart_ns)
-        return [ClockStep(int(self.host_ns[k]), int(self.host_ns[k + 1]), int(by_ns[k])) for k in places]
+        return [UtcStep(int(self.host_ns[k]), int(self.host_ns[k + 1]), int(by_ns[k])) for k in places]
 
     def pairs(self) -> list[list[int]]:
         """Return host ns and UTC ns of each anchor, as `to_utc` has it: for who reads files without this software."""
