@@ -60,7 +60,8 @@ def lost(tmp_path) -> Path:
     told = [end | {"stream": s, "reason": "stopped"} for s in ("hololens/vlc_leftfront", "scale/grams")]
     put(recording, "ledger/hololens", **notes(*told, quiet))
     (recording / "logs").mkdir()
-    ended = BEGAN | {"host_ns": 7_000_000_000, "event": "recording ends", "reason": "time"}
+    later = {name: BEGAN[name] + 3_000_000_000 for name in ("host_ns", "utc_ns")}
+    ended = BEGAN | later | {"event": "recording ends", "reason": "time"}
     lines = [json.dumps(line) for line in (BEGAN, ended)]
     (recording / "logs" / "recording.jsonl").write_text("\n".join(["torn {", *lines]) + "\n")
     (recording / "events").mkdir()
