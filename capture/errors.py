@@ -113,10 +113,11 @@ class StreamsMissing(CaptureError):
 class QueueSilent(StreamsMissing):
     """Nothing came because the queue server took nothing: no device is to blame."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, refusal: str = "") -> None:
+        does = f"has refused writes ({refusal})" if refusal else "has not answered"
         CaptureError.__init__(
             self,
-            f"the queue server has not answered for {seconds:.0f} s, so no packet could be taken;"
+            f"the queue server {does} for {seconds:.0f} s, so no packet could be taken;"
             " see what holds it up (a stopped process, a computer without memory) and record again",
         )
 

@@ -188,6 +188,11 @@ def own_queue_url(plan: Plan) -> str:
     return f"unix://{Path(plan.runtime) / QUEUE}"
 
 
+def has_own_queue(plan: Plan) -> bool:
+    """Return whether the queue server is the recording's own, beside it on its disk, by where its socket is."""
+    return plan.queue_url.startswith(f"unix://{plan.runtime}/")
+
+
 def runtime_folder(recording: Path) -> Path:
     """Return where the sockets of this recording's processes are: short, and another for each data folder."""
     return runtime_root() / hashlib.sha256(str(recording.resolve()).encode()).hexdigest()[:16]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 ANCHOR_TRIES = 5
+TIMEX_BYTES, TIME_ERROR = 512, 5
+"""More than `struct timex` has, all 0: it asks. The answer of a kernel whose UTC nobody keeps."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,12 @@ class UtcAnchor:
     "CLOCK_MONOTONIC, nanoseconds."
     utc_ns: int
     "UTC, nanoseconds since 1970-01-01, as good as this computer's NTP."
+    bound_ns: int = 0
+    "How far apart the two readings may be."
+    slept_ns: int = 0
+    "How long this computer had slept since it was started: meanwhile CLOCK_MONOTONIC stands still."
+    synchronized: bool = False
+    "The kernel says that its UTC is kept by another clock (NTP)."
 
 
 def host_ns() -> int:
@@ -31,15 +43,37 @@ def utc_anchor() -> UtcAnchor:
 
     The monotonic reading is the middle of the two that enclose the UTC reading.
     """
-    best: tuple[int, UtcAnchor] | None = None
+    best: tuple[int, int, int] | None = None
     for _ in range(ANCHOR_TRIES):
         before = time.monotonic_ns()
         utc_ns = time.time_ns()
         after = time.monotonic_ns()
         if best is None or after - before < best[0]:
-            best = after - before, UtcAnchor(before + (after - before) // 2, utc_ns)
+            best = after - before, before, utc_ns
     assert best is not None
-    return best[1]
+    wide_ns, before, utc_ns = best
+    bound_ns = (wide_ns + 1) // 2
+    return UtcAnchor(before + wide_ns // 2, utc_ns, bound_ns, slept_ns(), _is_synchronized())
+
+
+def slept_ns() -> int:
+    """Return how long this computer has slept since it was started; 0 where the system does not say."""
+    boot_clock = getattr(time, "CLOCK_BOOTTIME", None)
+    if boot_clock is None:
+        return 0
+    # Who is held between the two readings reads too little.
+    return max(time.clock_gettime_ns(boot_clock) - time.monotonic_ns() for _ in range(ANCHOR_TRIES))
+
+
+def _is_synchronized() -> bool:
+    """Ask the kernel whether another clock keeps its UTC; False where it cannot be asked."""
+    ask = _adjtimex()
+    return ask is not None and 0 <= ask(ctypes.create_string_buffer(TIMEX_BYTES)) < TIME_ERROR
+
+
+@cache
+def _adjtimex() -> Callable[..., int] | None:
+    return ctypes.CDLL(None).adjtimex if sys.platform == "linux" else None
 
 
 PROBE = np.dtype(

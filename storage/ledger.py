@@ -79,6 +79,8 @@ class LossNote(Note):
 
     first_seq: int
     last_seq: int
+    why: str | None = None
+    "The queue server's own words where it refused them."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,7 @@ class DeclaredLossNote(LossNote):
 
 @dataclass(frozen=True, kw_only=True)
 class QueueLossNote(LossNote):
-    """Packets that the queue server had taken and lost."""
+    """Packets that the queue server had taken and lost, or refused until they were given up."""
 
     kind = "queue_loss"
 

@@ -55,6 +55,16 @@ class MomentForm(Form):
     reason: str = ""
 
 
+class AnchorForm(Form):
+    """One moment on both clocks, ns."""
+
+    host_ns: Whole
+    utc_ns: Whole
+    bound_ns: Count = 0
+    slept_ns: Whole = 0
+    synchronized: bool = False
+
+
 class ZoneForm(Form):
     """The time zone of the place."""
 
@@ -221,6 +231,7 @@ class ManifestForm(Form):
     started: MomentForm | None = None
     stopped: MomentForm | None = None
     adopted: MomentForm | None = None
+    utc_anchors: list[AnchorForm] = []
     zone: ZoneForm | None = None
     consent: Label | None = None
     consent_scopes: list[str] = []
@@ -263,13 +274,6 @@ class FilmForm(Form):
     sha256: str | None = None
     blocks: BlocksForm | None = None
     created_s: Annotated[float, Field(ge=-1e12, le=1e12)] | None = None
-
-
-class AnchorForm(Form):
-    """One moment on both clocks, ns."""
-
-    host_ns: Whole
-    utc_ns: Whole
 
 
 class ShutterForm(Form):

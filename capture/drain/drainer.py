@@ -22,13 +22,14 @@ import redis
 
 from kitchensync.capture.drain.open_chunk import OpenChunk, open_chunk
 from kitchensync.capture.drain.withheld import Withheld
-from kitchensync.capture.plan import Plan
+from kitchensync.capture.plan import Plan, has_own_queue
 from kitchensync.capture.process.health import HealthSender
 from kitchensync.capture.process.log import tell, warn
 from kitchensync.capture.process.outcome import NO_SPACE
 from kitchensync.capture.queue.pipe import OUTCOME_UNKNOWN
 from kitchensync.capture.queue.queue_connection import connect, lacks_room
 from kitchensync.capture.queue.queue_reader import QueueReader
+from kitchensync.capture.queue.refusal import refusal
 from kitchensync.storage.chunks.chunk_writer import Packet, Sealed, seal
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.manifest import read_manifest
@@ -97,7 +98,7 @@ class Drainer:
         self._withheld = Withheld(Path(plan.path), share) if plan.pause == "drop" else None
         self._largest_bytes = READ_BYTES // LEAST_COUNT
         self._full_readings = 0
-        self._problem = ""
+        self._problem = self._refused = ""
         self._told_s = 0.0
 
     def _open(self, stream: str) -> None:
@@ -251,24 +252,25 @@ class Drainer:
         self._patiently(lambda: self._reader.acknowledge(stream, packets, sealed), always)
 
     def _patiently(self, ask: Callable[[], T], also: tuple[type[Exception], ...] = ()) -> T:
-        """Ask the queue until it does it, and tell what it lacks: its disk is full, or one of the errors `also`.
+        """Ask the queue until it does it, and tell why it does not: it refuses, or one of the errors `also`.
 
         Nothing is lost meanwhile: what was taken stays here and in the queue.
         """
-        is_refused = False
         while True:
             try:
                 answer = ask()
             except redis.RedisError as error:
-                if not lacks_room(error) and not isinstance(error, also):
+                words = refusal(error)
+                if not words and not isinstance(error, also):
                     raise
-                is_refused = True
-                self._problem = NO_SPACE if lacks_room(error) else f"queue: {error}"
+                if lacks_room(words) and has_own_queue(self._plan):
+                    self._problem = NO_SPACE
+                else:
+                    self._refused, self._problem = words, "" if words else f"queue: {error}"
                 self._tell()
                 time.sleep(ASK_AGAIN_S)
             else:
-                if is_refused:
-                    self._problem = ""
+                self._problem = self._refused = ""
                 return answer
 
     def _tell(self, *, done: bool = False) -> None:
@@ -284,7 +286,12 @@ class Drainer:
         worst = NO_SPACE if NO_SPACE in problems else max(problems)
         vanished_ns = self._reader.vanished_ns
         self._health.send(
-            streams=streams, problem=worst, aside=self._aside, vanished_ns=vanished_ns, done=done
+            streams=streams,
+            problem=worst,
+            refused=self._refused,
+            aside=self._aside,
+            vanished_ns=vanished_ns,
+            done=done,
         )
 
 

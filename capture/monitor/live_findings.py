@@ -71,10 +71,12 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
     for problem in state["befallen"]:
         yield "recording", {"name": name, "problem": problem}
     yield "disk", state["disk"] | {"name": "disk", "free_gb": state["disk"].get("free_bytes", 0) / 1e9}
-    queue = {key: state[key] for key in ("queue_silent_s", "queue_evicts", "queue_vanished_ns")}
+    queue = {
+        key: state[key] for key in ("queue_refuses", "queue_silent_s", "queue_evicts", "queue_vanished_ns")
+    }
     vanished_s = (now_ns - state["queue_vanished_ns"]) / 1e9
     yield "queue", queue | {"name": "queue server", "vanished_s": vanished_s}
-    if state["queue_silent_s"]:
+    if state["queue_silent_s"] or state["queue_refuses"]:
         return  # it holds up everybody else
     mute = set()
     here = {"waits_percent": state.get("waits_percent", 0.0)}

@@ -102,7 +102,7 @@ RULES: tuple[LiveRule, ...] = (
         "stream",
         lambda f: f.get("losses", 0) > 0,
         "{name}: {losses} packets found no room in the queue and are lost",
-        "end the recording; look at the disk and at what else this computer does",
+        "end the recording; look at the queue server, the disk and what else this computer does",
         f"The recording is losing data. {TELL}",
     ),
     LiveRule(
@@ -195,6 +195,14 @@ RULES: tuple[LiveRule, ...] = (
         lambda f: f["ago_s"] < LATELY_S,
         "{name} died and was started again {ago_s:.0f} s ago",
         "look into the recording's folder `logs` if it comes again",
+    ),
+    LiveRule(
+        "queue_refuses",
+        "queue",
+        lambda f: bool(f["queue_refuses"]),
+        "the queue server refuses writes: {queue_refuses}; packets wait for it",
+        "make the server write again (its disk, its memory, its settings); the recording goes on by itself",
+        f"The recording may lose data. {TELL}",
     ),
     LiveRule(
         "queue_silent",

@@ -20,6 +20,7 @@ FORMS: dict[str, type] = {
     "streams": dict,
     "aside": dict,
     "problem": str,
+    "refused": str,
     "vanished_ns": int,
 }
 """What a message says, and as what; the first two always."""

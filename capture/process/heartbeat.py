@@ -1,10 +1,15 @@
-"""A sign of life of the recorder on the disk: after a kill it tells, to half a second, until when it lived."""
+"""A sign of life of the recorder on the disk: after a kill it tells, to half a second, until when it lived.
+
+Beside it the anchors of the recording: what UTC was at which host time, and where that changed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import struct
+from dataclasses import asdict, astuple
 from pathlib import Path
+from typing import Any
 
 from kitchensync.capture.process.pause import LATE_NS
 from kitchensync.sensors.host_clock import UtcAnchor, utc_anchor
@@ -15,7 +20,12 @@ HELD = "held"
 
 PERIOD_NS = 250_000_000
 
+ANCHORS = "anchors"
+ANCHOR_PERIOD_NS, CHANGED_NS = 30_000_000_000, 1_000_000
+"""An anchor is kept so often, and on both sides of a change by more than this."""
+
 _BEAT = struct.Struct("<qq")
+_ANCHOR = struct.Struct("<qqqq?")
 
 
 class Heartbeat:
@@ -28,6 +38,11 @@ class Heartbeat:
         self._held = work / HELD
         self._file = path.open("r+b", buffering=0)
         self._last_ns = 0
+        (work / ANCHORS).touch(0o600)
+        self._anchors = (work / ANCHORS).open("r+b", buffering=0)
+        self._count = (work / ANCHORS).stat().st_size // _ANCHOR.size
+        self._kept: UtcAnchor | None = None
+        self._read: UtcAnchor | None = None
 
     def beat(self) -> None:
         """Say that we live, if it is time to."""
@@ -38,13 +53,38 @@ class Heartbeat:
             with contextlib.suppress(OSError):  # the guess gets worse
                 self._held.write_bytes(_BEAT.pack(self._last_ns, anchor.host_ns))
         self._last_ns = anchor.host_ns
+        self._keep(anchor)
         with contextlib.suppress(OSError):  # the disk is in trouble: others say so, and the guess gets wider
             self._file.seek(0)
             self._file.write(_BEAT.pack(anchor.host_ns, anchor.utc_ns))
 
+    def _keep(self, anchor: UtcAnchor) -> None:
+        """Keep an anchor now and then; where UTC moved against the host clock, the one before that as well."""
+        kept, read, self._read = self._kept or anchor, self._read, anchor
+        moved_ns = abs((anchor.utc_ns - anchor.host_ns) - (kept.utc_ns - kept.host_ns))
+        is_moved = moved_ns > CHANGED_NS + kept.bound_ns + anchor.bound_ns
+        if self._kept and not is_moved and anchor.host_ns - kept.host_ns < ANCHOR_PERIOD_NS:
+            return
+        for one in (read, anchor) if is_moved and read and read != kept else (anchor,):
+            with contextlib.suppress(OSError):  # the disk is in trouble: UTC gets less exact
+                self._anchors.seek(self._count * _ANCHOR.size)  # over what a full disk took a part of
+                self._count += self._anchors.write(_ANCHOR.pack(*astuple(one))) == _ANCHOR.size
+        self._kept = anchor
+
     def close(self) -> None:
-        """Close the file."""
+        """Close the files."""
         self._file.close()
+        self._anchors.close()
+
+
+def kept_anchors(work: Path) -> list[dict[str, Any]]:
+    """Return the anchors of a work folder, in order, as the manifest has them; a torn last one is left out."""
+    try:
+        content = (work / ANCHORS).read_bytes()
+    except OSError:
+        return []
+    whole = content[: len(content) - len(content) % _ANCHOR.size]
+    return [asdict(UtcAnchor(*one)) for one in _ANCHOR.iter_unpack(whole)]
 
 
 def last_beat(work: Path) -> UtcAnchor | None:

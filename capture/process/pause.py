@@ -7,6 +7,8 @@ import time
 from collections import deque
 from typing import NamedTuple
 
+from kitchensync.sensors.host_clock import slept_ns
+
 LATE_NS = 1_500_000_000
 """A loop of a quarter second that comes this late was held up by more than a busy computer."""
 
@@ -67,5 +69,4 @@ class PauseThread(threading.Thread):
 
 def _clocks() -> tuple[int, int]:
     monotonic_ns = time.monotonic_ns()
-    boot_clock = getattr(time, "CLOCK_BOOTTIME", None)
-    return monotonic_ns, time.clock_gettime_ns(boot_clock) if boot_clock is not None else monotonic_ns
+    return monotonic_ns, monotonic_ns + slept_ns()

@@ -11,7 +11,7 @@ from typing import Any
 
 from kitchensync.capture.drain.open_chunk import sealed_until
 from kitchensync.capture.errors import StreamsFailed
-from kitchensync.capture.plan import Plan, clock_stream, ledger_stream
+from kitchensync.capture.plan import Plan, clock_stream, has_own_queue, ledger_stream
 from kitchensync.capture.process.health import HealthSender
 from kitchensync.capture.process.heartbeat import was_held
 from kitchensync.capture.process.log import warn
@@ -75,7 +75,8 @@ class Producer:
 
     def _recorder(self, device: str, source: StreamSource, streams: Streams) -> StreamRecorder:
         name = f"{device}/{source.stream.name}"
-        return StreamRecorder(name, source, self.writer(name, self.device.pipe), self.ledger, streams)
+        writer, is_own = self.writer(name, self.device.pipe), has_own_queue(self._plan)
+        return StreamRecorder(name, source, writer, self.ledger, streams, has_own_queue=is_own)
 
     def writer(self, stream: str, pipe: QueuePipe | None = None) -> QueueWriter:
         """Make what puts one stream into the queue, over a shared pipe or its own; a loss there is noted."""

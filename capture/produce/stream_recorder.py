@@ -12,6 +12,7 @@ from kitchensync.capture.produce.ledger_writer import Ledger
 from kitchensync.capture.produce.stream_end import DECIDE_NS, SILENT_NS, Streams, StreamState, end_of
 from kitchensync.capture.produce.stream_watch import StampWatch, head_check, since
 from kitchensync.capture.queue.pipe import PATIENCE_S
+from kitchensync.capture.queue.queue_connection import lacks_room
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.errors import (
@@ -32,7 +33,9 @@ from kitchensync.storage.ledger import (
     ConnectedNote,
     DeclaredLossNote,
     EndNote,
+    LossNote,
     Note,
+    QueueLossNote,
     StampNote,
 )
 
@@ -110,6 +113,8 @@ class StreamRecorder:
     ledger: Ledger
     streams: Streams
     state: StreamState = field(default_factory=StreamState)
+    has_own_queue: bool = False
+    "Whether the queue server writes to the disk of the recording."
 
     def __post_init__(self) -> None:
         """Prepare the thread."""
@@ -258,16 +263,24 @@ class StreamRecorder:
 
     def queued(self, packets: list[QueuedPacket], lost: list[tuple[int, int]]) -> None:
         """Count what is in the queue now, and name what found no room there."""
+        why = self.writer.pipe.refusal
         for first_seq, last_seq in lost:
             self.state.losses += last_seq - first_seq + 1
-            self.state.problem = "the queue takes nothing: packets are being lost"
-            self.note(DeclaredLossNote(first_seq=first_seq, last_seq=last_seq))
+            words = f" ({why})" if why else ""
+            self.state.problem = f"the queue takes nothing{words}: packets are being lost"
+            self.note(self._loss(first_seq, last_seq, why))
         state = self.state
         state.received = packets[-1].seq + 1
         state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self._pose_bytes
         state.last_host_ns, state.last_ticks = packets[-1].host_ns, packets[-1].device_ticks
         state.first_host_ns = state.first_host_ns or packets[0].host_ns
         state.state = "streaming"
+
+    def _loss(self, first_seq: int, last_seq: int, why: str) -> LossNote:
+        """Return the note of a loss: a server that refused, but for a full disk of this computer, lost them."""
+        is_of_queue = why and not (self.has_own_queue and lacks_room(why))
+        kind = QueueLossNote if is_of_queue else DeclaredLossNote
+        return kind(first_seq=first_seq, last_seq=last_seq, why=why or None)
 
     def silent(self, error: SensorError) -> None:
         """Show that nothing has come: another client may hold the port, so stay in its line."""

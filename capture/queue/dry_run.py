@@ -17,6 +17,7 @@ from kitchensync.capture.queue.queue_connection import (
 )
 from kitchensync.capture.queue.queue_reader import QueueReader, sealed_files
 from kitchensync.capture.queue.queue_writer import QueueWriter
+from kitchensync.capture.queue.refusal import WritesRefused, refusal
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.storage.chunks.chunk_writer import Sealed
 from kitchensync.storage.names import files_key, stream_key
@@ -40,6 +41,8 @@ def check_server(url: str) -> None:
             _check_kind(client, url)
             _try_streams(client, url)
         except redis.RedisError as error:
+            if (words := refusal(error)) and not _says_cluster(error):
+                raise QueueUnavailable(url, f"refuses writes: {words}") from error
             what = "is part of a cluster" if _says_cluster(error) else "cannot be used"
             raise QueueUnavailable(url, f"{what} ({error}); {ONE_SERVER}") from error
         except FOREIGN as error:
@@ -73,7 +76,8 @@ def _try_streams(client: redis.Redis, url: str) -> None:
             first = writer.next_sequence()
             packets = [QueuedPacket(first + n, n, n, 1, body, 0) for n, body in enumerate(BODIES)]
             if writer.put(packets, lambda: True) != len(BODIES):
-                raise redis.ResponseError("it takes no packets now: no memory or disk left")
+                words = writer.pipe.refusal
+                raise WritesRefused(words) if words else redis.ResponseError("it takes no packets now")
         got = reader.fresh(count=len(BODIES), block_ms=None)
         for stream in STREAMS:
             if [bytes(packet.payload) for packet in got.get(stream, [])] != BODIES:

@@ -11,20 +11,12 @@ from typing import Any
 
 import redis
 
+from kitchensync.capture.queue.refusal import WritesRefused, refusal
 from kitchensync.capture.queue.stream_entries import Piece, QueuedPacket, StreamEntries
 from kitchensync.sensors.host_clock import host_ns
 
 OUTCOME_UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
 """The command may or may not have been done: repeat it."""
-
-QUEUE_FULL = (redis.exceptions.OutOfMemoryError,)
-"""The server's memory bound is reached, nothing was stored: wait for the drainers."""
-
-LACKS_ROOM = "MISCONF"
-"""How a server's refusal begins that cannot write its append-only file."""
-
-NOT_NOW = (LACKS_ROOM, "LOADING", "OOM")
-"""What a server says that cannot store right now (its disk is full, it is starting): wait."""
 
 RETRY_S = 0.05
 
@@ -79,10 +71,6 @@ def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _takes_nothing_now(error: redis.ResponseError) -> bool:
-    return isinstance(error, QUEUE_FULL) or str(error).startswith(NOT_NOW)
-
-
 class QueuePipe:
     """One connection to the queue; belongs to one thread at a time."""
 
@@ -94,6 +82,8 @@ class QueuePipe:
         """Rises when an outcome is unknown: then nobody may be sure of what the server has."""
         self.vanished_ns = 0
         """When the server had lost a stream that it had been given, 0 for never."""
+        self.refusal = ""
+        """The server's own words where it refused the last batches, "" where it took them or did not answer."""
         self._batches: Sequence[Batch] = ()
         self._writers: dict[StreamEntries, None] = {}
         """Whoever was served: a stream that is quiet when the server forgets is given again with the others."""
@@ -107,7 +97,7 @@ class QueuePipe:
 
     def begin(self, batches: Sequence[Batch]) -> None:
         """Give the server batches and let it work; `finish` comes before the next `begin`."""
-        self._batches = batches
+        self._batches, self.refusal = batches, ""
         self._writers |= dict.fromkeys(batch.writer for batch in batches)
         self._try(self._give)
 
@@ -140,7 +130,7 @@ class QueuePipe:
             # WAITAOF counts what its own connection wrote: of what an earlier one wrote this one knows nothing.
             self._connection.send_command("SET", SYNC_MARK, "", "PX", 1)
             if not self._answer():
-                raise redis.ConnectionError("the queue takes nothing now")
+                raise WritesRefused(self.refusal)
         self._connection.send_command("WAITAOF", 1, 0, round(1000 * limit_s) + 1)
         # A server that keeps no file (a full disk), or is too old to be asked, has nothing to wait for.
         with contextlib.suppress(redis.ResponseError):
@@ -150,7 +140,8 @@ class QueuePipe:
         """Do one thing with the server; False when nobody knows what became of it."""
         try:
             step()
-        except OUTCOME_UNKNOWN:
+        except OUTCOME_UNKNOWN as error:
+            self.refusal = refusal(error)
             self.connections += 1
             self._disconnect()
             return False
@@ -168,14 +159,14 @@ class QueuePipe:
         try:
             again = Batch(writer, writer.forgotten())
         except redis.ResponseError as error:
-            if _takes_nothing_now(error):
-                raise redis.ConnectionError("the queue takes nothing now") from error
+            if refusal(error):
+                raise WritesRefused(refusal(error)) from error
             raise
         if again.packets:
             self._send([again])
             self._hear()
             if again.waiting or again.holes:
-                raise redis.ConnectionError("the queue does not take what it had before")
+                raise WritesRefused(self.refusal)
         writer.sure_of = self.connections
 
     def _send(self, batches: list[Batch]) -> None:
@@ -209,7 +200,8 @@ class QueuePipe:
         except redis.ResponseError as error:
             if "equal or smaller" in str(error):
                 return True  # the try before had reached the server after all
-            if _takes_nothing_now(error):
+            if words := refusal(error):
+                self.refusal = words
                 return False
             raise
         if answer is None:

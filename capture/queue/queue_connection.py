@@ -10,10 +10,11 @@ from typing import Any
 import redis
 
 from kitchensync.capture.errors import QueueUnavailable
-from kitchensync.capture.queue.pipe import LACKS_ROOM
+from kitchensync.capture.queue.refusal import refusal
 
 RUNNING_READY_S = 5.0
 """So long a server that somebody else started may take to answer at all."""
+NO_ROOM = ("No space left", "Disk quota")
 EVICTS = "allkeys"
 """How a policy begins that takes keys without an expiry, as ours are."""
 LOADING_S = 120.0
@@ -32,12 +33,18 @@ def reached(url: str) -> Iterator[redis.Redis]:
         with connect(url) as client:
             yield client
     except redis.RedisError as error:
-        raise QueueUnavailable(url, f"does not answer ({error})") from error
+        raise QueueUnavailable(url, _why(error)) from error
 
 
-def lacks_room(error: redis.RedisError) -> bool:
-    """Return whether the server refuses because its disk is full: then it does not even hand packets out."""
-    return str(error).startswith(LACKS_ROOM)
+def lacks_room(error: redis.RedisError | str) -> bool:
+    """Return whether a server refuses because its file finds no room: then it hands nothing out either."""
+    return str(error).startswith("MISCONF") and any(words in str(error) for words in NO_ROOM)
+
+
+def _why(error: redis.RedisError) -> str:
+    """Return what keeps a server from doing what it is asked."""
+    words = refusal(error)
+    return f"refuses: {words}" if words else f"does not answer ({error})"
 
 
 def share_of_memory(client: redis.Redis) -> float:
@@ -56,17 +63,22 @@ def evicting_policy(memory: Mapping[str, Any]) -> str:
 
 
 def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> None:
-    """Wait for the first answer; a server that reads its file again is given more time. Raises QueueUnavailable."""
+    """Wait for the first answer; a server that reads its file again is given more time. Raises QueueUnavailable.
+
+    A server that cannot save refuses even PING, and still tells what it holds: that is an answer.
+    """
     end = time.monotonic() + limit_s
     last = end + LOADING_S
     while True:
         try:
             client.ping()
         except redis.RedisError as error:
+            if isinstance(error, redis.ResponseError) and refusal(error):
+                return
             if isinstance(error, redis.BusyLoadingError):
                 end = min(time.monotonic() + limit_s, last)
             if time.monotonic() > end:
-                raise QueueUnavailable(where, f"does not answer ({error})") from error
+                raise QueueUnavailable(where, _why(error)) from error
             time.sleep(0.02)
         else:
             return

@@ -27,7 +27,7 @@ IDS_AT_ONCE = 4096
 NO_PACKETS = (ValueError, TypeError, struct.error)
 """What reading raises of entries that are none of ours."""
 
-GONE = ("NOGROUP", "UNBLOCKED")
+GONE = ("NOGROUP", "UNBLOCKED the")
 """How a server's refusal begins that has no stream or group of that name, or loses it while we wait for it."""
 
 GIVEN_AGAIN_NS = 1_000_000_000

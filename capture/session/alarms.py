@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from kitchensync.capture.errors import QueueUnavailable
 from kitchensync.capture.plan import Plan
@@ -19,6 +21,7 @@ from kitchensync.capture.process.log import warn
 from kitchensync.capture.process.outcome import NO_SPACE
 from kitchensync.capture.produce.stream_watch import RATE_LOW, SLOW_BY_ITSELF, STREAMING
 from kitchensync.capture.queue.queue_connection import evicting_policy, reached, share_of_memory
+from kitchensync.capture.queue.refusal import refusal
 from kitchensync.storage.ledger import LOST
 from kitchensync.storage.names import MANIFEST
 
@@ -87,6 +90,8 @@ PERIOD_S = 1.0
 ANSWER_S = 2.0
 LATE_S = 3.0
 """A server that has not answered for so long is held up, whatever by."""
+NOTHING = "ks:watch"
+"""A key that nobody makes: XADD NOMKSTREAM to it stores nothing, and is refused like a packet."""
 
 
 class QueueWatch(threading.Thread):
@@ -95,37 +100,57 @@ class QueueWatch(threading.Thread):
     def __init__(self, url: str, now_s: Callable[[], float] = time.monotonic) -> None:
         """Ask nothing yet; how late an answer is, is told by the clock `now_s`."""
         super().__init__(name="queue watch", daemon=True)
-        self._client = redis.Redis.from_url(url, socket_timeout=ANSWER_S)
+        self._client = redis.Redis.from_url(url, socket_timeout=ANSWER_S, retry=Retry(NoBackoff(), 0))
         self._ending = threading.Event()
         self._now_s = now_s
-        self._heard_s = now_s()
+        self._took_s = now_s()
         self._held_s = 0.0
+        self.refusal = ""
+        """The server's own words while it refuses to write, "" while it writes or does not answer."""
         self.evicts = ""
         """The policy by which it throws packets away when its memory is full, "" where it keeps them."""
 
     @property
     def silent_s(self) -> float:
         """For how many seconds it has not answered, 0 while that is no delay."""
-        late_s = self._now_s() - self._heard_s
-        return late_s if late_s > LATE_S and self.is_alive() else 0.0
+        return 0.0 if self.refusal else self.waits_s
+
+    @property
+    def waits_s(self) -> float:
+        """For how many seconds it has taken nothing, refusing or not answering, 0 while that is no delay."""
+        late_s = self._now_s() - self._took_s
+        return late_s if (self.refusal or late_s > LATE_S) and self.is_alive() else 0.0
 
     @property
     def held_s(self) -> float:
-        """How many seconds it has been held up so far, all in all."""
-        return self._held_s + self.silent_s
+        """How many seconds it has taken nothing so far, all in all."""
+        return self._held_s + self.waits_s
 
     def run(self) -> None:
         """Ask until stopped."""
         while not self._ending.wait(PERIOD_S):
             try:
-                self.evicts = evicting_policy(self._client.info("memory"))
-            except redis.ResponseError:
-                self.evicts = ""  # it answers, and does not tell
-            except redis.RedisError:
-                continue  # a server that refuses to write still answers; this one does not
-            self._held_s += self.silent_s
-            self._heard_s = self._now_s()
+                self._ask()
+            except redis.RedisError as error:
+                before, self.refusal = self.refusal, refusal(error)
+                if self.refusal and self.refusal != before:
+                    warn("the queue server refuses writes", words=self.refusal)
+            else:
+                self._held_s += self.waits_s
+                self._took_s, self.refusal = self._now_s(), ""
         self._client.close()
+
+    def _ask(self) -> None:
+        """Ask for the policy, and to write nothing. Raises RedisError where the server refuses or does not answer."""
+        try:
+            self.evicts = evicting_policy(self._client.info("memory"))
+        except redis.ResponseError:
+            self.evicts = ""  # it answers, and does not tell
+        try:
+            self._client.execute_command("XADD", NOTHING, "NOMKSTREAM", "*", "n", "")
+        except redis.ResponseError as error:
+            if refusal(error):
+                raise  # any other answer is of a server too old for the command
 
     def stop(self) -> None:
         """End; a question on its way is waited for by nobody."""

@@ -13,6 +13,7 @@ import redis
 
 from kitchensync.capture.errors import QueueUnavailable, RecordingGone
 from kitchensync.capture.plan import Plan
+from kitchensync.capture.process.heartbeat import kept_anchors
 from kitchensync.capture.process.outcome import NO_SPACE, Outcome
 from kitchensync.capture.queue.newest_packets import in_order
 from kitchensync.capture.queue.queue_connection import reached
@@ -122,6 +123,8 @@ def _write(
     with edit_manifest(Path(plan.path)) as manifest:
         before = manifest.pop("waiting", {})
         manifest["state"] = "recording" if waiting else "complete"
+        if anchors := kept_anchors(Path(plan.work)):
+            manifest["utc_anchors"] = anchors
         if not before:
             manifest["stopped"] = {"host_ns": now.host_ns, "utc_ns": now.utc_ns, "reason": outcome.reason}
         manifest["files"] = files | calibration_files(Path(plan.path))

@@ -133,12 +133,19 @@ class Supervisor:
 
     def _alarms(self) -> list[str]:
         """Report what does not come; what the queue server holds up is no fault of a process or a device."""
+        if refused := self._refused():
+            return [f"the queue server refuses writes: {refused}; packets wait for it"]
         if silent_s := self._queue_watch.silent_s:
             return [f"the queue server has not answered for {silent_s:.0f} s; packets wait for it"]
         now_ns = host_ns()
         mute = mute_processes(self.board.states, now_ns)
         faults = queue_faults(self._queue_watch.evicts, self.board.vanished_ns, now_ns)
         return [*faults, *mute.values(), *quiet_streams(self.streams(), now_ns, mute)]
+
+    def _refused(self) -> str:
+        """Return the queue server's words while it refuses what a recording asks of it, "" otherwise."""
+        told = (str(state.get("refused") or "") for state in self.board.states.values())
+        return self._queue_watch.refusal or next(filter(None, told), "")
 
     def run(self, seconds: float | None, start_timeout_s: float, show: Callable[[Supervisor], None]) -> None:
         """Record until the time, a request, or the end of every stream; then end everything in order.
@@ -192,9 +199,8 @@ class Supervisor:
             if not missing or is_enough:
                 self.outcome.first_packets, self.outcome.missing = True, missing
                 return
-            silent_s = self._queue_watch.silent_s
-            if silent_s > limit_s:
-                raise QueueSilent(silent_s)
+            if (waits_s := self._queue_watch.waits_s) > limit_s:
+                raise QueueSilent(waits_s, self._refused())
             if time.monotonic() > end_s + self._queue_watch.held_s:
                 raise StreamsMissing(missing, limit_s)
 
@@ -274,6 +280,7 @@ class Supervisor:
             "waiting": self.waiting,
             "restarts": self.outcome.restarts,
             "streams": self.streams(),
+            "queue_refuses": self._refused(),
             "queue_silent_s": self._queue_watch.silent_s,
             "queue_evicts": self._queue_watch.evicts,
             "queue_vanished_ns": self.board.vanished_ns,

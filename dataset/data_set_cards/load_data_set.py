@@ -371,10 +371,16 @@ class ReleasedRecording:
 
     def utc(self, seconds: float) -> np.datetime64:
         """Return UTC of a second of the film, as the computer that recorded had it. Raises NotReleased."""
-        offset = self.calibration["clock"]["utc_minus_capture_ns"]
+        clock, at = self.calibration["clock"], self.capture_ns(seconds)
+        offset = clock["utc_minus_capture_ns"]
         if offset is None:
             raise NotReleased(f"{self.id}: nobody noted its UTC")
-        return np.datetime64(self.capture_ns(seconds) + offset, "ns")
+        if anchors := clock.get(
+            "capture_ns_and_utc_ns"
+        ):  # its clock may have been set: the nearest one tells
+            capture_ns, utc_ns = min(anchors, key=lambda anchor: abs(anchor[0] - at))
+            offset = utc_ns - capture_ns
+        return np.datetime64(at + offset, "ns")
 
     @cached_property
     def frames(self) -> dict[str, Any]:

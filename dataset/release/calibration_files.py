@@ -10,6 +10,7 @@ import numpy as np
 from kitchensync.dataset.release.headset_frames import Arrays
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.storage.errors import StorageError, pass_on_trouble
+from kitchensync.storage.timeline.utc_times import utc_times
 
 FOLDER = "calibration"
 
@@ -37,14 +38,17 @@ def calibration_of(own: OwnRecording) -> tuple[dict[str, Any], dict[str, Arrays]
 
 
 def _clock(own: OwnRecording) -> dict[str, Any]:
-    """Say what `capture_ns` is, and what is to be added to it to have UTC; None where nobody noted it."""
-    started = own.manifest.get("started") or {}
-    utc_ns, host_ns = started.get("utc_ns"), started.get("host_ns")
-    known = isinstance(utc_ns, int) and isinstance(host_ns, int)
+    """Say what `capture_ns` is, and what is to be added to it to have UTC; None where nobody noted it.
+
+    `capture_ns_and_utc_ns` are anchors: where the computer's clock was set while it recorded, the nearest one tells.
+    """
+    times = utc_times(own.manifest)
+    anchors = [] if times is None else times.pairs()
     host = own.recording.device_clock(own.recording.main_headset) if own.recording.main_headset else None
     return {
         "capture_ns": "CLOCK_MONOTONIC of the capture computer",
-        "utc_minus_capture_ns": utc_ns - host_ns if known and utc_ns and host_ns else None,
+        "utc_minus_capture_ns": anchors[0][1] - anchors[0][0] if anchors else None,
+        "capture_ns_and_utc_ns": anchors,
         "headset_bound_ns": None if host is None else host.bound_ns,
     }
 

@@ -152,7 +152,7 @@ def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
         "recording": recording.id,
         "uuid": str(recording.stored.manifest.get("uuid", "")),
         "session_ns_and_host_ns": json.dumps(_knots(recording)),
-        "utc_minus_host_ns": _utc_offset(recording),
+        **_utc(recording),
         "alignment": alignment.status,
         "gyroscopes_within_ms": str(alignment.gyroscopes_within_ms or ""),
         "span_s": json.dumps(span.said),
@@ -160,14 +160,18 @@ def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
     }
 
 
-def _utc_offset(recording: OpenedRecording) -> str:
-    """Return what is added to host ns to have UTC ns; nothing where nobody noted it."""
+def _utc(recording: OpenedRecording) -> dict[str, str]:
+    """Return what is added to host ns to have UTC ns at 0:00, and host ns and UTC ns of each anchor.
+
+    A message has the UTC of the anchor nearest to it. Nothing where nobody noted it.
+    """
     zero = np.zeros(1, np.int64)
     try:
-        utc_ns = int(recording.clock.to_utc(zero).astype(np.int64)[0])
+        utc_ns, anchors = int(recording.clock.to_utc(zero).astype(np.int64)[0]), recording.clock.utc.pairs()
     except NotKnown:
-        return ""
-    return str(utc_ns - int(host_ns_of(recording, zero)[0]))
+        return {"utc_minus_host_ns": "", "host_ns_and_utc_ns": "[]"}
+    offset_ns = utc_ns - int(host_ns_of(recording, zero)[0])
+    return {"utc_minus_host_ns": str(offset_ns), "host_ns_and_utc_ns": json.dumps(anchors)}
 
 
 def _knots(recording: OpenedRecording) -> list[list[int]]:

@@ -17,6 +17,7 @@ from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
 from kitchensync.reader.motion_streams import HeadsetMotion
 from kitchensync.reader.reading_clock import NotKnown, ReadingClock
 from kitchensync.reader.timed_stream import TimedStream
+from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SAMPLES, SOUND
 from kitchensync.sensors.hololens.streams import spatial_input
@@ -282,7 +283,15 @@ class OpenedRecording:
     def utc(self, seconds: npt.ArrayLike) -> Any:
         """Return UTC of session times, datetime64[ns] of their shape, by the capture computer. Raises NotKnown."""
         at_s = np.asarray(seconds, np.float64)
-        return self.clock.to_utc(np.rint(np.atleast_1d(at_s) * 1e9).astype(np.int64)).reshape(at_s.shape)[()]
+        return self.clock.to_utc(_whole_ns(at_s)).reshape(at_s.shape)[()]
+
+    def utc_bound(self, seconds: npt.ArrayLike) -> Any:
+        """How far `utc` may be off the capture computer's clock, seconds, of their shape. Raises NotKnown.
+
+        Around the moment at which that clock was set it is the whole step.
+        """
+        at_s = np.asarray(seconds, np.float64)
+        return self.clock.utc_bound_s(_whole_ns(at_s)).reshape(at_s.shape)[()]
 
     @property
     def calibration(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
@@ -371,3 +380,7 @@ def _last_s(stream: TimedStream) -> float | None:
 
 def _open_again(path: Path, with_pauses: bool, purpose: Purpose | None) -> OpenedRecording:
     return OpenedRecording(path, with_pauses=with_pauses, purpose=purpose)
+
+
+def _whole_ns(seconds: Floats) -> Int64:
+    return np.rint(np.atleast_1d(seconds) * 1e9).astype(np.int64)

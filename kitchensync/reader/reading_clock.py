@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
+from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
 from kitchensync.storage.timeline.session_time import SessionTime
+from kitchensync.storage.timeline.utc_times import UtcTimes, utc_times
 
 Found = TypeVar("Found", int, Int64)
 
@@ -94,8 +96,20 @@ class ReadingClock:
         return self._known(self._session.to_host(session_ns))
 
     def to_utc(self, session_ns: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
-        """Return UTC (n,) datetime64[ns] by the capture computer's clock at the start. Raises NotKnown."""
-        if not self._started.get("utc_ns") or not self._started.get("host_ns"):
+        """Return UTC (n,) datetime64[ns], each by the trusted anchor of the capture computer nearest to it.
+
+        Raises NotKnown.
+        """
+        return self.utc.to_utc(self.to_host(session_ns)).astype("datetime64[ns]")
+
+    def utc_bound_s(self, session_ns: npt.ArrayLike) -> Floats:
+        """How far `to_utc` may be off that computer's clock, seconds (n,). Raises NotKnown."""
+        return self.utc.bound_ns(self.to_host(session_ns)) / 1e9
+
+    @cached_property
+    def utc(self) -> UtcTimes:
+        """UTC of host times. Raises NotKnown."""
+        times = utc_times(self._recording.manifest)
+        if times is None:
             raise NotKnown(f"{self._recording.id}: nobody wrote when it began")
-        since_ns = self.to_host(session_ns) - int(self._started["host_ns"])
-        return (int(self._started["utc_ns"]) + since_ns).astype("datetime64[ns]")
+        return times

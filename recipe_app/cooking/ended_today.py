@@ -17,6 +17,7 @@ from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FINAL, FIRST
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.task_graphs.errors import NotFound
 
 ALONE, ABORTED, WITHDRAWN, OPEN = "alone", "aborted", "withdrawn", "open"
@@ -90,7 +91,7 @@ def _named_in(manifest: Manifest, folder: str) -> dict[str, Any]:
 
 
 def _utc_ns(manifest: Manifest, what: str) -> int:
-    return int((manifest.get(what) or manifest.get("started") or {}).get("utc_ns", 0))
+    return moment_utc_ns(manifest, what) or moment_utc_ns(manifest) or 0
 
 
 def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: bool) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from kitchensync.storage.events import event_logs, read_lines
 from kitchensync.storage.exports.hidden_films import pauses_in_detail
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.recording import Recording, StoredStream, camera_files
+from kitchensync.storage.timeline.utc_times import UtcTimes, utc_times
 from kitchensync.storage.verify import kept_verdict
 from kitchensync.storage.verify.verification import FILMS
 
@@ -62,13 +63,14 @@ def contents_of(recording: Recording) -> dict[str, Any]:
 def _placing(recording: Recording, problems: list[str]) -> Placing:
     """Return how packets are put on session time: by arrival since the start where it cannot be told."""
     started = recording.manifest.get("started") or {}
+    utc = utc_times(recording.manifest)
     try:
-        return Placing(recording.session_time, recording.main_headset, started)
+        return Placing(recording.session_time, recording.main_headset, started, utc)
     except FilesFreed:
         raise
     except (StorageError, OSError) as error:
         problems.append(f"times are seconds since the start, by arrival: {words_of(error)}")
-        return Placing(None, "", started)
+        return Placing(None, "", started, utc)
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class Placing:
     main_headset: str
     started: dict[str, Any]
     "`host_ns` and `utc_ns` of the same moment."
+    times: UtcTimes | None
 
     def seconds(self, name: str, rows: np.ndarray) -> list[float]:
         """Seconds of session time; of another device by arrival, without a headset since the start."""
@@ -92,9 +95,7 @@ class Placing:
 
     def utc(self, host_ns: int) -> str | None:
         """UTC of an arrival; None where nobody wrote when the recording began."""
-        if not self.started.get("utc_ns") or not self.started.get("host_ns"):
-            return None
-        return utc_words(int(self.started["utc_ns"]) + host_ns - int(self.started["host_ns"]))
+        return None if self.times is None else utc_words(int(self.times.to_utc(host_ns)))
 
 
 def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:

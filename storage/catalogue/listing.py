@@ -22,6 +22,7 @@ from kitchensync.storage.life import Life, life_of, usable_manifest, why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import PART_OF, is_recording
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
+from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.storage.verify import FAIL, PASS, WARN, kept_verdict
 
 HIDDEN = (".", "_")
@@ -102,7 +103,7 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
         "consented": not why_not(manifest, Purpose.ANNOTATE),
         "releasable": not why_not(manifest, Purpose.RELEASE_RAW),
         "aborted": why_aborted(manifest),
-        "started": utc_words(started.get("utc_ns")),
+        "started": utc_words(moment_utc_ns(manifest)),
         "seconds": (end - begin) / 1e9 if isinstance(begin, int) and isinstance(end, int) else None,
     }
 

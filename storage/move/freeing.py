@@ -15,6 +15,7 @@ from kitchensync.storage.copies.target import Stopped, Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.errors import MoverBusy
 from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.storage.verify import keep_verdict, verify
 
 
@@ -106,5 +107,5 @@ def _remove(recording: Path, item: FileToCopy, targets: list[Target], log: CopyL
 
 
 def _age_days(manifest: Manifest) -> float:
-    ended_ns = (manifest.get("stopped") or manifest.get("started") or {}).get("utc_ns")
-    return 0.0 if ended_ns is None else (utc_anchor().utc_ns - int(ended_ns)) / 86_400e9
+    ended_ns = moment_utc_ns(manifest, "stopped") or moment_utc_ns(manifest)
+    return 0.0 if ended_ns is None else (utc_anchor().utc_ns - ended_ns) / 86_400e9

@@ -24,6 +24,7 @@ from kitchensync.storage.manifest import SCHEMA, Manifest, read_manifest, write_
 from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import CLOCK_STREAMS, COPYING, LOGS, MANIFEST, MEDIA
 from kitchensync.storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
+from kitchensync.storage.timeline.utc_times import UtcTimes
 
 LOG = Path(LOGS) / "recording.jsonl"
 MOST_LOG_BYTES = 256 << 20
@@ -38,24 +39,25 @@ class Moments:
     stopped: dict[str, Any] | None
     zone: dict[str, Any]
     unknown: list[str] = field(default_factory=list)
+    utc_anchors: list[dict[str, int]] = field(default_factory=list)
 
 
 def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, dict[str, Any]]) -> Moments:
     """Tell when it began and ended; what had to be guessed is in `unknown`."""
     lines = _log(recording)
-    offset_ns, guessed = _utc_offset(lines, sealed, media)
+    utc, guessed = _utc(lines, sealed, media)
     begins = [line["host_ns"] for line in lines if line["event"] == BEGINS]
     seen = [*begins[:1]] or [*_noted(sealed), *filter(None, [sealed.first_host_ns])]
     first_ns = min(seen, default=None)
     unknown = ["when it was by the calendar"] if guessed else []
-    if first_ns is None or offset_ns is None:
+    if first_ns is None or utc is None:
         return Moments(None, None, _zone(media, unknown), [*unknown, "when it began"])
     last_ns, reason = _end(lines, sealed, first_ns)
     if reason == "unknown":
         unknown.append("why it ended")
-    started = {"host_ns": first_ns, "utc_ns": first_ns + offset_ns}
-    stopped = {"host_ns": last_ns, "utc_ns": last_ns + offset_ns, "reason": reason}
-    return Moments(started, stopped, _zone(media, unknown), unknown)
+    started = {"host_ns": first_ns, "utc_ns": int(utc.to_utc(first_ns))}
+    stopped = {"host_ns": last_ns, "utc_ns": int(utc.to_utc(last_ns)), "reason": reason}
+    return Moments(started, stopped, _zone(media, unknown), unknown, utc.where_set())
 
 
 def _log(recording: Path) -> list[dict[str, Any]]:
@@ -75,16 +77,16 @@ def _parsed(text: str) -> dict[str, Any] | None:
         return None
 
 
-def _utc_offset(
+def _utc(
     lines: list[dict[str, Any]], sealed: SealedFacts, media: dict[str, dict[str, Any]]
-) -> tuple[int | None, bool]:
-    """Return UTC minus the capture clock, ns, and whether that is only guessed."""
+) -> tuple[UtcTimes | None, bool]:
+    """Return UTC of the capture clock, and whether that is only guessed."""
     anchors = [*lines, *(one["anchor"] for one in media.values() if one.get("anchor"))]
     if anchors:
-        return int(anchors[0]["utc_ns"]) - int(anchors[0]["host_ns"]), False
+        return UtcTimes(anchors), False
     if sealed.newest is None or sealed.last_host_ns is None:
         return None, True
-    return sealed.newest.stat().st_mtime_ns - sealed.last_host_ns, True
+    return UtcTimes([{"host_ns": sealed.last_host_ns, "utc_ns": sealed.newest.stat().st_mtime_ns}]), True
 
 
 def _noted(sealed: SealedFacts, kind: type[Note] = Note) -> list[int]:
@@ -216,6 +218,7 @@ def _put_together(recording: Path, sealed: SealedFacts, plan: Manifest | None) -
         "started": moments.started,
         "stopped": moments.stopped,
         "zone": moments.zone,
+        "utc_anchors": moments.utc_anchors,
         "consent": "none",
         "pseudonym": "",
         "place": "",

@@ -26,6 +26,7 @@ from kitchensync.storage.reading.decoded import sensor_stream
 from kitchensync.storage.reading.device_constants import CALIBRATION
 from kitchensync.storage.reading.swaps import swaps_of
 from kitchensync.storage.redact.redactions import BEGUN, CUT, PICTURES, REDACTED, redactions
+from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unfinished_copy, unreadable
 from kitchensync.storage.verify.camera_account import WHOLE, account
 from kitchensync.storage.verify.camera_cover import CameraCover, camera_cover
@@ -37,7 +38,7 @@ from kitchensync.storage.verify.sealed_files import SealedFiles, differs
 from kitchensync.storage.verify.session_span import SessionTimes, session_of
 from kitchensync.storage.verify.steps import read_steps
 from kitchensync.storage.verify.stream_balance import balance
-from kitchensync.storage.verify.suitable_uses import good_for
+from kitchensync.storage.verify.suitable_uses import clock, good_for
 
 Progress = Callable[[str], None]
 FILMS = ("gopro", "video")
@@ -106,12 +107,22 @@ def _check_files(
     """Check the sealed files and films of a recording where they are; return `streams`, and what it is good for."""
     with ReaderApart() as apart:
         streams, session, judged = _check_streams(folder, manifest, findings, progress, apart)
+    _name_clock_steps(manifest, session, findings)
     cameras: dict[str, CameraCover] = {}
     for device, facts in manifest["devices"].items():
         if facts.get("kind") in FILMS:
             streams |= account(folder, device, findings, progress)
             cameras |= camera_cover(folder, device, session, findings)
     return streams, _use(folder, session, judged, cameras)
+
+
+def _name_clock_steps(manifest: Manifest, session: SessionTimes | None, findings: Findings) -> None:
+    """Name where the computer's clock was set: UTC jumps there, host times and session time do not."""
+    times = utc_times(manifest)
+    if times is None or session is None:
+        return
+    for step in times.steps():
+        findings.add(WARN, step.words(clock(session.seconds(step.after_host_ns))))
 
 
 def _add_decoded(

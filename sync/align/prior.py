@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, ClockStatement
+from kitchensync.storage.timeline.utc_times import UtcTimes
 
 DAY_S = 86_400
 LEAST_HALF_WIDTH_S = 6.0
@@ -72,7 +73,7 @@ def start_from_shutter(shutter: dict[str, Any] | None, *, earlier_s: float) -> S
 
 def start_from_camera_clock(
     clock: StatedCameraClock,
-    started: dict[str, int] | None,
+    utc: UtcTimes | None,
     *,
     zone_offset_s: int,
     pressed_host_ns: int | None = None,
@@ -82,10 +83,10 @@ def start_from_camera_clock(
     """Read the camera's own clock, and where it is in another zone, take the one that fits.
 
     With the shutter known (`pressed_host_ns`) any whole step of 15 minutes is tried. Without it a file of `seconds`
-    has to overlap the recording [started, stopped]; if it does not, whole hours are tried, and used when only one
-    fits. A clock that is off in another way, or on another day, is said and does not serve.
+    has to overlap the recording, up to `stopped_host_ns`; if it does not, whole hours are tried, and used when only
+    one fits. A clock that is off in another way, or on another day, is said and does not serve.
     """
-    if clock.creation_time is None or not started or not {"host_ns", "utc_ns"} <= started.keys():
+    if clock.creation_time is None or utc is None:
         return None
     try:
         local = datetime.fromisoformat(clock.creation_time)
@@ -93,11 +94,14 @@ def start_from_camera_clock(
         return None
     written_s = local.replace(tzinfo=UTC).timestamp()
     local_s, reading = _with_timecode(written_s, clock)
-    host_ns = _host_ns(local_s - (0 if _is_utc(written_s, clock, zone_offset_s) else zone_offset_s), started)
+    utc_s = local_s - (0 if _is_utc(written_s, clock, zone_offset_s) else zone_offset_s)
+    first_ns = int(utc.host_ns[0])
+    # The camera may have been set by the computer's clock before or after that was set itself.
+    near_ns = first_ns if pressed_host_ns is None else pressed_host_ns
+    host_ns = min(utc.host_times(round(utc_s * 1e9)), key=lambda at_ns: abs(at_ns - near_ns))
     if pressed_host_ns is not None:
         shift_s, trouble = _shift_to_press((pressed_host_ns - host_ns) / 1e9)
     else:
-        first_ns = int(started["host_ns"])
         last_ns = stopped_host_ns if stopped_host_ns is not None else first_ns + DAY_S * 10**9 // 2
         away = (first_ns - host_ns) / 1e9, (last_ns - host_ns) / 1e9
         shift_s, trouble = _shift_into_span(away, seconds)
@@ -193,7 +197,3 @@ def _is_utc(written_s: float, clock: StatedCameraClock, zone_offset_s: int) -> b
     ahead = [tmcd_s - written_s for tmcd_s in (clock.frames_s, clock.label_s) if tmcd_s is not None]
     away = [(by_s - zone_offset_s + DAY_S / 2) % DAY_S - DAY_S / 2 for by_s in ahead]
     return zone_offset_s != 0 and any(abs(by_s) <= TMCD_AGREES_S for by_s in away)
-
-
-def _host_ns(utc_s: float, started: dict[str, int]) -> int:
-    return int(started["host_ns"]) + round(utc_s * 1e9) - int(started["utc_ns"])

@@ -14,6 +14,7 @@ from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.reading.inertial import inertial_clock
 from kitchensync.storage.recording import open_recording
+from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HeadsetGyro
 from kitchensync.sync.align.slate import HeardSlate, find_slate
@@ -160,14 +161,19 @@ def _by_serial(clip: CardClip, path: Path, manifest: dict[str, Any]) -> Candidat
 
 
 def _in_time(clip: CardClip, one: CandidateRecording) -> bool:
-    """Return whether clip and recording overlap, whatever whole zone lies between their clocks."""
-    begin, end = one.manifest.get("started") or {}, one.manifest.get("stopped") or {}
-    if clip.started_s is None or "utc_ns" not in begin:
+    """Return whether clip and recording overlap, whatever whole zone lies between their clocks.
+
+    Where the computer's clock was set while it recorded, the camera may have had the time of before or after.
+    """
+    utc = utc_times(one.manifest)
+    if clip.started_s is None or utc is None:
         return False
-    begin_s = begin["utc_ns"] / 1e9
-    length_s = (end["utc_ns"] / 1e9 - begin_s) if "utc_ns" in end else clip.duration_s
+    begin, end = (
+        utc.readings((one.manifest.get(key) or {}).get("host_ns")) for key in ("started", "stopped")
+    )
+    length_s = (end[0] - begin[0]) / 1e9 if end and end > begin else clip.duration_s
     zones = {0, int((one.manifest.get("zone") or {}).get("utc_offset_s") or 0)}
-    away = [clip.started_s - zone_s - begin_s for zone_s in zones]
+    away = [clip.started_s - zone_s - begin_ns / 1e9 for zone_s in zones for begin_ns in begin]
     one.away_s = away_s = min(away, key=abs)
     overlap_s = min(away_s + clip.duration_s, length_s) - max(away_s, 0.0)
     shorter_s = min(clip.duration_s, length_s)

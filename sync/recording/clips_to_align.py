@@ -22,6 +22,7 @@ from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
 from kitchensync.storage.recording import Recording
+from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.sync.align.prior import (
     StatedCameraClock,
     StatedStart,
@@ -207,7 +208,7 @@ def _starts(recording: Recording, clip: Clip, shutter: dict[str, Any] | None) ->
     pressed = start_from_shutter(shutter, earlier_s=lost_s) if lost_s is not None else None
     own = start_from_camera_clock(
         clock,
-        manifest.get("started") or None,
+        utc_times(manifest),
         zone_offset_s=int((manifest.get("zone") or {}).get("utc_offset_s") or 0),
         pressed_host_ns=pressed.host_ns if pressed else None,
         stopped_host_ns=(manifest.get("stopped") or {}).get("host_ns"),

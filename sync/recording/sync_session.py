@@ -13,6 +13,7 @@ from kitchensync.storage.recording import Recording, StoredStream
 from kitchensync.storage.timeline.bridge import Bridge
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
+from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.sync.align.headset_gyro import HeadsetGyro, camera_as_reference, head_pose_gyro
 from kitchensync.sync.errors import BadArrays
 from kitchensync.sync.recording.adopted_films import adopted_clips
@@ -196,9 +197,9 @@ def _gyro_of_poses(stream: StoredStream) -> HeadsetGyro | None:
 def _host_clock_of_utc(headset: Headset) -> HostClock | None:
     """Without probes: both clocks know UTC, good to seconds."""
     offset = headset.about.get("utc_offset_ticks")
-    started = headset.recording.manifest.get("started") or {}
-    if offset is None or not {"host_ns", "utc_ns"} <= set(started):
+    manifest = headset.recording.manifest
+    began_ns, at = moment_utc_ns(manifest), (manifest.get("started") or {}).get("host_ns")
+    if offset is None or began_ns is None or at is None:
         return None
-    ticks = int(started["utc_ns"]) // 100 + FILETIME_OF_UNIX - int(offset)
-    at = int(started["host_ns"])
+    ticks = began_ns // 100 + FILETIME_OF_UNIX - int(offset)
     return constant_clock(ticks, at, ANCHOR_BOUND_NS)

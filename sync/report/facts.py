@@ -10,6 +10,7 @@ from kitchensync.sensors.files_on_disk import files_below
 from kitchensync.storage.consent import consent_in_words, overrides_in_words
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.timeline.alignment import Alignment
+from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.sync.answers import software_version
 from kitchensync.sync.report.cameras import ShownFile
 from kitchensync.sync.report.render import length, local_time, size
@@ -93,10 +94,10 @@ def what_was_recorded(
 ) -> list[tuple[str, str]]:
     """List what a person wants to know of a recording before anything else."""
     zone = manifest.get("zone") or {}
-    started = manifest.get("started") or {}
+    began_ns = moment_utc_ns(manifest)
     rows = [
         ("Recording", f"{manifest.get('recording')}"),
-        ("Started", local_time(started["utc_ns"], zone) if started.get("utc_ns") else "not known"),
+        ("Started", local_time(began_ns, zone) if began_ns else "not known"),
         ("Length", f"{length(data_s)} of data" + _took(manifest)),
         ("Ended", str((manifest.get("stopped") or {}).get("reason", "not closed")).replace("_", " ")),
         ("Place", str(manifest.get("place") or "not given")),

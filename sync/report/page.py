@@ -12,6 +12,7 @@ from typing import Any
 
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.shell.outputs import write_output
+from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.storage.verify import keep_verdict, verify
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.report import facts
@@ -177,12 +178,12 @@ def _time(recording: Recording, streams: list[ReadStream]) -> ShownTime:
 
 
 def _zero_words(manifest: dict[str, Any], time: ShownTime) -> str:
-    started = manifest.get("started") or {}
+    times = utc_times(manifest)
     whose = "recording computer" if time.session is None else "headset"
     words = f"Minutes and seconds on the clock of the {whose}; 0:00 is the first packet"
-    if not started.get("utc_ns") or not started.get("host_ns"):
+    if times is None:
         return words
-    utc_ns = int(started["utc_ns"]) + time.zero_host_ns - int(started["host_ns"])
+    utc_ns = int(times.to_utc(time.zero_host_ns))
     return f"{words}, {local_time(utc_ns, manifest.get('zone') or {})}"
 
 

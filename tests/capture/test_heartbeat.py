@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
+
+import numpy as np
 
 from kitchensync.capture.process import heartbeat
-from kitchensync.capture.process.heartbeat import PERIOD_NS, Heartbeat, last_beat, was_held
+from kitchensync.capture.process.heartbeat import (
+    ANCHOR_PERIOD_NS,
+    ANCHORS,
+    PERIOD_NS,
+    Heartbeat,
+    kept_anchors,
+    last_beat,
+    was_held,
+)
 from kitchensync.sensors.host_clock import UtcAnchor
 
 SECOND = 10**9
@@ -46,3 +57,42 @@ def test_a_recorder_that_was_held_says_when(tmp_path, monkeypatch):
     assert was_held(tmp_path, 103 * SECOND, 122 * SECOND)
     assert not was_held(tmp_path, 60 * SECOND, 105 * SECOND), "who was held for much longer was held alone"
     assert not was_held(tmp_path, 121 * SECOND, 130 * SECOND)
+
+
+def test_both_sides_of_each_change_of_the_clock_are_kept_and_little_else(tmp_path, monkeypatch):
+    """Ten minutes of beats; the clock is set forward, then back while the computer sleeps, and is slewed a little."""
+    now, at_s = {}, iter(range(600))
+    sets = {100: 3600 * SECOND, 350: -7200 * SECOND}
+
+    def anchor() -> UtcAnchor:
+        second = next(at_s)
+        by_ns = sum(by for at, by in sets.items() if second >= at)
+        slept_ns = 60 * SECOND if second >= 350 else 0
+        now[second] = UtcAnchor(
+            second * SECOND, second * SECOND + slept_ns + by_ns + second * 1000, 500, slept_ns
+        )
+        return now[second]
+
+    monkeypatch.setattr(heartbeat, "utc_anchor", anchor)
+    heart = Heartbeat(tmp_path)
+    for _ in range(600):
+        heart.beat()
+    heart.close()
+    found = kept_anchors(tmp_path)
+    times = [one["host_ns"] // SECOND for one in found]
+    assert {99, 100, 349, 350} <= set(times)
+    assert times[0] <= 1
+    assert times == sorted(set(times))
+    assert max(np.diff(times)) <= ANCHOR_PERIOD_NS // SECOND
+    assert len(times) < 30
+    assert [UtcAnchor(**one) for one in found] == [now[at] for at in times]
+    with (tmp_path / ANCHORS).open("ab") as file:
+        file.write(b"torn")
+    assert kept_anchors(tmp_path) == found
+    again = Heartbeat(tmp_path)  # it goes on behind the last whole one
+    at_s = iter([600])
+    again.beat()
+    again.close()
+    assert kept_anchors(tmp_path) == [*found, asdict(now[600])]
+    assert (tmp_path / ANCHORS).stat().st_mode & 0o077 == 0
+    assert kept_anchors(tmp_path / "none") == []

@@ -60,7 +60,8 @@ def lost(tmp_path) -> Path:
     told = [end | {"stream": s, "reason": "stopped"} for s in ("hololens/vlc_leftfront", "scale/grams")]
     put(recording, "ledger/hololens", **notes(*told, quiet))
     (recording / "logs").mkdir()
-    ended = BEGAN | {"host_ns": 7_000_000_000, "event": "recording ends", "reason": "time"}
+    later = {name: BEGAN[name] + 3_000_000_000 for name in ("host_ns", "utc_ns")}
+    ended = BEGAN | later | {"event": "recording ends", "reason": "time"}
     lines = [json.dumps(line) for line in (BEGAN, ended)]
     (recording / "logs" / "recording.jsonl").write_text("\n".join(["torn {", *lines]) + "\n")
     (recording / "events").mkdir()
@@ -88,6 +89,22 @@ def test_streams_devices_and_times_come_from_the_files(lost):
     assert done.copy is None
     assert {"participant", "place", "time zone", "recipe"} <= set(done.unknown)
     assert life_of(lost) == Life.COMPLETE
+
+
+def test_a_clock_that_was_set_while_it_recorded_is_known_by_the_log(lost):
+    """The last line is an hour later than the clock of the first would have it."""
+    log = lost / "logs" / "recording.jsonl"
+    set_ns = BEGAN["utc_ns"] + 3600 * 10**9
+    sealed = BEGAN | {"host_ns": 5 * 10**9, "utc_ns": set_ns + 10**9, "event": "sealed"}
+    ended = sealed | {"host_ns": 7 * 10**9, "utc_ns": set_ns + 3 * 10**9, "event": "recording ends"}
+    log.write_text("".join(json.dumps(line) + "\n" for line in (BEGAN, sealed, ended)))
+    rebuild(lost)
+    manifest = read_manifest(lost)
+    assert manifest["started"]["utc_ns"] == BEGAN["utc_ns"]
+    assert manifest["stopped"]["utc_ns"] == set_ns + 3 * 10**9
+    times = [(one["host_ns"], one["utc_ns"]) for one in manifest["utc_anchors"]]
+    assert times == [(line["host_ns"], line["utc_ns"]) for line in (BEGAN, sealed, ended)]
+    assert any("clock was set by +3600.0 s at" in reason for reason in verify(lost)["reasons"])
 
 
 @pytest.mark.parametrize("before", ["", "kitchensync."])

@@ -56,6 +56,7 @@ def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
         "waiting": "",
         "restarts": [],
         "processes": {},
+        "queue_refuses": "",
         "queue_silent_s": 0.0,
         "queue_evicts": "",
         "queue_vanished_ns": 0,

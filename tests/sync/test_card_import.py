@@ -113,6 +113,23 @@ def test_a_chosen_recording_is_told_how_far_away_the_clock_is(evening: Path) -> 
     assert "clock: +0.0" not in " ".join(proposal.evidence)
 
 
+@pytest.mark.parametrize("by_s", [2 * 86_400, -2 * 86_400])
+def test_a_recording_whose_computer_had_its_clock_set_is_found(
+    evening: Path, tmp_path: Path, by_s: int
+) -> None:
+    """The laptop was two days off until a network told it; the camera's clock was right all the time."""
+    path = recording(tmp_path, "b-1", CAMERA_B, 0.0, motion=None, seconds=30.0)
+    manifest = json.loads((path / "recording.json").read_text())
+    true = [{"host_ns": (1000 + s) * 10**9, "utc_ns": round((UTC0_S + s) * 1e9)} for s in (0, 12, 13, 30)]
+    wrong = [one | {"utc_ns": one["utc_ns"] - by_s * 10**9} for one in true[:2]]
+    ends = {"started": wrong[0], "stopped": true[-1]}
+    write_json(path / "recording.json", manifest | ends | {"utc_anchors": [*wrong, *true[2:]]})
+    takes, _ = scan_card(evening / "cards" / "two")
+    (found,) = propose(takes, [path])
+    assert found.recording == path
+    assert any(line.startswith("clock: +3.") for line in found.evidence)
+
+
 def test_two_cameras_never_share_a_name(evening: Path, tmp_path: Path) -> None:
     """A recording whose camera is not known yet takes the first that fits, and its takes alone."""
     path = recording(tmp_path, "c-1", CAMERA_A, 0.0, motion=None)

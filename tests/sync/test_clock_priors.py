@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kitchensync.storage.timeline.utc_times import UtcTimes, utc_times
 from kitchensync.sync.align.prior import (
     StatedCameraClock,
     StatedStart,
@@ -37,7 +38,8 @@ def camera(creation, frames_s=None, *, label_s=None, zone_s=0, pressed_s=32.0, s
     """A camera whose shutter fell `pressed_s` after the anchor (None: nobody knows)."""
     pressed = None if pressed_s is None else STARTED["host_ns"] + round(pressed_s * 1e9)
     clock = StatedCameraClock(creation, frames_s, label_s)
-    return start_from_camera_clock(clock, started, zone_offset_s=zone_s, pressed_host_ns=pressed, **more)
+    utc = utc_times({"started": started})
+    return start_from_camera_clock(clock, utc, zone_offset_s=zone_s, pressed_host_ns=pressed, **more)
 
 
 def written(moment: datetime) -> str:
@@ -85,7 +87,9 @@ def test_any_zone_is_found_at_any_time_of_day(camera_quarters, day_s, place_quar
     expected_s = taken.timestamp() - began["utc_ns"] / 1e9
     clock = StatedCameraClock(written(shown), code_s)
     pressed = began["host_ns"] + round(expected_s * 1e9) + 200_000_000
-    start = start_from_camera_clock(clock, began, zone_offset_s=place_s, pressed_host_ns=pressed)
+    start = start_from_camera_clock(
+        clock, utc_times({"started": began}), zone_offset_s=place_s, pressed_host_ns=pressed
+    )
     if abs(quarters) > 26 * 4:
         assert not start.serves
         return
@@ -142,7 +146,7 @@ def test_summer_time_begins_and_ends_while_recording(change, before_s, after_s, 
         if knows_shutter
         else {"stopped_host_ns": started["host_ns"] + 1800 * 10**9, "seconds": 300.0}
     )
-    start = start_from_camera_clock(clock, started, zone_offset_s=before_s, **more)
+    start = start_from_camera_clock(clock, utc_times({"started": started}), zone_offset_s=before_s, **more)
     assert (start.host_ns - started["host_ns"]) / 1e9 == pytest.approx(1200.4, abs=1e-3)
     assert start.serves
     assert bool(start.warning) == follows
@@ -217,3 +221,28 @@ def test_no_statement_no_prior():
 def test_a_start_that_says_one_clock_alone_bridges_none(lost):
     started = {key: one for key, one in STARTED.items() if key != lost}
     assert camera(written(ANCHOR), started=started) is None
+
+
+@pytest.mark.parametrize("by_s", [3600, -3600, 500])
+@pytest.mark.parametrize("is_set_by_the_later_time", [False, True])
+@pytest.mark.parametrize("pressed_s", [32.0, None])
+def test_a_camera_is_placed_where_the_computers_clock_was_set_meanwhile(
+    by_s, is_set_by_the_later_time, pressed_s
+):
+    """The camera has the time of before or that of after: both are tried, and no zone or fault is blamed."""
+    zero = STARTED | {"slept_ns": 0}
+    later = {
+        name: STARTED[name] + (60 + shift_s) * 10**9 for name, shift_s in (("host_ns", 0), ("utc_ns", by_s))
+    }
+    shown = ANCHOR + timedelta(seconds=32 + (by_s if is_set_by_the_later_time else 0))
+    pressed = None if pressed_s is None else STARTED["host_ns"] + 32 * 10**9
+    start = start_from_camera_clock(
+        StatedCameraClock(written(shown), None, None),
+        UtcTimes([zero, later]),
+        zone_offset_s=0,
+        pressed_host_ns=pressed,
+        stopped_host_ns=STARTED["host_ns"] + 90 * 10**9,
+        seconds=50.0,
+    )
+    assert host_s(start) == 32.0
+    assert (start.serves, start.warning) == (True, "")

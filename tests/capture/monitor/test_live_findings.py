@@ -47,6 +47,7 @@ STATES: dict[str, dict[str, Any]] = {
     **CAMERA_STATES,
     "process_silent": {"heard": heard(3.5)},
     "process_restarted": {"restarts": [{"process": "drainer 0", "exit": -9, "host_ns": NOW_NS - SECOND}]},
+    "queue_refuses": {"queue_refuses": "MISCONF Valkey is configured to save RDB snapshots"},
     "queue_silent": {"queue_silent_s": 4.0},
     "queue_evicts": {"queue_evicts": "allkeys-lru"},
     "queue_vanished": {"queue_vanished_ns": NOW_NS - 60 * SECOND},

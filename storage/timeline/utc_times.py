@@ -1,0 +1,151 @@
+"""UTC of host times by a recording's anchors: moments read on both clocks of the computer that recorded. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kitchensync.sensors.array_types import Int64
+from kitchensync.storage.timeline.device_clock import WANDER
+
+STEP_NS = 100_000_000
+"""A clock that moves by more between two anchors was set; less, it was kept right."""
+HELD_NS = 1_000_000
+"""What moves by less has not moved: UTC does not jump about with the reading of its anchors."""
+SLEW = 5e-4
+"""So fast a computer's clock is moved at most without being set."""
+SOON_NS = 60_000_000_000
+"""Anchors this close tell when the clock was set; earlier versions kept the first and the last alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class UtcStep:
+    """The computer's clock was set by `by_ns`, between two anchors."""
+
+    before_host_ns: int
+    after_host_ns: int
+    by_ns: int
+
+    def words(self, after: str) -> str:
+        """Say it; `after` is the second anchor's time in words."""
+        words = f"the computer's clock was set by {self.by_ns / 1e9:+.1f} s"
+        if self.after_host_ns - self.before_host_ns <= SOON_NS:
+            return f"{words} at {after}"
+        return f"{words} before {after}, unless the computer slept"
+
+
+class UtcTimes:
+    """UTC of host times (CLOCK_MONOTONIC ns), each by the trusted anchor nearest to it.
+
+    Trusted are the anchors that were read while the computer's clock was synchronized, all of them where none was.
+    Host time stands still while the computer sleeps; how long it had slept is read at the nearest anchor of all.
+    """
+
+    def __init__(self, anchors: Iterable[Mapping[str, Any]]) -> None:
+        """Take at least one anchor: `host_ns`, `utc_ns`, and `bound_ns`, `slept_ns`, `synchronized` where known."""
+        kept = sorted(anchors, key=lambda one: int(one["host_ns"]))
+        self.host_ns = np.array([one["host_ns"] for one in kept], np.int64)
+        slept_ns = np.array([one.get("slept_ns", 0) for one in kept], np.int64)
+        clock_ns = np.array([one["utc_ns"] for one in kept], np.int64) - self.host_ns - slept_ns
+        self._slept_ns, self._clock_ns = _held(slept_ns), _held(clock_ns)
+        off_ns = np.abs(slept_ns + clock_ns - self._slept_ns - self._clock_ns)
+        self._read_within_ns = off_ns + np.array([one.get("bound_ns", 0) for one in kept], np.int64)
+        trusted = np.flatnonzero([bool(one.get("synchronized")) for one in kept])
+        self._trusted = trusted if len(trusted) else np.arange(len(kept))
+
+    def to_utc(self, host_ns: npt.ArrayLike) -> Int64:
+        """Return UTC ns (n,) of host times (n,)."""
+        at = np.asarray(host_ns, np.int64)
+        slept_ns: Int64 = self._slept_ns[_nearest(self.host_ns, at)]
+        return at + slept_ns + self._clock_ns[self._by(at)]
+
+    def bound_ns(self, host_ns: npt.ArrayLike) -> Int64:
+        """Return how far `to_utc` may be off the computer's clock, ns (n,), of host times (n,).
+
+        Between two anchors of which the clock was set, or the computer slept, nobody knows on which side a time lies.
+        """
+        at = np.asarray(host_ns, np.int64)
+        by = self._by(at)
+        jumps_ns = np.abs(np.diff(self.to_utc(self.host_ns) - self.host_ns))
+        place = np.searchsorted(self.host_ns, at)
+        jump_ns = np.concatenate(([0], jumps_ns, [0]))[place]
+        wander_ns = np.ceil(WANDER * np.abs(at - self.host_ns[by])).astype(np.int64)
+        bound_ns: Int64 = self._read_within_ns[by] + wander_ns + jump_ns
+        return bound_ns
+
+    def readings(self, host_ns: int | None) -> list[int]:
+        """Return UTC ns of a host time by each setting that the computer's clock had; none of an unknown time."""
+        if host_ns is None:
+            return []
+        slept_ns = int(self._slept_ns[_nearest(self.host_ns, np.asarray(host_ns))])
+        return [host_ns + slept_ns + clock_ns for clock_ns in self._settings()]
+
+    def host_times(self, utc_ns: int) -> list[int]:
+        """Return the host times that a UTC has by each setting that the computer's clock had."""
+        awake_and_asleep_ns = self.host_ns + self._slept_ns
+        moments = [utc_ns - clock_ns for clock_ns in self._settings()]
+        return [at - int(self._slept_ns[_nearest(awake_and_asleep_ns, np.asarray(at))]) for at in moments]
+
+    def steps(self) -> list[UtcStep]:
+        """Return where the computer's clock was set."""
+        by_ns, apart_ns = np.diff(self._clock_ns), np.diff(self.host_ns)
+        places = np.flatnonzero(np.abs(by_ns) > STEP_NS + SLEW * apart_ns)
+        return [UtcStep(int(self.host_ns[k]), int(self.host_ns[k + 1]), int(by_ns[k])) for k in places]
+
+    def pairs(self) -> list[list[int]]:
+        """Return host ns and UTC ns of each anchor, as `to_utc` has it: for who reads files without this software."""
+        return [
+            list(pair) for pair in zip(self.host_ns.tolist(), self.to_utc(self.host_ns).tolist(), strict=True)
+        ]
+
+    def where_set(self) -> list[dict[str, int]]:
+        """Return the first anchor, the last, and those on both sides of each step, as a manifest has them."""
+        around = [at for one in self.steps() for at in (one.before_host_ns, one.after_host_ns)]
+        wanted = sorted({int(self.host_ns[0]), *around, int(self.host_ns[-1])})
+        return [{"host_ns": at, "utc_ns": int(self.to_utc(at))} for at in wanted]
+
+    def _by(self, at: Int64) -> Int64:
+        return self._trusted[_nearest(self.host_ns[self._trusted], at)]
+
+    def _settings(self) -> list[int]:
+        starts = [
+            self._clock_ns[0],
+            *(self._clock_ns[self.host_ns == one.after_host_ns][0] for one in self.steps()),
+        ]
+        return list(dict.fromkeys(int(clock_ns) for clock_ns in starts))
+
+
+def _held(values: Int64) -> Int64:
+    """Return values (n,) of which each stays what it was until it has changed by more than reading it may tell."""
+    held = values.copy()
+    for k in range(1, len(held)):
+        if abs(int(held[k] - held[k - 1])) <= HELD_NS:
+            held[k] = held[k - 1]
+    return held
+
+
+def _nearest(rising: Int64, at: Int64) -> Int64:
+    """Return the numbers of the nearest of rising values, the earlier of two as near."""
+    between = rising[:-1] + np.diff(rising) // 2
+    return np.searchsorted(between, at)
+
+
+def utc_times(manifest: Mapping[str, Any]) -> UtcTimes | None:
+    """Return UTC by a manifest; None where nobody noted it. Earlier versions kept its start and its end alone."""
+    started, stopped = manifest.get("started") or {}, manifest.get("stopped") or {}
+    if not started.get("host_ns") or not started.get("utc_ns"):
+        return None
+    is_later = bool(stopped.get("utc_ns")) and (stopped.get("host_ns") or 0) > started["host_ns"]
+    return UtcTimes(manifest.get("utc_anchors") or ([started, stopped] if is_later else [started]))
+
+
+def moment_utc_ns(manifest: Mapping[str, Any], which: str = "started") -> int | None:
+    """Return UTC ns of a recording's start or stop by the nearest trusted anchor; None where it is not known."""
+    moment, times = manifest.get(which) or {}, utc_times(manifest)
+    if times is None or not moment.get("host_ns"):
+        return moment.get("utc_ns")
+    return int(times.to_utc(moment["host_ns"]))
