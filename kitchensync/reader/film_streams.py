@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,16 +23,19 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import Clip, ClipPictures
+from kitchensync.sensors.gopro.files.film_sound import SoundBlock, sound_bound_s, sound_packets
 from kitchensync.sensors.gopro.files.media import GoProMedia
 from kitchensync.sensors.shown_picture import shown_pixels
 from kitchensync.storage.capture_times import capture_times, film_host_ns
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks
-from kitchensync.storage.reading.camera_streams import CameraStream, SoundBlock, film_of
+from kitchensync.storage.reading.camera_streams import CameraStream, film_of
 from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
+    from av import Packet
+
     from kitchensync.calibration.space.eyes import GoPro
     from kitchensync.reader.opened_recording import OpenedRecording
 
@@ -313,9 +317,7 @@ class CameraSound(SoundBlocks):
             ]
             ends_s = np.array(blocks, np.float64).reshape(-1, 3)
             self.rate_hz = int(ends_s[0, 2]) if len(ends_s) else 0
-            stored = self.recording.stored
-            hidden = hidden_in_film(stored, chapter.path, ends_s[:, 0])
-            shown = np.flatnonzero(~(hidden | hidden_in_film(stored, chapter.path, ends_s[:, 1])))
+            shown = np.flatnonzero(~self._hidden(chapter, ends_s[:, 0], ends_s[:, 1]))
             found.append((chapter, ends_s[shown, 0], done + shown))
             done += len(ends_s)
         return found
@@ -339,8 +341,47 @@ class CameraSound(SoundBlocks):
         return self.timeline.session_ns([(file, media_s) for file, media_s, _ in self._places])
 
     def bound_at(self, seconds: float) -> float:
-        """How far `times` may be off, seconds: as the pictures, with which the camera stored it. Raises NotKnown."""
-        return self.recording[f"{self.name.rpartition('/')[0]}/video"].bound_at(seconds)
+        """How far `times` may be off, seconds; NaN where no block is near. Raises NotKnown."""
+        number = self.index_at(seconds)
+        pictures, apart_s = self._beside
+        bound_s = self.timeline.bound_at_picture(int(pictures[number])) + float(apart_s[number])
+        return bound_s if abs(self.times[number] - seconds) <= self.reach_s else float("nan")
+
+    @cached_property
+    def _beside(self) -> tuple[Int64, Floats]:
+        """The picture beside each block, and how far the sound may lie from the pictures, (n,) seconds."""
+        clip, pictures, apart_s = self.timeline.clip, list[Int64](), list[Floats]()
+        for start_s, (file, media_s, _) in zip(clip.starts_s, self._places, strict=True):
+            after = np.searchsorted(clip.frame_times_s, media_s + float(start_s), side="right")
+            pictures.append(np.maximum(after - 1, 0))
+            apart_s.append(np.full(len(media_s), sound_bound_s(file)))
+        return np.concatenate(pictures), np.concatenate(apart_s)
+
+    def packets(self) -> Iterator[tuple[int, Packet]]:
+        """Yield (session ns, packet as it is stored); those of pauses and of files without times are left out.
+
+        Raises NotKnown.
+        """
+        files = self.timeline.clip.chapters
+        ends_s = [
+            np.array(
+                [(at_s, at_s + (one.duration or 0) * one.time_base) for at_s, one in sound_packets(file)],
+                np.float64,
+            ).reshape(-1, 2)
+            for file in files
+        ]
+        times_ns = self.timeline.session_ns(
+            [(file, at[:, 0]) for file, at in zip(files, ends_s, strict=True)]
+        )
+        shown = ~np.concatenate([self._hidden(file, *at.T) for file, at in zip(files, ends_s, strict=True)])
+        packets = chain.from_iterable(map(sound_packets, files))
+        for (_, packet), ns, is_shown in zip(packets, times_ns.tolist(), shown, strict=True):
+            if ns != UNKNOWN and is_shown:
+                yield ns, packet
+
+    def _hidden(self, file: GoProMedia, begin_s: Floats, end_s: Floats) -> npt.NDArray[np.bool_]:
+        stored = self.recording.stored
+        return hidden_in_film(stored, file.path, begin_s) | hidden_in_film(stored, file.path, end_s)
 
     def _value(self, number: int) -> Floats32:
         wanted = int(self._numbers[number])

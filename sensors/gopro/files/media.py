@@ -317,13 +317,17 @@ class GoProMedia(Telemetry):
         """The tracks that have an edit list."""
         return [track for track in self.tracks.values() if track.edits]
 
+    @property
+    def movie_timescale(self) -> int:
+        """Units of `EditPart.duration` in a second."""
+        return boxes.timescale(boxes.find(self._moov, "mvhd")) or 1000
+
     def _telemetry_shift_s(self, track: boxes.Track, units: int) -> Fraction:
         """Return when the first payload begins after the first shown picture, as edit lists tell.
 
         A payload begins with a picture: what a movie's milliseconds rounded is put back on the grid of pictures.
         """
-        movie_units = boxes.timescale(boxes.find(self._moov, "mvhd")) or 1000
-        shift_s = edit_shift_s(track.edits, units, movie_units)
+        shift_s = edit_shift_s(track.edits, units, self.movie_timescale)
         try:
             if self.video is None or not len(self.frame_pts):
                 return shift_s
