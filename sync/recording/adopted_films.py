@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_container, open_media
+from kitchensync.sensors.gopro.files.pace import pace_of
 from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings
@@ -56,7 +57,16 @@ def _still_clip(recording: Recording, device: str, path: Path) -> CameraClip:
     if not len(times_s):
         problem = problem or f"{path.name}: no pictures"
     file = CameraFile(device, path, relative, times_s, 0.0, 0.0, False, problem)
-    return CameraClip(device, (file,), relative, problem=f"{path.name}: no telemetry")
+    return CameraClip(device, (file,), relative, problem=f"{path.name}: no telemetry", noted=_pace(path))
+
+
+def _pace(path: Path) -> tuple[str, ...]:
+    try:
+        pace = pace_of(open_media(path))
+    except SensorError as error:
+        pass_on_trouble(error)
+        return ()  # what is wrong with the file is its problem
+    return () if pace is None else (f"{path.name}: {pace.words}",)
 
 
 def _frame_times_s(path: Path) -> npt.NDArray[np.floating]:
