@@ -13,9 +13,9 @@ from typing import Any
 
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.gopro.files.media import MOST_PIXELS, OF_ONE_FILE, open_media
+from kitchensync.sensors.gopro.files.media import MOST_PIXELS, OF_ONE_FILE
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
-from kitchensync.sensors.gopro.files.pace import pace_of
+from kitchensync.sensors.gopro.files.pace import pace_words
 from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.sensors.process_apart import Bounds, ToldApart, Unread, ask_once
 from kitchensync.storage.disk.media_blocks import block_checksums
@@ -124,17 +124,10 @@ def tell_facts(path: str) -> ToldApart:
             rate = float(video.average_rate or 0)
             said = {"duration_s": duration_s, "size": size, "frames_per_s": rate}
             said |= {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
-        return ToldApart(said | _pace(path))
+        words = pace_words(Path(path))
+        return ToldApart(said | {"pace": words} if words else said)
     except (av.error.FFmpegError, OSError) as error:
         return ToldApart(f"cannot be read as a video ({error.strerror or error})")
-
-
-def _pace(path: str) -> dict[str, str]:
-    try:
-        pace = pace_of(open_media(path))
-    except SensorError:
-        return {}  # libav reads it, and nothing more is known of it
-    return {} if pace is None else {"pace": pace.words}
 
 
 def _copied(path: Path, target: Path, facts: dict[str, Any], tell: Progress) -> dict[str, Any]:
