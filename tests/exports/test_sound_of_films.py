@@ -7,6 +7,7 @@ import shutil
 from fractions import Fraction
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -31,9 +32,12 @@ from small_recordings import seal_stream
 import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.storage.events import EventLog
 from kitchensync.storage.exports.film import write_small_film
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.reading.camera_streams import CameraStream
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.redact.blanked_films import hidden_samples
 from kitchensync.sync.recording.compare import camera_sound
 
 pytestmark = pytest.mark.slow
@@ -179,3 +183,23 @@ def test_the_headset_s_bound_has_the_delay_of_its_encoder(
         manifest["streams"]["hololens/microphone"] = {"nominal_hz": 46.9, "format": form}
     with ks.open(take) as rec:
         assert rec.microphone.bound_at(5.0) == pytest.approx(rec.pv.bound_at(5.0) + delay_s)
+
+
+def test_sound_of_a_pause_is_destroyed_where_it_is_heard(recorded: tuple[str, Path], tmp_path: Path) -> None:
+    _, take = recorded
+    take = Path(shutil.copytree(take, tmp_path / take.name))
+    (film,) = (take / "gopro").glob("*.MP4")
+    with ks.open(take) as rec:
+        ends_ns = rec.clock.to_host(
+            np.rint(session_of_media(take, np.array([3.0, 6.0])) * 1e9).astype(np.int64)
+        )
+    log = EventLog(take, "operator")
+    for kind, at_ns in zip(("pause", "resume"), ends_ns.tolist(), strict=True):
+        log.append(kind, host_ns=at_ns, uncertainty_ns=0, body={}, op_id=kind)
+    with open_recording(take) as recording:
+        runs = hidden_samples(recording, film)["soun"]
+    gone = {number for first, last in runs for number in range(first, last + 1)}
+    with av.open(str(film)) as source:
+        at_s = [float(one.pts * one.time_base) for one in source.demux(audio=0) if one.size]
+    assert gone >= {number for number, at in enumerate(at_s) if 3.0 <= at < 6.0}
+    assert gone <= {number for number, at in enumerate(at_s) if 2.7 <= at < 6.3}
