@@ -18,7 +18,7 @@ REAL_TIME = (0.8, 1.25)
 LAPSE = "as in time-lapse and TimeWarp videos"
 
 
-class Pace(NamedTuple):
+class VideoPace(NamedTuple):
     """Why a video is not in real time, or, where nothing in the file tells (`is_wrong` False), may not be."""
 
     words: str
@@ -34,7 +34,7 @@ def pace_words(path: Path) -> str:
     return pace.words if pace is not None else ""
 
 
-def pace_of(media: GoProMedia) -> Pace | None:
+def pace_of(media: GoProMedia) -> VideoPace | None:
     """Return why a video is not in real time; None where it is, or where its telemetry cannot be read."""
     try:
         parts = _parts(media, "GYRO") or _parts(media, "ACCL")
@@ -42,7 +42,9 @@ def pace_of(media: GoProMedia) -> Pace | None:
             kinds = {track.format for track in media.tracks.values()}
             words = f"it has neither sound nor motion, {LAPSE}: nothing tells whether it is in real time"
             return (
-                None if kinds & {"gpmd", "camm"} or media.audio is not None else Pace(words, is_wrong=False)
+                None
+                if kinds & {"gpmd", "camm"} or media.audio is not None
+                else VideoPace(words, is_wrong=False)
             )
         at = np.array(
             [(media.payloads[k].start_s, part.integer("STMP") or 0) for k, part in parts], np.float64
@@ -56,9 +58,9 @@ def pace_of(media: GoProMedia) -> Pace | None:
     )
     if not REAL_TIME[0] < stamped < REAL_TIME[1]:
         words = f"by its camera's stamps each second of it shows {stamped:.1f} s, {LAPSE}"
-        return Pace(f"not in real time: {words}", is_wrong=True)
+        return VideoPace(f"not in real time: {words}", is_wrong=True)
     if np.median(per_s) < min(LEAST_HZ, SAMPLES_A_PICTURE / float(media.frame_period)):
-        return Pace(f"not in real time: one sample of motion a picture, {LAPSE}", is_wrong=True)
+        return VideoPace(f"not in real time: one sample of motion a picture, {LAPSE}", is_wrong=True)
     return None
 
 
