@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -317,7 +316,9 @@ class CameraSound(SoundBlocks):
             ]
             ends_s = np.array(blocks, np.float64).reshape(-1, 3)
             self.rate_hz = int(ends_s[0, 2]) if len(ends_s) else 0
-            shown = np.flatnonzero(~self._hidden(chapter, ends_s[:, 0], ends_s[:, 1]))
+            stored = self.recording.stored
+            hidden = hidden_in_film(stored, chapter.path, ends_s[:, 0])
+            shown = np.flatnonzero(~(hidden | hidden_in_film(stored, chapter.path, ends_s[:, 1])))
             found.append((chapter, ends_s[shown, 0], done + shown))
             done += len(ends_s)
         return found
@@ -358,30 +359,13 @@ class CameraSound(SoundBlocks):
         return np.concatenate(pictures), np.concatenate(apart_s)
 
     def packets(self) -> Iterator[tuple[int, Packet]]:
-        """Yield (session ns, packet as it is stored); those of pauses and of files without times are left out.
-
-        Raises NotKnown.
-        """
-        files = self.timeline.clip.chapters
-        ends_s = [
-            np.array(
-                [(at_s, at_s + (one.duration or 0) * one.time_base) for at_s, one in sound_packets(file)],
-                np.float64,
-            ).reshape(-1, 2)
-            for file in files
-        ]
-        times_ns = self.timeline.session_ns(
-            [(file, at[:, 0]) for file, at in zip(files, ends_s, strict=True)]
-        )
-        shown = ~np.concatenate([self._hidden(file, *at.T) for file, at in zip(files, ends_s, strict=True)])
-        packets = chain.from_iterable(map(sound_packets, files))
-        for (_, packet), ns, is_shown in zip(packets, times_ns.tolist(), shown, strict=True):
-            if ns != UNKNOWN and is_shown:
-                yield ns, packet
-
-    def _hidden(self, file: GoProMedia, begin_s: Floats, end_s: Floats) -> npt.NDArray[np.bool_]:
-        stored = self.recording.stored
-        return hidden_in_film(stored, file.path, begin_s) | hidden_in_film(stored, file.path, end_s)
+        """Yield (session ns, packet as it is stored) of the blocks that have a time. Raises NotKnown."""
+        ends = np.cumsum([len(media_s) for _, media_s, _ in self._places])
+        for (file, media_s, _), ns in zip(self._places, np.split(self.session_ns, ends), strict=False):
+            known = dict(zip(media_s.tolist(), ns.tolist(), strict=True))
+            for at_s, packet in sound_packets(file):
+                if (found := known.get(float(at_s), UNKNOWN)) != UNKNOWN:
+                    yield found, packet
 
     def _value(self, number: int) -> Floats32:
         wanted = int(self._numbers[number])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,6 @@ from kitchensync.reader.headset_streams import PacketStream
 from kitchensync.reader.timed_stream import LONGEST_GAP_S, interpolated
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.stream import record_of
-
-if TYPE_CHECKING:
-    import pandas
 
 GAP_STEPS = 3.0
 """Records further apart than so many usual steps, and than 0.1 s, have a gap between them."""
@@ -86,10 +83,3 @@ class RecordStream(PacketStream):
             if values.dtype[name].kind != "f" and len(own_s):
                 found[:, k] = np.where(np.isnan(found[:, k]), np.nan, columns[near, k])
         return found
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return a table of the columns, index session seconds. Needs pandas."""
-        from kitchensync.reader.step_table import the_pandas
-
-        pandas = the_pandas()
-        return pandas.DataFrame(self.values, index=pandas.Index(self.times, name="session_s"))
