@@ -36,6 +36,7 @@ from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
 from kitchensync.reader.motion_streams import HeadsetMotion, MotionStream
 from kitchensync.reader.opened_recording import Alignments, OpenedRecording
 from kitchensync.reader.reading_clock import ReadingClock
+from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.step_table import EVENT_COLUMNS, STEP_COLUMNS
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.catalogue import STREAMS
@@ -47,8 +48,8 @@ from kitchensync.storage.reading.headset_pictures import Frame
 DOCS = Path(__file__).resolve().parent
 READER = (
     OpenedRecording, TimedStream, PacketStream, PosedStream, PictureStream, DepthStream, SoundStream, MotionStream,
-    HeadsetMotion, FilmStream, CameraMotion, CameraSound, HeadStream, HandStream, GazeStream, OneInstant,
-    InstantSequence, Alignments, ReadingClock, Hands, GazeRay, Frame, Pinhole,
+    RecordStream, HeadsetMotion, FilmStream, CameraMotion, CameraSound, HeadStream, HandStream, GazeStream,
+    OneInstant, InstantSequence, Alignments, ReadingClock, Hands, GazeRay, Frame, Pinhole,
 )  # fmt: skip
 """What `kitchensync.open` gives, the general before the special, then what those give."""
 

@@ -109,6 +109,8 @@ def _was_compared(session: Session) -> bool:
 def _left_out(session: Session, *, is_lost: bool) -> list[str]:
     """Name the films that no index can hold: unreadable ones and, without a headset, clips on another media time."""
     told = [file.problem for file in session.cameras if file.problem and not file.has_frames]
+    told += [text for clip in session.clips if clip.gyro is None for text in clip.noted]
+    told += [clip.problem for clip in session.clips if clip.is_wrong_pace]
     if session.main is None:
         others = [clip for clip in session.clips if clip.readable and clip is not session.own_clip]
         told += [
@@ -143,7 +145,7 @@ def _last_ticks(headset: Headset) -> int:
 
 def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
     """Compare a clip once, then say it chapter by chapter: write their files, return their alignments."""
-    compared = compare(session, clip) if clip.readable else None
+    compared = compare(session, clip) if clip.readable and not clip.is_wrong_pace else None
     answers = []
     for file in clip.files:
         body, plots = _of_file(session, clip, file, compared)
@@ -216,6 +218,8 @@ def _of_file(
     inputs = _inputs(session, clip, compared.master if compared else None)
     if not file.has_frames:
         return refused(file.problem, inputs=inputs), {}
+    if clip.is_wrong_pace:
+        return refused(clip.problem, inputs=inputs), {}
     if compared is None:
         sent = (
             "the headset sent nothing"

@@ -74,7 +74,7 @@ def write_film(own: OwnRecording, folder: Path, choice: Choice, *, force: bool, 
     """
     path = folder / film_place(own)
     source = hashlib.sha256(f"{own.manifest['uuid']} annotate {own.pauses}".encode())
-    source.update(own.clip.frame_times_s.tobytes())
+    source.update(own.clip.shown_as)
     if made_of_film(path) != source.hexdigest():
         with written(path, force=force, ending=".mp4") as part:
             write_small_film(

@@ -114,7 +114,7 @@ class BoundaryFrames:
 
     def look(self, film: OpenFilm, recording: str) -> Iterator[tuple[str, bytes]]:
         """Yield (name, JPEG) of all pictures of a film that may be needed."""
-        self._films[recording] = float(film.clip.rate), len(film.clip.frame_times_s)
+        self._films[recording] = float(film.clip.rate), len(film.clip.even_frames)
         steps = {
             tuple(self._around(row))
             for row in self._rows

@@ -107,7 +107,8 @@ def _to_cut(
             paths = [made] if made else []
         else:
             paths = [chapter.path for chapter in film.clip.chapters]
-        if len(paths) == 1 and (times := times_shown(paths[0])):
+        times = times_shown(paths[0]) if len(paths) == 1 else None
+        if times and len(times) == len(film.clip.even_frames):
             yield paths[0], fps, times
             return
         small = wish.out.with_name(f"{wish.out.name}.{recording}.part.mp4")

@@ -16,7 +16,7 @@ from kitchensync.storage.exports.film import numbered_pictures
 
 def windows_in(film: OpenFilm, window_s: int) -> int:
     """Return how many windows a film has; the last one may be shorter."""
-    pictures = len(film.clip.frame_times_s)
+    pictures = len(film.clip.even_frames)
     return -int(-pictures // (film.clip.rate * window_s))
 
 

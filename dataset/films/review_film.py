@@ -34,7 +34,7 @@ from kitchensync.storage.privacy import WRITERS
 from kitchensync.storage.shell.outputs import write_output, written
 from kitchensync.task_graphs.errors import RecipeError
 
-SCHEMA = "review-film/5"
+SCHEMA = "review-film/6"
 UNPLACED = 3
 """Exit code where nobody has synchronized the recording yet."""
 KINDS = (

@@ -58,13 +58,13 @@ def motion_seconds(own: OwnRecording) -> npt.NDArray[np.float64]:
 
     NaN where its chapter is not aligned.
     """
-    found = np.full(len(own.frames), np.nan)
+    found = np.full(len(own.clip.frame_times_s), np.nan)
     for number, start_s, clock in _aligned(own):
         chapter: GoProMedia = own.clip.chapters[number]
         first = own.clip.first_frames[number]
         here = slice(first, first + len(chapter.frame_times_s))
         found[here] = chapter.frame_times_s + clock.picture_late_s + start_s
-    return found
+    return found[own.clip.even_frames]
 
 
 def _aligned(own: OwnRecording) -> Iterator[tuple[int, float, FilmClock]]:

@@ -150,8 +150,8 @@ class HeadsetFrames:
         starts = {f"{film.camera}/{chapter.path.name}": first for first, chapter in chapters}
         first = np.array([starts.get(file, -1) for file in instants.files_of(film.camera)], np.int64)
         rows = instants.file_rows_of(film.camera)
-        number = np.where((rows >= 0) & (first >= 0), rows + first, -1)
-        there = np.maximum(number, 0)
+        there = np.searchsorted(film.clip.even_frames, rows + first).clip(0, len(film.frames) - 1)
+        number = np.where((rows >= 0) & (first >= 0), there, -1)
         taken = np.where(number >= 0, film.frames.capture_ns[there], UNKNOWN)
         return number, taken, np.where(number >= 0, film.frames.bound_ns[there], 0)
 

@@ -244,7 +244,7 @@ class MediaWriter:
             digest.update(self.own.frames.capture_ns.tobytes() + self.own.frames.bound_ns.tobytes())
             digest.update(motion_seconds(self.own).tobytes())
         else:
-            digest.update(self.own.clip.frame_times_s.tobytes())
+            digest.update(self.own.clip.shown_as)
         return digest.hexdigest()
 
     def _is_missing(self, path: str, found: str, wanted: str) -> bool:

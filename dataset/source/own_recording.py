@@ -128,8 +128,8 @@ class OwnRecording:
 
     @cached_property
     def frames(self) -> FilmTimes:
-        """When each picture of the film was taken."""
-        return capture_times(self.recording, self.camera, self.clip)
+        """When each picture of the film, at its constant rate, was taken."""
+        return capture_times(self.recording, self.camera, self.clip).shown(self.clip.even_frames)
 
     @cached_property
     def alignment(self) -> list[dict[str, Any]]:

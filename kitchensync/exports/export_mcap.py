@@ -36,16 +36,16 @@ def mcap(
 
     A topic `/<device>/<stream>` has one message a stored packet. Video as it was stored, from a key frame on (of a
     headset the one before --from, of a film the one after); depth in millimetres, sound, motion, poses of heads and
-    cameras as transforms, lens, hands, gaze, steps with errors and events as log. Log times are CLOCK_MONOTONIC of
-    the capture computer, ns; the metadata `kitchensync` says how they become UTC and session time. What cannot be
-    handed over is left out and named. Given again, it writes what is not there yet. A folder stands for the
-    recordings in it. Needs the extra `data`.
+    cameras as transforms, lens, hands, gaze, declared records, steps with errors and events as log. Log times are
+    CLOCK_MONOTONIC of the capture computer, ns; the metadata `kitchensync` says how they become UTC and session
+    time. What cannot be handed over is left out and named (WARN). Given again, it writes what is not there yet. A
+    folder stands for the recordings in it. Needs the extra `data`.
 
     \b
     Example:
       kitchensync export mcap data/take-1 --out mcap --step 3
     """
-    from kitchensync.exports.exported_span import choice_of, each_recording, left_out_lines
+    from kitchensync.exports.exported_span import choice_of, each_recording, export_status, left_out_lines
     from kitchensync.exports.mcap_file import write_mcap
     from kitchensync.exports.mcap_pieces import DepthChoice
     from kitchensync.storage.shell.progress import Bar
@@ -62,6 +62,6 @@ def mcap(
         )
     count, size = (sum(sum(one["messages"].values()) for one in made), sum(one["bytes"] for one in made))
     words = f"{count:,} messages, {size_words(size)}, in {out}"
-    return Answer(
-        {"recordings": made, "left_out": without}, lambda _: click.echo(words), left_out_lines(made, without)
-    )
+    status = export_status(made, without)
+    said = {"status": status, "recordings": made, "left_out": without}
+    return Answer(said, lambda _: click.echo(f"{status}  {words}"), left_out_lines(made, without))

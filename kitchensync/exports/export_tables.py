@@ -22,19 +22,19 @@ def tables(
     paths: tuple[Path, ...], out: Path, force: bool, with_csv: bool,
     start: float | None, end: float | None, step: int | None, streams: str | None,
 ) -> Answer:  # fmt: skip
-    """Write motion, poses, hands, gaze, steps and events of recordings as Parquet, one file a stream.
+    """Write motion, poses, hands, gaze, declared records, steps and events as Parquet, one file a stream.
 
     The files are `<recording>/<stream>.parquet`. Every row has session_s, host_ns (CLOCK_MONOTONIC of the capture
     computer) and utc; units are in the names of the columns; what was not seen is empty. Pictures, depth and sound
     are not in tables: `<camera>/video` says when each picture was taken. about.json lists the files, and what was
-    left out with the reason. Given again, it writes what is not there yet. A folder stands for the recordings in it.
-    Needs the extra `data`.
+    left out with the reason: WARN where a table could hold it. Given again, it writes what is not there yet. A
+    folder stands for the recordings in it. Needs the extra `data`.
 
     \b
     Example:
       kitchensync export tables data/take-1 --out tables --csv
     """
-    from kitchensync.exports.exported_span import choice_of, each_recording, left_out_lines
+    from kitchensync.exports.exported_span import choice_of, each_recording, export_status, left_out_lines
     from kitchensync.exports.recording_tables import write_tables
     from kitchensync.storage.shell.progress import Bar
 
@@ -45,6 +45,6 @@ def tables(
         )
     found = [table for one in made for table in one["tables"].values()]
     words = f"{len(found)} tables, {sum(table['rows'] for table in found):,} rows, in {out}"
-    return Answer(
-        {"recordings": made, "left_out": without}, lambda _: click.echo(words), left_out_lines(made, without)
-    )
+    status = export_status(made, without)
+    said = {"status": status, "recordings": made, "left_out": without}
+    return Answer(said, lambda _: click.echo(f"{status}  {words}"), left_out_lines(made, without))

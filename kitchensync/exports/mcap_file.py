@@ -15,7 +15,7 @@ import numpy as np
 
 from kitchensync.calibration.errors import Refused
 from kitchensync.exports.export_state import left_in_place, made_of
-from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
+from kitchensync.exports.exported_span import NOTHING_HERE, ExportChoice, ExportedSpan, Progress
 from kitchensync.exports.mcap_pieces import (
     DepthChoice,
     McapChannels,
@@ -109,12 +109,12 @@ def write_mcap(
 def _why_silent(recording: OpenedRecording, span: ExportedSpan) -> str:
     """Return why nothing of a stream is in a span."""
     if not recording.stored.pauses or span == ExportedSpan():
-        return "it holds nothing, or nothing in this span"
+        return f"{NOTHING_HERE}, or nothing in this span"
     ends_s = max(span.start, 0.0), min(span.end, recording.duration)
     start_ns, end_ns = host_ns_of(recording, (np.array(ends_s) * 1e9).astype(np.int64)).tolist()
     if any(first < end_ns and start_ns < last for first, last in recording.stored.pauses):
-        return "it holds nothing, or nothing in this span but what a privacy pause or a cut hides"
-    return "it holds nothing, or nothing in this span"
+        return f"{NOTHING_HERE}, or nothing in this span but what a privacy pause or a cut hides"
+    return f"{NOTHING_HERE}, or nothing in this span"
 
 
 def _told_in(path: Path, source: str) -> dict[str, Any] | None:

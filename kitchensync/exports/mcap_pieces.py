@@ -10,12 +10,13 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.exports.exported_span import ExportedSpan
+from kitchensync.exports.exported_span import NOT_DECLARED, ExportedSpan
 from kitchensync.exports.motion_schema import SAMPLES_NAME, SAMPLES_SCHEMA, packed_samples
 from kitchensync.exports.video_packets import NoPlainVideo, film_units, headset_units
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
@@ -23,6 +24,7 @@ from kitchensync.reader.film_streams import CameraSound, FilmStream
 from kitchensync.reader.headset_streams import DepthStream, PictureStream, PosedStream, SoundStream
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.step_table import event_rows_of
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
@@ -40,6 +42,8 @@ WORLD = "world"
 NS = 1_000_000_000
 MOST_SAMPLES = 1000
 """Samples in a message, at most."""
+SCHEMA_ENCODINGS = {"protobuf": "protobuf", "json": "jsonschema"}
+JSON_TYPES = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
 FORMATS = {"h264": "h264", "h265": "h265", "hevc": "h265"}
 
 
@@ -61,16 +65,25 @@ class McapChannels:
 
     def of_samples(self, topic: str, unit: str) -> Any:
         """Return the channel of a topic of motion samples."""
+        return self._of_own(topic, SAMPLES_NAME, "protobuf", SAMPLES_SCHEMA, {"unit": unit})
+
+    def of_records(self, topic: str, record: np.dtype[Any], *, is_single: bool) -> Any:
+        """Return the channel of a topic of declared records, alone in their packets or several."""
+        each: dict[str, Any] = {one: {"type": JSON_TYPES[record[one].kind]} for one in record.names or ()}
+        if not is_single:
+            each = {name: {"type": "array", "items": one} for name, one in each.items()}
+        form = json.dumps({"type": "object", "properties": each}).encode()
+        return self._of_own(topic, topic.strip("/").replace("/", "."), "json", form)
+
+    def _of_own(
+        self, topic: str, name: str, encoding: str, form: bytes, about: dict[str, str] | None = None
+    ) -> Any:
         if topic not in self.made:
             from foxglove import Channel, Schema
 
-            schema = Schema(name=SAMPLES_NAME, encoding="protobuf", data=SAMPLES_SCHEMA)
+            schema = Schema(name=name, encoding=SCHEMA_ENCODINGS[encoding], data=form)
             self.made[topic] = Channel(
-                topic,
-                schema=schema,
-                message_encoding="protobuf",
-                context=self.context,
-                metadata={"unit": unit},
+                topic, schema=schema, message_encoding=encoding, context=self.context, metadata=about
             )
         return self.made[topic]
 
@@ -116,7 +129,9 @@ def pieces_of(
         return _hands(stream, span, made)
     if isinstance(stream, GazeStream):
         return _gaze(stream, span, made)
-    raise NoPlainVideo(f"{stream.kind}: no schema holds those")
+    if isinstance(stream, RecordStream):
+        return _records(stream, span, made)
+    raise NoPlainVideo(NOT_DECLARED)
 
 
 def _numbers(stream: TimedStream, span: ExportedSpan) -> tuple[list[int], Int64]:
@@ -141,6 +156,29 @@ def _motion(stream: MotionStream, span: ExportedSpan, made: McapChannels) -> Ite
             if inside.any():
                 at_ns = host_ns_of(stream.recording, session_ns[inside])
                 yield int(at_ns[0]), partial(log, at_ns, values[inside])
+
+
+def _records(stream: RecordStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    """A packet as one JSON message: numbers by field, lists of them where packets hold several records."""
+    numbers, at_ns = _numbers(stream, span)
+    starts = np.flatnonzero(np.diff(stream.rows[numbers], prepend=-1))
+    is_single = len(starts) == len(numbers) and len(np.unique(stream.rows)) == len(stream)
+    channel = made.of_records(f"/{stream.name}", stream.values.dtype, is_single=is_single)
+
+    def log(of_packet: list[int], ns: int) -> int:
+        columns = {name: _json_numbers(stream[name][of_packet]) for name in stream.fields}
+        message = {name: values[0] for name, values in columns.items()} if is_single else columns
+        channel.log(json.dumps(message).encode(), log_time=ns)
+        return 1
+
+    for first, behind in pairwise([*starts.tolist(), len(numbers)]):
+        ns = int(at_ns[numbers[first]])
+        yield ns, partial(log, numbers[first:behind], ns)
+
+
+def _json_numbers(values: Any) -> list[Any]:
+    """Return numbers as JSON has them: None for those that are not finite."""
+    return [one if np.isfinite(one) else None for one in values.tolist()]
 
 
 def _pictures(stream: PictureStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:

@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from kitchensync.calibration.errors import Refused
 from kitchensync.exports.export_state import left_in_place, made_of
-from kitchensync.exports.exported_span import ExportChoice, ExportedSpan, Progress
+from kitchensync.exports.exported_span import NO_TABLE, NOT_DECLARED, ExportChoice, ExportedSpan, Progress
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
-from kitchensync.reader.headset_streams import PosedStream
+from kitchensync.reader.headset_streams import PacketStream, PosedStream
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
@@ -64,7 +65,8 @@ def tables_of(
             stream = recording[name]
             columns = _columns_of(stream)
             if columns is None:
-                without[name] = f"{stream.kind}: no table holds those"
+                is_raw = type(stream) is PacketStream and recording.stored.sensor(name) is None
+                without[name] = NOT_DECLARED if is_raw else f"{stream.kind}: {NO_TABLE}"
                 continue
             if isinstance(stream, MotionStream) and len(stream):
                 stream.read(0)  # whose unit may not be known
@@ -73,6 +75,8 @@ def tables_of(
                 numbers = np.arange(len(stream))
             elif unknown := np.count_nonzero(~np.isfinite(stream.times)):
                 without[name] = f"in parts: {unknown} of its rows have no time"
+            if isinstance(stream, RecordStream) and (bad := stream.stored.bad):
+                without[name] = f"in parts: {len(bad)} packets cannot be read: {next(iter(bad.values()))}"
             found.append(RecordingTable(name, stream, numbers, columns))
         except (StorageError, SensorError, Refused) as error:
             without[name] = str(error)
@@ -92,6 +96,8 @@ def _columns_of(stream: TimedStream) -> Callable[[Int64], Columns] | None:
         return _timed(stream, lambda rows: {**_joints(stream, rows), "world": stream.worlds[rows]})
     if isinstance(stream, GazeStream):
         return _timed(stream, lambda rows: {**_gaze(stream, rows), "world": stream.worlds[rows]})
+    if isinstance(stream, RecordStream):
+        return _timed(stream, lambda rows: {_column(one): stream[one][rows] for one in stream.fields})
     if isinstance(stream, PosedStream):
         poses, worlds = stream.world_from_camera, stream.recording.worlds_of(stream.name)[stream.rows]
         return _timed(
@@ -123,6 +129,11 @@ def _timed(stream: TimedStream, more: Callable[[Int64], Columns]) -> Callable[[I
         return {"session_s": stream.times[rows], **times, **more(rows)}
 
     return columns
+
+
+def _column(field: str) -> str:
+    """Return the name of a record's column: the times' names are taken."""
+    return f"{field}_of_record" if field in ("session_s", "host_ns", "utc") else field
 
 
 def _pose(transforms: Floats) -> Columns:

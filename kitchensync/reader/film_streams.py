@@ -22,16 +22,19 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import Clip, ClipPictures
+from kitchensync.sensors.gopro.files.film_sound import SoundBlock, sound_bound_s, sound_packets
 from kitchensync.sensors.gopro.files.media import GoProMedia
 from kitchensync.sensors.shown_picture import shown_pixels
 from kitchensync.storage.capture_times import capture_times, film_host_ns
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks
-from kitchensync.storage.reading.camera_streams import CameraStream, SoundBlock, film_of
+from kitchensync.storage.reading.camera_streams import CameraStream, film_of
 from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
+    from av import Packet
+
     from kitchensync.calibration.space.eyes import GoPro
     from kitchensync.reader.opened_recording import OpenedRecording
 
@@ -338,8 +341,30 @@ class CameraSound(SoundBlocks):
         return self.timeline.session_ns([(file, media_s) for file, media_s, _ in self._places])
 
     def bound_at(self, seconds: float) -> float:
-        """How far `times` may be off, seconds: as the pictures, with which the camera stored it. Raises NotKnown."""
-        return self.recording[f"{self.name.rpartition('/')[0]}/video"].bound_at(seconds)
+        """How far `times` may be off, seconds; NaN where no block is near. Raises NotKnown."""
+        number = self.index_at(seconds)
+        pictures, apart_s = self._beside
+        bound_s = self.timeline.bound_at_picture(int(pictures[number])) + float(apart_s[number])
+        return bound_s if abs(self.times[number] - seconds) <= self.reach_s else float("nan")
+
+    @cached_property
+    def _beside(self) -> tuple[Int64, Floats]:
+        """The picture beside each block, and how far the sound may lie from the pictures, (n,) seconds."""
+        clip, pictures, apart_s = self.timeline.clip, list[Int64](), list[Floats]()
+        for start_s, (file, media_s, _) in zip(clip.starts_s, self._places, strict=True):
+            after = np.searchsorted(clip.frame_times_s, media_s + float(start_s), side="right")
+            pictures.append(np.maximum(after - 1, 0))
+            apart_s.append(np.full(len(media_s), sound_bound_s(file)))
+        return np.concatenate(pictures), np.concatenate(apart_s)
+
+    def packets(self) -> Iterator[tuple[int, Packet]]:
+        """Yield (session ns, packet as it is stored) of the blocks that have a time. Raises NotKnown."""
+        ends = np.cumsum([len(media_s) for _, media_s, _ in self._places])
+        for (file, media_s, _), ns in zip(self._places, np.split(self.session_ns, ends), strict=False):
+            known = dict(zip(media_s.tolist(), ns.tolist(), strict=True))
+            for at_s, packet in sound_packets(file):
+                if (found := known.get(float(at_s), UNKNOWN)) != UNKNOWN:
+                    yield found, packet
 
     def _value(self, number: int) -> Floats32:
         wanted = int(self._numbers[number])

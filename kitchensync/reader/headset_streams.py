@@ -18,6 +18,7 @@ from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera
+from kitchensync.sensors.hololens.streams.microphone import AAC_SAMPLES
 from kitchensync.storage.reading.headset_pictures import (
     DepthFrame,
     Frame,
@@ -212,6 +213,14 @@ class SoundStream(SoundBlocks, PacketStream):
     def rate_hz(self) -> int:
         """Samples a second."""
         return int(self.stored.format["rate_hz"])
+
+    def bound_at(self, seconds: float) -> float:
+        """How far `times` may be off, seconds: that of AAC has the delay of its encoder, which nobody measured.
+
+        Raises NotKnown.
+        """
+        is_aac = self.stored.format.get("codec") == "aac"
+        return super().bound_at(seconds) + (AAC_SAMPLES / self.rate_hz if is_aac else 0.0)
 
     def _value(self, number: int) -> Floats32:
         row = int(self.rows[number])

@@ -16,11 +16,13 @@ from kitchensync.reader.headset_streams import DepthStream, PacketStream, Pictur
 from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
 from kitchensync.reader.motion_streams import HeadsetMotion
 from kitchensync.reader.reading_clock import NotKnown, ReadingClock
+from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SAMPLES, SOUND
 from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.sensors.stream import record_of
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError, UnknownStream
 from kitchensync.storage.ledger_reader import read_notes
@@ -172,7 +174,10 @@ class OpenedRecording:
         if device in self.films:
             return CAMERA_KINDS[CAMERA_STREAMS[short].reader]
         sensor = self.stored.sensor(name)
-        return HEADSET_KINDS.get(sensor.kind, PacketStream) if sensor is not None else PacketStream
+        if sensor is None:
+            form = self.stored.manifest["streams"][name].get("format") or {}
+            return PacketStream if record_of(form) is None else RecordStream
+        return HEADSET_KINDS.get(sensor.kind, PacketStream)
 
     def _made(self, name: str) -> TimedStream:
         if name not in self.bodies:

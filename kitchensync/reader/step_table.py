@@ -82,25 +82,26 @@ class _Film:
         camera = next((name for name, files in recording.films.items() if files), "")
         if not camera:
             raise NotKnown(f"{recording.id}: its steps were marked in a film that is not here")
-        times = recording.timeline(camera).pictures
+        film = recording.timeline(camera)
+        times = film.pictures.shown(film.clip.even_frames)
         if (accepted.frames, accepted.fps) != (len(times), times.fps):
             theirs = f"{accepted.frames} frames, {accepted.fps} a second"
             raise NotKnown(
                 f"{recording.id}: its accepted step times are of a film of {theirs}; accept others"
             )
-        known = np.flatnonzero(times.capture_ns != UNKNOWN)
-        if not len(known):
+        if not times.is_placed:
             raise NotKnown(
                 f"{recording.id}: steps were marked in {camera}'s film: {times.why or 'run `kitchensync sync`'}"
             )
-        self._seconds = (known / float(accepted.fps)).astype(np.float64)
-        self._session_s = recording.clock.of_host(times.capture_ns[known]) / 1e9
+        self._placed_s = np.flatnonzero(times.capture_ns != UNKNOWN) / float(accepted.fps)
+        self._seconds = times.known / float(accepted.fps)
+        self._session_s = recording.clock.of_host(times.capture_ns[times.known]) / 1e9
         self._step_s = 1 / float(accepted.fps)
-        self.bound_s = float(times.bound_ns[known].max()) / 1e9
+        self.bound_s = float(times.bound_ns[times.known].max()) / 1e9
 
     def session_s(self, film_s: float) -> float:
         """Return session seconds; NaN in a part of the film that is not aligned."""
-        near_s = np.abs(self._seconds - film_s).min()
+        near_s = np.abs(self._placed_s - film_s).min()
         if near_s > 1.5 * self._step_s:
             return float("nan")
         beyond_s = max(0.0, film_s - float(self._seconds[-1]))

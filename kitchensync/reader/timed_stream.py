@@ -266,17 +266,19 @@ def a_number(seconds: Any) -> float:
     raise TypeError(f"a number of seconds is wanted, not {seconds!r}")
 
 
-def interpolated(own_s: Floats, values: npt.NDArray[Any], times: npt.ArrayLike) -> Floats:
+def interpolated(
+    own_s: Floats, values: npt.NDArray[Any], times: npt.ArrayLike, longest_gap_s: float = LONGEST_GAP_S
+) -> Floats:
     """Interpolate values (n, k) at rising times (n,) linearly, (m, k) float64; NaN outside and over long gaps."""
     when = np.atleast_1d(np.asarray(times, np.float64))
     out = np.full((len(when), values.shape[1]), np.nan)
     if len(when):  # of a long stream only what lies around
-        around = np.searchsorted(own_s, [np.nanmin(when) - LONGEST_GAP_S, np.nanmax(when) + LONGEST_GAP_S])
+        around = np.searchsorted(own_s, [np.nanmin(when) - longest_gap_s, np.nanmax(when) + longest_gap_s])
         own_s, values = own_s[slice(*around)], values[slice(*around)]
     if len(own_s):
         right = np.searchsorted(own_s, when).clip(0, len(own_s) - 1)
         left = np.where(own_s[right] == when, right, (right - 1).clip(0))
-        inside = (when >= own_s[0]) & (when <= own_s[-1]) & (own_s[right] - own_s[left] <= LONGEST_GAP_S)
+        inside = (when >= own_s[0]) & (when <= own_s[-1]) & (own_s[right] - own_s[left] <= longest_gap_s)
         for axis in range(values.shape[1]):
             out[inside, axis] = np.interp(when[inside], own_s, values[:, axis])
     return out

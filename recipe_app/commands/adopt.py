@@ -52,12 +52,15 @@ def adopt(
         check_no_pauses_in(file)
     with byte_bar() as tell:
         made = make(data, recording, files, consent=consent, participant=participant, tell=tell)
-    said: dict[str, Any] = {"recording": recording, "status": "PASS", **made}
+    paces = {one["original"]: one["video"]["pace"] for one in made["files"] if "pace" in one["video"]}
+    warnings = [f"{name}: {words}" for name, words in paces.items()]
+    said: dict[str, Any] = {"recording": recording, "status": "WARN" if warnings else "PASS", **made}
+    said["warnings"] = warnings
     del said["manifest"]
     if aligns:
         said |= context.obj["align"](Path(made["path"]))
     is_wrong = said.get("sync", {}).get("status") == NOT_ALIGNED
-    return Answer(said, partial(_show, data, context.obj["show_aligned"]), failed=is_wrong)
+    return Answer(said, partial(_show, data, context.obj["show_aligned"]), warnings, failed=is_wrong)
 
 
 def _show(data: Path, show_aligned: Callable[[Any], None], said: dict[str, Any]) -> None:

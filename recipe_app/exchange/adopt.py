@@ -15,6 +15,7 @@ from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import MOST_PIXELS, OF_ONE_FILE
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
+from kitchensync.sensors.gopro.files.pace import pace_words
 from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.sensors.process_apart import Bounds, ToldApart, Unread, ask_once
 from kitchensync.storage.disk.media_blocks import block_checksums
@@ -122,9 +123,9 @@ def tell_facts(path: str) -> ToldApart:
             size = [video.codec_context.width, video.codec_context.height]
             rate = float(video.average_rate or 0)
             said = {"duration_s": duration_s, "size": size, "frames_per_s": rate}
-            return ToldApart(
-                said | {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
-            )
+            said |= {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
+        words = pace_words(Path(path))
+        return ToldApart(said | {"pace": words} if words else said)
     except (av.error.FFmpegError, OSError) as error:
         return ToldApart(f"cannot be read as a video ({error.strerror or error})")
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from kitchensync.sensors.array_types import UInt8
 from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.film_sound import sound_packets
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_container
 from kitchensync.sensors.shown_picture import BT709, LIMITED, even_width, shown_frame, shown_size
 
@@ -118,23 +119,23 @@ def write_small_film(
     made_of: str = "",
     tell: Progress | None = None,
 ) -> SmallFilm:
-    """Write all pictures of a clip at a constant rate, with a key picture each second, sound kept.
+    """Write a clip at a constant rate, with a key picture each second, sound kept.
 
-    Picture k is picture k of the clip, shown at k / fps; one that does not decode is black and named in `missing`.
-    Those `hidden` (n,) are black and without sound.
+    Picture k is shown at k / fps and is picture `even_frames[k]` of the clip; one that does not decode is black and
+    named in `missing`. Those `hidden` (n,) are black and without sound.
     `out` ends in `.mp4`: give the part of an output. Raises OSError,
     UnreadableMedia.
     """
     video = clip.chapters[0].video
     if video is None:
         raise UnreadableMedia(clip.path, "it has no pictures")
-    fps, total = clip.rate, len(clip.frame_times_s)
+    fps, total = clip.rate, len(clip.even_frames)
     across, up = video.shown_size
     wide, height = even_width(across, up, height), height // 2 * 2
     missing: list[int] = []
     with FilmWriter(out, 1 / fps, key_every=max(1, round(fps)), made_of=made_of) as film:
         film.open(wide, height)
-        sound = _SoundCopy(film.film, clip, np.zeros(total, bool) if hidden is None else hidden, fps)
+        sound = SoundCopy(film.film, clip, _heard(clip, np.zeros(total, bool) if hidden is None else hidden))
         for number, picture in numbered_pictures(clip):
             for lost in range(film.pictures, number):
                 film.write(black(wide, height), lost)
@@ -177,7 +178,16 @@ def black(width: int, height: int) -> av.VideoFrame:
 
 
 def numbered_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:
-    """Yield (number in the clip, picture) of all that decode, numbers rising: by their stamps, not by counting."""
+    """Yield (number in a film of constant rate, picture) of all that decode, numbers rising."""
+    shown = clip.even_frames
+    for number, picture in _stamped_pictures(clip):
+        first, behind = np.searchsorted(shown, [number, number + 1]).tolist()
+        for place in range(first, behind):
+            yield place, picture
+
+
+def _stamped_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:
+    """Yield (number in the clip, picture), numbers rising: by their stamps, not by counting."""
     for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
         numbers = {int(pts): first + k for k, pts in enumerate(chapter.frame_pts)}
         last = first - 1
@@ -202,45 +212,39 @@ def _pictures(chapter: GoProMedia) -> Iterator[av.VideoFrame]:
                 continue
 
 
-class _SoundCopy:
-    """The sound of all chapters, packet by packet as the camera wrote it, a little ahead of the pictures.
-
-    What is heard beside a hidden picture is left out.
-    """
+class SoundCopy:
+    """Sound copied into a film packet by packet as the camera wrote it, a little ahead of the pictures."""
 
     def __init__(
-        self, film: av.container.OutputContainer, clip: Clip, hidden: npt.NDArray[np.bool_], fps: Fraction
+        self, film: av.container.OutputContainer, clip: Clip, heard: Iterator[tuple[Fraction, av.Packet]]
     ) -> None:
-        self._film, self._take, self._hidden, self._fps = film, clip, hidden, fps
+        """Add the stream, if the clip has sound; `heard` gives the packets and their seconds in the film."""
+        self._film, self._heard, self._last = film, heard, -(1 << 62)
         with clip.chapters[0].container() as source:
             found = source.streams.audio
             self._stream: Any = film.add_stream_from_template(found[0]) if found else None
-        self._packets = self._all() if self._stream is not None else iter(())
-        self._next = next(self._packets, None)
+        self._next = next(heard, None) if found else None
 
     def write_until(self, film_s: Fraction | None) -> None:
         """Copy what is heard up to a second after a time of the film; None for all that is left."""
-        while self._next is not None and (
-            film_s is None or self._next.pts * self._next.time_base <= film_s + 1
-        ):
-            self._film.mux(self._next)
-            self._next = next(self._packets, None)
+        while self._next is not None and (film_s is None or self._next[0] <= film_s + 1):
+            at_s, packet = self._next
+            at = round(at_s / packet.time_base)
+            if at > self._last:  # a chapter's sound may reach into the next one's
+                packet.pts = packet.dts = self._last = at
+                packet.stream = self._stream
+                self._film.mux(packet)
+            self._next = next(self._heard, None)
 
-    def _all(self) -> Iterator[Any]:
-        for start_s, chapter in zip(self._take.starts_s, self._take.chapters, strict=True):
-            with chapter.container() as source:
-                for packet in source.demux(source.streams.audio[0]):
-                    if packet.dts is None or packet.pts is None:
-                        continue
-                    later = int(start_s / packet.time_base)
-                    packet.pts, packet.dts = packet.pts + later, packet.dts + later
-                    packet.stream = self._stream
-                    if not self._is_hidden(packet):
-                        yield packet
 
-    def _is_hidden(self, packet: Any) -> bool:
-        first, last = (
-            floor(at * packet.time_base * self._fps)
-            for at in (packet.pts, packet.pts + (packet.duration or 0))
-        )
-        return bool(self._hidden[max(first, 0) : last + 1].any())
+def _heard(clip: Clip, hidden: npt.NDArray[np.bool_]) -> Iterator[tuple[Fraction, av.Packet]]:
+    """Yield (seconds in the film, packet) of the sound that is not heard beside a hidden picture, from its start on.
+
+    The packet before the start is kept: a decoder wants it.
+    """
+    for start_s, chapter in zip(clip.starts_s, clip.chapters, strict=True):
+        for own_s, packet in sound_packets(chapter):
+            at_s, lasts_s = start_s + own_s, (packet.duration or 0) * packet.time_base
+            first, last = floor(at_s * clip.rate), floor((at_s + lasts_s) * clip.rate)
+            if at_s >= -lasts_s and not hidden[max(first, 0) : last + 1].any():
+                yield at_s, packet

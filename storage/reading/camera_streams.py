@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from kitchensync.sensors.errors import CannotJoin
 from kitchensync.sensors.gopro.files.card_names import ClipFiles, card_name, group_clips
 from kitchensync.sensors.gopro.files.clip import Clip, open_clip
+from kitchensync.sensors.gopro.files.film_sound import SoundBlock, sound_blocks
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.errors import UnknownStream
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
@@ -25,16 +26,6 @@ from kitchensync.storage.reading.stream_kinds import CAMERA, CAMERA_STREAMS, Cam
 if TYPE_CHECKING:
     from kitchensync.sensors.gopro.files.clip import ClipPictures
     from kitchensync.sensors.gopro.files.telemetry import ImuTrack
-
-
-class SoundBlock(NamedTuple):
-    """One decoded block of sound."""
-
-    t_s: float
-    "Media seconds of its first sample."
-    samples: npt.NDArray[np.float32]
-    "(channels, n) within +-1."
-    rate_hz: int
 
 
 @dataclass(frozen=True)
@@ -81,23 +72,10 @@ class CameraStream:
         return self.clip.pictures()
 
     def sound(self) -> Iterator[SoundBlock]:
-        """Decode the sound lazily, chapter by chapter; they follow one another by the sound's own length.
-
-        Raises NotOfThisKind.
-        """
+        """Decode the sound lazily, chapter by chapter, each block at its own time. Raises NotOfThisKind."""
         check_kind(self.name, "sound", CAMERA)
-        return self._sound()
-
-    def _sound(self) -> Iterator[SoundBlock]:
-        begin = Fraction(0)
-        for chapter in self.clip.chapters:
-            length = Fraction(0)
-            with chapter.container() as container:
-                for frame in container.decode(audio=0) if container.streams.audio else ():
-                    samples = frame.to_ndarray().astype(np.float32, copy=False)
-                    yield SoundBlock(float(begin + length), samples, frame.sample_rate)
-                    length += Fraction(frame.samples, frame.sample_rate)
-            begin += length
+        starts = zip(self.clip.chapters, self.clip.starts_s, strict=True)
+        return chain.from_iterable(sound_blocks(chapter, start_s) for chapter, start_s in starts)
 
 
 class PlaceInClip(NamedTuple):

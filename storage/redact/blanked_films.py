@@ -48,8 +48,10 @@ def hidden_pictures(recording: Recording, file: Path, track: ChapterTrack) -> Ma
 
 def hidden_by_time(recording: Recording, file: Path, track: ChapterTrack) -> Mask:
     """Return which samples of a track may begin or end in a pause, (n,)."""
+    later_s = float(open_media(file).later_s(track.description[12:16].decode("latin-1")))
     ends = np.cumsum(track.tables.durations)
-    starts_s, ends_s = (ends - track.tables.durations) / track.timescale, ends / track.timescale
+    starts_s = (ends - track.tables.durations) / track.timescale + later_s
+    ends_s = ends / track.timescale + later_s
     return hidden_in_film(recording, file, starts_s) | hidden_in_film(recording, file, ends_s)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_container, open_media
+from kitchensync.sensors.gopro.files.pace import pace_words
 from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings
@@ -56,7 +57,8 @@ def _still_clip(recording: Recording, device: str, path: Path) -> CameraClip:
     if not len(times_s):
         problem = problem or f"{path.name}: no pictures"
     file = CameraFile(device, path, relative, times_s, 0.0, 0.0, False, problem)
-    return CameraClip(device, (file,), relative, problem=f"{path.name}: no telemetry")
+    noted = (f"{path.name}: {words}",) if (words := pace_words(path)) else ()
+    return CameraClip(device, (file,), relative, problem=f"{path.name}: no telemetry", noted=noted)
 
 
 def _frame_times_s(path: Path) -> npt.NDArray[np.floating]:

@@ -12,6 +12,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
+from kitchensync.sensors.gopro.files.pace import pace_of
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 from kitchensync.sensors.still_sensor import still_spans
 from kitchensync.storage.errors import pass_on_trouble
@@ -40,6 +41,8 @@ class ClipRates:
     "Clues that contradict each other and that the pictures do not settle."
     noted: tuple[str, ...] = ()
     "What a certificate names beside its status."
+    is_wrong_pace: bool = False
+    "Whether it is not in real time, as `problem` says: nothing can be aligned with it."
 
     @property
     def report(self) -> dict[str, Any]:
@@ -53,9 +56,13 @@ class ClipRates:
 def clip_rates(clip: Clip) -> ClipRates:
     """Read the gyroscope of a clip; pictures are decoded only where its clues contradict each other."""
     starts_s, loose = _chapter_starts(clip)
+    pace = next((pace for pace in map(pace_of, clip.chapters) if pace is not None), None)
+    if pace is not None and pace.is_wrong:
+        return ClipRates(starts_s, loose, problem=f"{clip.path.name}: {pace.words}", is_wrong_pace=True)
     track, problem, still = _rates(clip, starts_s, is_loose=any(loose))
     if track is None:
-        return ClipRates(starts_s, loose, problem=problem)
+        noted = () if pace is None else (f"{clip.path.name}: {pace.words}",)
+        return ClipRates(starts_s, loose, problem=problem, noted=noted)
     placed = place_on_pictures(clip, track)
     return ClipRates(
         starts_s,

@@ -85,6 +85,8 @@ class CameraClip:
     "Clues that contradict each other and that the pictures do not settle."
     noted: tuple[str, ...] = ()
     "What the certificate names beside its status."
+    is_wrong_pace: bool = False
+    "Whether it is not in real time, as `problem` says."
 
     @property
     def warnings(self) -> list[str]:
@@ -173,7 +175,10 @@ def _timed(
     starts = _starts(recording, clip, shutter)
     camera = _camera(recording, device, clip.chapters[0])
     if rates.track is None:
-        return CameraClip(device, files, camera, problem=rates.problem, starts=starts)
+        return CameraClip(
+            device, files, camera, problem=rates.problem, starts=starts, noted=rates.noted,
+            is_wrong_pace=rates.is_wrong_pace,
+        )  # fmt: skip
     gyro = make_track(f"{device}/{clip.path.name}", rates.track.t_s, rates.track.xyz)
     return CameraClip(
         device, files, camera, gyro, rates.report, "", starts, rates.clues, rates.doubts, rates.noted

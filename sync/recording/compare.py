@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.gopro.files.media import open_container
+from kitchensync.sensors.gopro.files.film_sound import sound_blocks
+from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.hololens.catalogue import MICROPHONE
 from kitchensync.sensors.hololens.streams import microphone
 from kitchensync.storage.errors import pass_on_trouble
@@ -74,27 +75,26 @@ def headset_sound(stream: StoredStream, epoch_ticks: int) -> Sound | None:
 
 def camera_sound(path: Path) -> Sound | None:
     """The sound of a camera file in media seconds, 0 at its first picture; the edit list is honoured."""
-    import av
-
     try:
-        with open_container(path) as container:
-            if not container.streams.audio or not container.streams.video:
-                return None
-            video = container.streams.video[0]
-            first_s = float((video.start_time or 0) * (video.time_base or 0))
-            rate = int(container.streams.audio[0].rate or microphone.RATE_HZ)
-            start_s, pieces = None, []
-            for frame in container.decode(audio=0):
-                if start_s is None:
-                    start_s = float(frame.time or 0.0) - first_s
-                pieces.append(_mono(frame.to_ndarray()))
-    except (av.FFmpegError, OSError, ValueError) as error:
+        blocks = [(one.t_s, _mono(one.samples), one.rate_hz) for one in sound_blocks(open_media(path))]
+    except (SensorError, OSError, ValueError) as error:
         pass_on_trouble(error)
         return None
-    if start_s is None:
+    if not blocks:
         return None
-    samples, hz = _thin(np.concatenate(pieces), rate)
+    start_s, rate = min(at_s for at_s, *_ in blocks), blocks[0][2]
+    samples, hz = _thin(_laid_out([(round((at_s - start_s) * rate), part) for at_s, part, _ in blocks]), rate)
     return Sound(start_s, samples, hz)
+
+
+def _laid_out(parts: list[tuple[int, Floats]]) -> Floats:
+    """Put pieces of sound, (place, samples) each, into one; silence where there is none."""
+    most = sum(len(part) for _, part in parts) + LONGEST_HOLE_PACKETS * microphone.AAC_SAMPLES
+    parts = [(at, part) for at, part in parts if at + len(part) <= most]
+    whole = np.zeros(max(at + len(part) for at, part in parts), np.float32)
+    for at, part in parts:
+        whole[at : at + len(part)] = part
+    return whole
 
 
 def take_sound(chapters: list[tuple[Path, float]]) -> Sound | None:
@@ -104,13 +104,7 @@ def take_sound(chapters: list[tuple[Path, float]]) -> Sound | None:
     if len(known) < 2:
         return known[0] if known else None
     first, hz = known[0].start_s, known[0].hz
-    places = [round((sound.start_s - first) * hz) for sound in known]
-    whole = np.zeros(
-        max(at + len(sound.samples) for at, sound in zip(places, known, strict=True)), np.float32
-    )
-    for at, sound in zip(places, known, strict=True):
-        whole[at : at + len(sound.samples)] = sound.samples
-    return Sound(first, whole, hz)
+    return Sound(first, _laid_out([(round((s.start_s - first) * hz), s.samples) for s in known]), hz)
 
 
 def _mono(block: npt.NDArray[Any]) -> Floats:

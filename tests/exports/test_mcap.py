@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import av
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from made_videos import grey_planes, video_units
 from mcap.reader import make_reader
+from mcap_files import Topics, read
 from numbered_pictures import luma_of, number_in
 from numbered_recording import DEPTH_S, PV_S
 from small_recordings import HOST0_NS, seal_stream
@@ -29,31 +28,11 @@ from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.recording import open_recording
 
 pytestmark = pytest.mark.slow
-Topics = dict[str, list[tuple[int, Any]]]
 
 
 def run(recording: Path, out: Path, *more: object) -> Result:
     """Write `out`/<recording>.mcap."""
     return CliRunner().invoke(main, ["export", "mcap", str(recording), "--out", str(out), *map(str, more)])
-
-
-def read(path: Path) -> tuple[Topics, dict[str, dict[str, str]]]:
-    """Return (log time, message) by topic, each made by the schema that the file holds, and its metadata."""
-    topics: Topics = defaultdict(list)
-    classes: dict[int, Any] = {}
-    with path.open("rb") as file:
-        reader = make_reader(file, validate_crcs=True)
-        for schema, channel, message in reader.iter_messages():
-            assert schema is not None
-            if schema.id not in classes:
-                pool = descriptor_pool.DescriptorPool()
-                for one in descriptor_pb2.FileDescriptorSet.FromString(schema.data).file:
-                    pool.Add(one)
-                assert schema.name.startswith("foxglove.") or schema.name == "kitchensync.MotionSamples"
-                classes[schema.id] = message_factory.GetMessageClass(pool.FindMessageTypeByName(schema.name))
-            topics[channel.topic].append((message.log_time, classes[schema.id].FromString(message.data)))
-        told = {one.name: dict(one.metadata) for one in reader.iter_metadata()}
-    return topics, told
 
 
 def ns_of(stamp: Any) -> int:

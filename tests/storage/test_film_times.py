@@ -78,3 +78,18 @@ def test_what_may_lie_in_a_pause_is_hidden_and_what_nobody_placed_too() -> None:
     assert not in_pauses(frames.capture_ns, frames.bound_ns, ()).any()
     near = in_pauses(frames.capture_ns, frames.bound_ns, ((pause[0] - STEP_NS + 2_000_000, pause[1]),))
     assert near[9], "within its bound it may have been taken in the pause"
+
+
+def test_repeated_pictures_are_one_moment_and_no_hole() -> None:
+    taken = np.array([0, 100, 300, 400, 1400]) * 10**6
+    times = FilmTimes(Fraction(10), taken, np.full(5, 10**6)).shown(np.array([0, 1, 1, 2, 3, 3]))
+    assert times.capture_ns.tolist() == [0, 10**8, 10**8, 3 * 10**8, 4 * 10**8, 4 * 10**8]
+    assert times.knots(1) == [[[0, 0], [1, 10**8], [3, 3 * 10**8], [4, 4 * 10**8]]]
+    for at_ms in range(0, 600, 7):
+        place = times.place(at_ms * 10**6)
+        assert (place.film_s, place.outside) == (pytest.approx(at_ms / 1e3), "")
+    assert times.place(7 * 10**8).outside == "after the last picture"
+    late = FilmTimes(Fraction(10), taken, np.zeros(5, np.int64)).shown(np.array([0, 1, 1, 2, 3, *[3] * 9, 4]))
+    assert late.place(9 * 10**8).outside == "no picture near it"
+    unknown = FilmTimes(Fraction(10), np.array([0, UNKNOWN, 2 * 10**8]), np.zeros(3, np.int64), "lost")
+    assert unknown.shown(np.array([0, 0, 1, 2, 2])).place(10**8).outside == "lost"

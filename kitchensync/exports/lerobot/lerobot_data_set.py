@@ -21,6 +21,7 @@ from kitchensync.exports.lerobot.lerobot_episode import (
     grid_of,
     shown_at,
     size_of,
+    sound_in,
     sources_of,
     state_columns,
     step_columns,
@@ -54,7 +55,8 @@ People cooking, recorded with KitchenSync, one episode a recording. Frame k of a
 - `observation.images.<camera>`: the last picture at or before that time, with `capture_ns.<camera>` (session ns at
   which it was taken; -1: none yet, the picture is black) and `bound_s.<camera>` (how far that may be off; -1: nobody
   knows). `valid.<camera>` is false where that picture is older than 1.5 usual steps of the camera, as in
-  a privacy pause, or where the right one cannot be read: then the last one stays.
+  a privacy pause, or where the right one cannot be read: then the last one stays. A film has its own sound, each
+  packet at its session time; that of pauses is left out.
 - `observation.state`: head (x right, y up, z to the back), palms and gaze in the world, metres. What was not seen
   stays as it was last (zero before): `valid.state` says of head, left_hand, right_hand and gaze whether
   it was seen. Places of different `world` cannot be compared.
@@ -107,10 +109,12 @@ class LeRobotSet:
             key, camera = f"observation.images.{name}", sources.cameras[name]
             wanted, near = shown_at(camera, grid_ns)
             out = _made_place(self.folder / VIDEO.format(video_key=key, **place))
-            shown, counts = write_film(camera, wanted, out, size, self.fps, tell)
+            sound = sound_in(sources.sounds[name], grid_ns, self.fps) if name in sources.sounds else None
+            shown, counts = write_film(camera, sound, wanted, out, size, self.fps, tell)
             columns |= camera_columns(name, camera, wanted, near, shown)
             found[key] = counts.statistics()
-            self.features[key] = _film_feature(size, self.fps)
+            is_heard = sound is not None or self.features.get(key, {}).get("info", {}).get("has_audio", False)
+            self.features[key] = _film_feature(size, self.fps, has_audio=is_heard)
             films |= {f"videos/{key}/{one}": value for one, value in place.items()}
             films |= {
                 f"videos/{key}/from_timestamp": 0.0,
@@ -299,7 +303,8 @@ def _common_sizes(plans: list[EpisodePlan], without: dict[str, str]) -> dict[str
 
 
 def _only(sources: EpisodeSources, sizes: dict[str, tuple[int, int]]) -> EpisodeSources:
-    return EpisodeSources({name: sources.cameras[name] for name in sizes}, sources.bodies)
+    sounds = {name: sound for name, sound in sources.sounds.items() if name in sizes}
+    return EpisodeSources({name: sources.cameras[name] for name in sizes}, sources.bodies, sounds)
 
 
 def _steps(recording: OpenedRecording, without: dict[str, str]) -> list[dict[str, Any]]:
@@ -315,10 +320,10 @@ def _made_place(path: Path) -> Path:
     return path
 
 
-def _film_feature(size: tuple[int, int], fps: int) -> dict[str, Any]:
+def _film_feature(size: tuple[int, int], fps: int, *, has_audio: bool) -> dict[str, Any]:
     about = {
         "video.height": size[1], "video.width": size[0], "video.codec": "h264", "video.pix_fmt": "yuv420p",
-        "video.is_depth_map": False, "video.fps": fps, "video.channels": 3, "has_audio": False,
+        "video.is_depth_map": False, "video.fps": fps, "video.channels": 3, "has_audio": has_audio,
     }  # fmt: skip
     shape = [size[1], size[0], 3]
     return {"dtype": "video", "shape": shape, "names": ["height", "width", "channels"], "info": about}

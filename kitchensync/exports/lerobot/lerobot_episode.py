@@ -17,7 +17,7 @@ from kitchensync.dataset.tables.step_rows import CATEGORIES
 from kitchensync.exports.exported_span import ExportedSpan, NoSuchSpan, Progress
 from kitchensync.exports.lerobot.lerobot_statistics import PictureCounts
 from kitchensync.reader.body_streams import BodyStream, GazeStream, HandStream, HeadStream
-from kitchensync.reader.film_streams import FilmStream
+from kitchensync.reader.film_streams import CameraSound, FilmStream
 from kitchensync.reader.headset_streams import PictureStream
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
@@ -27,7 +27,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.shown_picture import shown_frame
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.exports.film import FilmWriter, black
+from kitchensync.storage.exports.film import FilmWriter, SoundCopy, black
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import av
 
 Camera = PictureStream | FilmStream
+Sound = tuple[CameraSound, Iterator[tuple[Fraction, "av.Packet"]]]
 Flags = npt.NDArray[np.bool_]
 NS = 1_000_000_000
 KEY_EVERY = 2
@@ -66,13 +67,16 @@ class EpisodeSources:
 
     cameras: dict[str, Camera] = field(default_factory=dict)
     bodies: list[BodyStream] = field(default_factory=list)
+    sounds: dict[str, CameraSound] = field(default_factory=dict)
+    "Of films that are among the cameras."
     left_out: dict[str, str] = field(default_factory=dict)
 
 
 def sources_of(recording: OpenedRecording, names: list[str]) -> EpisodeSources:
     """Return of some streams the front cameras, films and the main headset's body, and why others are left out."""
     found, mine = EpisodeSources(), {full: short for short, full in reversed(recording.attributes.items())}
-    for name in names:
+    films: dict[str, str] = {}
+    for name in sorted(names, key=lambda one: issubclass(recording.kind_of(one), CameraSound)):
         try:
             stream = recording[name]
             is_body = isinstance(stream, BodyStream) and name in mine
@@ -83,6 +87,9 @@ def sources_of(recording: OpenedRecording, names: list[str]) -> EpisodeSources:
                 found.bodies.append(stream)
             elif isinstance(stream, PictureStream | FilmStream) and is_camera:
                 found.cameras[mine.get(name, name.replace("/", "_"))] = stream
+                films[name.rpartition("/")[0]] = mine.get(name, name.replace("/", "_"))
+            elif isinstance(stream, CameraSound) and (film := films.get(name.rpartition("/")[0])):
+                found.sounds[film] = stream
             else:
                 found.left_out[name] = f"{stream.kind}: no feature of the data set holds those"
         except (StorageError, SensorError, Refused) as error:
@@ -142,26 +149,40 @@ def shown_at(camera: Camera, grid_ns: Int64) -> tuple[Int64, Flags]:
 
 
 def write_film(
-    camera: Camera, wanted: Int64, out: Path, size: tuple[int, int], fps: int, tell: Progress
-) -> tuple[Int64, PictureCounts]:
+    camera: Camera, sound: Sound | None, wanted: Int64, out: Path, size: tuple[int, int], fps: int,
+    tell: Progress,
+) -> tuple[Int64, PictureCounts]:  # fmt: skip
     """Write one picture a frame, one in memory at a time; return which was really shown at each, (n,), and counts.
 
-    Of a picture that cannot be read the last one stands; before the first one it is black.
+    Of a picture that cannot be read the last one stands; before the first one it is black. Each packet of sound is
+    heard at its own session time.
     """
     shown, counts = np.full(len(wanted), NONE, np.int64), PictureCounts()
     picture, last, tried = black(*size), NONE, NONE
     with FilmWriter(out, Fraction(1, fps), key_every=KEY_EVERY) as film:
         film.open(*size)
+        heard = SoundCopy(film.film, sound[0].timeline.clip, sound[1]) if sound is not None else None
         for k, number in enumerate(wanted.tolist()):
             if number != tried:
                 tried, made = number, _picture(camera, number, size)
                 picture, last = (picture, last) if made is None else (made, number)
             film.write(picture, k)
             shown[k] = last
+            if heard is not None:
+                heard.write_until(Fraction(k, fps))
             if k % fps == 0:
                 counts.add(picture)
                 tell(k, len(wanted), camera.name)
+        if heard is not None:
+            heard.write_until(None)
     return shown, counts
+
+
+def sound_in(sound: CameraSound, grid_ns: Int64, fps: int) -> Sound:
+    """Return a sound, and its packets with their seconds in a film of these frames; those outside are left out."""
+    start_ns = int(grid_ns[0])
+    placed = ((Fraction(ns - start_ns, NS), packet) for ns, packet in sound.packets())
+    return sound, (one for one in placed if 0 <= one[0] < Fraction(len(grid_ns), fps))
 
 
 def _picture(camera: Camera, number: int, size: tuple[int, int]) -> av.VideoFrame | None:

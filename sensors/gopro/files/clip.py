@@ -95,6 +95,27 @@ class Clip(Telemetry):
             times.append(units / common.denominator)
         return np.concatenate(times)
 
+    @cached_property
+    def even_frames(self) -> np.ndarray:
+        """Number of the picture that a film of the constant `rate` shows at k / rate, (m,) int64.
+
+        Each picture once where all lie within half a period of that; else the nearest in time: where the rate
+        varies, pictures are repeated or left out, so that none leaves the sound.
+        """
+        times, rate = self.frame_times_s, float(self.rate)
+        numbers = np.arange(len(times))
+        if (np.abs(times - numbers / rate) < 0.5 / rate).all():
+            return numbers
+        shown_s = np.arange(round(self.duration_s * self.rate)) / rate
+        return np.searchsorted(times, shown_s + 0.5 / rate) - 1
+
+    @property
+    def shown_as(self) -> bytes:
+        """Bytes that are others where a film of constant rate shows other pictures, or at other times."""
+        even = self.even_frames
+        varies = b"" if np.array_equal(even, np.arange(len(self.frame_times_s))) else even.tobytes()
+        return self.frame_times_s.tobytes() + varies
+
     def locate(self, frame: int) -> Place:
         """Find the chapter that holds a picture."""
         if not 0 <= frame < len(self.frame_times_s):

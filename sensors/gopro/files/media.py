@@ -317,19 +317,28 @@ class GoProMedia(Telemetry):
         """The tracks that have an edit list."""
         return [track for track in self.tracks.values() if track.edits]
 
+    @property
+    def movie_timescale(self) -> int:
+        """Units of `EditPart.duration` in a second."""
+        return boxes.timescale(boxes.find(self._moov, "mvhd")) or 1000
+
+    def later_s(self, sample_format: str) -> Fraction:
+        """Return when time 0 of a track's own tables comes after the first picture, seconds, as edit lists tell."""
+        track = next(one for one in self.tracks.values() if one.format == sample_format)
+        shift_s = edit_shift_s(track.edits, track.timescale or 1000, self.movie_timescale)
+        return shift_s - int(self.frame_pts[0]) * self.time_base
+
     def _telemetry_shift_s(self, track: boxes.Track, units: int) -> Fraction:
         """Return when the first payload begins after the first shown picture, as edit lists tell.
 
         A payload begins with a picture: what a movie's milliseconds rounded is put back on the grid of pictures.
         """
-        movie_units = boxes.timescale(boxes.find(self._moov, "mvhd")) or 1000
-        shift_s = edit_shift_s(track.edits, units, movie_units)
         try:
             if self.video is None or not len(self.frame_pts):
-                return shift_s
+                return edit_shift_s(track.edits, units, self.movie_timescale)
         except UnreadableMedia:  # a codec that nobody knows: its telemetry is read all the same
-            return shift_s
-        shift_s -= int(self.frame_pts[0]) * self.time_base
+            return edit_shift_s(track.edits, units, self.movie_timescale)
+        shift_s = self.later_s(track.format)
         on_grid_s = round(shift_s / self.frame_period) * self.frame_period
         return on_grid_s if abs(on_grid_s - shift_s) < self.frame_period / 4 else shift_s
 

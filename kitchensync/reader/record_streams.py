@@ -1,0 +1,85 @@
+"""The records that a plug-in sensor declares: columns of numbers, also where the plug-in is not installed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kitchensync.reader.headset_streams import PacketStream
+from kitchensync.reader.timed_stream import LONGEST_GAP_S, interpolated
+from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.sensors.stream import record_of
+
+GAP_STEPS = 3.0
+"""Records further apart than so many usual steps, and than 0.1 s, have a gap between them."""
+
+
+class RecordStream(PacketStream):
+    """Records of a plug-in sensor: `s["grams"]` is a column (n,), `s[i]` a record; a time is its packet's arrival."""
+
+    kind = "records"
+
+    @cached_property
+    def _read(self) -> tuple[npt.NDArray[np.void], Int64]:
+        """All records (n,), those of a privacy pause left out, and the packet of each."""
+        record, hidden = record_of(self.stored.format), self.stored.hidden
+        assert record is not None, "the manifest declares it"
+        parts: list[npt.NDArray[np.void]] = [np.empty(0, record)]
+        rows: list[int] = []
+        for row, payload in self.stored.packets():
+            if hidden[row]:
+                continue
+            if len(payload) % record.itemsize:
+                self.stored.bad[row] = f"{len(payload)} bytes: no whole number of {record.itemsize}"
+                continue
+            parts.append(np.frombuffer(payload, record))
+            rows += [row] * len(parts[-1])
+        return np.concatenate(parts), np.array(rows, np.int64)
+
+    @property
+    def values(self) -> npt.NDArray[np.void]:
+        """All records, (n,) with the fields that the sensor declared."""
+        return self._read[0]
+
+    @cached_property
+    def rows(self) -> Int64:
+        """The packet of each record, (n,)."""
+        return self._read[1]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.values.dtype.names or ()
+
+    def __getitem__(self, which: Any) -> Any:
+        """Return a column by its name, else a record by number, a slice of them or those of an array of numbers."""
+        if isinstance(which, str):
+            if which not in self.fields:
+                raise KeyError(f"{self.name} has no column {which}; there are: {', '.join(self.fields)}")
+            return self.values[which]
+        return super().__getitem__(which)
+
+    def _value(self, number: int) -> Any:
+        return self.values[number]
+
+    def _several(self, numbers: Int64) -> npt.NDArray[np.void]:
+        return self.values[numbers]
+
+    def sample(self, times: npt.ArrayLike) -> Floats:
+        """Return the columns at session times (m,), (m, fields) float64; NaN outside and over gaps.
+
+        Fractions are interpolated; of whole numbers and flags it is the nearest record's.
+        """
+        when, own_s = np.atleast_1d(np.asarray(times, np.float64)), self._sorted_times
+        values = self.values[self._in_time]
+        columns = np.column_stack([values[name].astype(np.float64) for name in self.fields])
+        step_s = float(np.median(np.diff(own_s))) if len(own_s) > 1 else 0.0
+        found = interpolated(own_s, columns, when, max(LONGEST_GAP_S, GAP_STEPS * step_s))
+        near = np.searchsorted((own_s[1:] + own_s[:-1]) / 2, when)
+        for k, name in enumerate(self.fields):
+            if values.dtype[name].kind != "f" and len(own_s):
+                found[:, k] = np.where(np.isnan(found[:, k]), np.nan, columns[near, k])
+        return found
