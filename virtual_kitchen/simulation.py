@@ -36,6 +36,8 @@ from kitchensync.virtual_kitchen.world.replay import FILMS, Replay, read_replay
 
 ALONE_S = 10.0
 """So long nobody may have been connected: a busy computer takes its time between two things."""
+CLOSING_S = 5.0
+"""So long a camera may go on filming after the headset's streams have ended."""
 LATEST_S = 300.0
 """So long a client is waited for that never leaves, or never fetches a file."""
 _TICK_S = 0.1
@@ -102,10 +104,12 @@ def run(options: Options) -> None:
     )
     ports = VirtualHeadset(headset, options.hololens_host)
     ports.warm_up()
+    cameras = _cameras(options, kitchen, replay)
     if options.prepare:
         assert options.seconds is not None
         ports.prepare(options.seconds)
-    cameras = _cameras(options, kitchen, replay)
+        for camera in cameras:
+            camera.prepare(options.seconds + CLOSING_S)
     with stop_asked() as asked_to_stop:
         try:
             ports.bind()

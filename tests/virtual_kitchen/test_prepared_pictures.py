@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import socket
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
 from kitchensync.sensors.hololens import constants as c
 from kitchensync.sensors.hololens.streams import depth_ahat, pv
+from kitchensync.virtual_kitchen.gopro.files.film_grid import GROUP, FilmGrid, GridView
+from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount
 from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.streams import ahat_stream, pv_stream
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 from kitchensync.virtual_kitchen.truth import Truth
+from kitchensync.virtual_kitchen.world.clocks import camera_clock
 from kitchensync.virtual_kitchen.world.motion import simulated_motion
+
+plain_picture = FilmGrid.picture
 
 
 @pytest.fixture
@@ -41,6 +47,32 @@ def test_prepared_pictures_are_those_that_are_encoded_on_demand(headsets, monkey
     monkeypatch.setattr(prepared.kitchen.scene, "render_i420", None)  # nothing is rendered from here on
     feed = pv_stream.PvFeed(prepared, pv_stream.DEFAULT)
     assert [feed.packet(k) for k in range(30, 60)] == wanted
+
+
+def test_a_film_is_the_same_whether_its_groups_were_prepared_or_not(tmp_path, monkeypatch):
+    kitchen = Kitchen(3, simulated_motion(3), Truth(tmp_path, 3), 1.0)
+    mount, crystal = CameraMount.of_seed(3), camera_clock(3)
+    prepared, plain = FilmGrid(kitchen, mount, crystal), FilmGrid(kitchen, mount, crystal)
+    prepared.prepare(4.0)
+    first = prepared.first_at(0.55)
+    assert prepared.world_s(first) - 0.55 < 1001 / 30000
+
+    def film(grid, frames):
+        view = GridView(grid, first)
+        return [one for number in range(frames) for one in view.frame(number, np.empty(0))], view
+
+    samples, view = film(plain, 95)
+    samples += view.flush()
+    assert len(samples) == 95
+    ahead = GROUP - first % GROUP
+    assert [number for number, (_, is_key) in enumerate(samples) if is_key] == [0, *range(ahead, 95, GROUP)]
+    rendered = []
+    monkeypatch.setattr(
+        FilmGrid, "picture", lambda grid, number: rendered.append(number) or plain_picture(grid, number)
+    )
+    again, view = film(prepared, 95)
+    assert [*again, *view.flush()] == samples
+    assert rendered == list(range(first, first + ahead))  # the group that had begun before
 
 
 def test_depth_groups_are_there_for_each_start_of_a_client(headsets, monkeypatch):

@@ -15,6 +15,7 @@ from kitchensync.virtual_kitchen.gopro.clips import FilmedClip, Phase, ReplayCli
 from kitchensync.virtual_kitchen.gopro.clock import WallClock
 from kitchensync.virtual_kitchen.gopro.faults import CHANGES, SELF_ENDING, CameraFault, CameraFaults
 from kitchensync.virtual_kitchen.gopro.files.chapters import Chapter, ChapterRule
+from kitchensync.virtual_kitchen.gopro.files.film_grid import FilmGrid
 from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
 from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile, LiveClip
 from kitchensync.virtual_kitchen.gopro.files.sensors import (
@@ -69,6 +70,9 @@ class VirtualCamera:
         self.is_usb_controlled = False
         self.is_turbo = False
         self.control_owner = 0
+        self.grid: FilmGrid | None = None
+        if replay is None and kitchen.show is None and chapter_s is None:  # a chapter begins with a key frame
+            self.grid = FilmGrid(kitchen, CameraMount.of_seed(self.seed), self._crystal)
         self._lock = threading.Lock()
         self._phase = Phase.IDLE
         self._start_world_s = 0.0
@@ -125,13 +129,17 @@ class VirtualCamera:
         with self._lock:
             if self._phase is not Phase.IDLE:
                 raise WrongState("the camera is busy")
-            self._start_world_s = command_world_s + float(delay_s)
+            self._start_world_s = self._shutter_s(command_world_s + float(delay_s))
             self._phase = Phase.STARTING
             run = self._replayed if self.replay is not None else self._recorded
             self._thread = threading.Thread(target=run, name="gopro clip", daemon=True)
             self._take = self._prepare_clip()
             self._thread.start()
         self._await_self_ending()
+
+    def _shutter_s(self, world_s: float) -> float:
+        """Return when a clip begins that is to begin at a world time: with a picture of the grid, if it has one."""
+        return world_s if self.grid is None else self.grid.world_s(self.grid.first_at(world_s))
 
     def mark_hilight(self) -> None:
         """Mark this moment of the running recording; refuse when there is none."""
@@ -263,6 +271,7 @@ class VirtualCamera:
             instruments=self._instruments(),
             rule=ChapterRule(frames=round(self._chapter_s * 30) if self._chapter_s else None),
             on_chapter=self._list_chapter,
+            grid=self.grid,
         )
         file.writer.hilights_ms = self._hilights_ms
         self._file = file

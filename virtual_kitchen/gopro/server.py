@@ -114,6 +114,11 @@ class VirtualGoPro:
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
+    def prepare(self, end_s: float) -> None:
+        """Encode the pictures until `end_s` (world time), unless each one has a number of its own."""
+        if self.camera.grid is not None and not self.camera.kitchen.frame_counter:
+            self.camera.grid.prepare(end_s)
+
     def start(self) -> int:
         """Listen and return the port (a free one when asked for 0); raise PortBusy when it is taken."""
         if self.camera.replay is None:

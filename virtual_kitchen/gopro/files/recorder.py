@@ -24,6 +24,7 @@ from kitchensync.virtual_kitchen.gopro.files.encoders import (
     AudioEncoder,
     VideoEncoder,
 )
+from kitchensync.virtual_kitchen.gopro.files.film_grid import FilmGrid, GridView
 from kitchensync.virtual_kitchen.gopro.files.models import FileIds, chapter_path
 from kitchensync.virtual_kitchen.gopro.files.sensors import (
     FRAMES_PER_PAYLOAD,
@@ -88,6 +89,16 @@ class BoardView:
         yield from ()
 
 
+def _view(
+    kitchen: Kitchen, mount: CameraMount, grid: FilmGrid | None, timeline: Timeline
+) -> KitchenView | BoardView | GridView:
+    if kitchen.show is not None:
+        return BoardView(kitchen)
+    if grid is not None:
+        return GridView(grid, grid.first_at(timeline.start_world_s))
+    return KitchenView(kitchen, mount)
+
+
 LONGEST_NAP_S = 0.25
 ALL_INSTRUMENTS = Instruments()
 ONE_CHAPTER = ChapterRule()
@@ -107,6 +118,7 @@ class ClipFile:
         instruments: Instruments = ALL_INSTRUMENTS,
         rule: ChapterRule = ONE_CHAPTER,
         on_chapter: Callable[[Chapter], None] | None = None,
+        grid: FilmGrid | None = None,
     ) -> None:
         """Start the first chapter's file at `path`; the later ones get their own names beside it."""
         self._kitchen, self._timeline = kitchen, timeline
@@ -120,7 +132,7 @@ class ClipFile:
             instruments,
         )
         self._picture_late_s = instruments.picture_late_s
-        self._view = KitchenView(kitchen, mount) if kitchen.show is None else BoardView(kitchen)
+        self._view = _view(kitchen, mount, grid, timeline)
         self._audio = AudioEncoder()
         self._next_block = FIRST_BLOCK
         self._world_s = np.empty(0)
