@@ -58,8 +58,8 @@ class _StartUtc(click.ParamType):
 @click.option(
     "--prepare",
     is_flag=True,
-    help="Encode the headset's pictures for the usual settings before it is ready, so that a busy computer can send "
-    "them in time. What is sent is the same.",
+    help="Encode the pictures of headset and camera for the usual settings before it is ready, so that a busy "
+    "computer can send them in time. What is sent is the same.",
 )
 @click.option(
     "--ring-store",
