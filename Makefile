@@ -174,8 +174,8 @@ histories: $(VENV)/.dev  ## kill page, network and server at random while somebo
 phrases: $(VENV)/.all  ## speak twenty phrases into the browser's microphone: each is to be kept once, and as its words
 	@KITCHENSYNC_PHRASES=20 $(BIN)/python -m pytest -q tests/recipe_app/test_narrator_in_a_browser.py -k microphone
 
-redactions: $(VENV)/.dev  ## pause, redact, withdraw, restore, copy and kill -9 recordings at random (HISTORIES=100)
-	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),100) $(BIN)/python -m pytest -q -n $(WORKERS) -o timeout=3600 tests/storage/test_redact_histories.py tests/recipe_app/test_withdrawal_histories.py
+redactions: $(VENV)/.dev  ## pause, redact, withdraw, restore, copy, move and kill -9 recordings at random (HISTORIES=100)
+	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),100) $(BIN)/python -m pytest -q -n $(WORKERS) -o timeout=3600 tests/storage/test_redact_histories.py tests/storage/test_move_histories.py tests/recipe_app/test_withdrawal_histories.py
 
 attack: $(VENV)/.dev  ## attack app, recorder and clients on loopback in every way we know, a recording beside it (KINDS= SECONDS=10): 10 minutes
 	@$(BIN)/python -P benchmarks/attack $(KINDS) --seconds $(or $(filter-out 60,$(SECONDS)),10)

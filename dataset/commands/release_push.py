@@ -48,16 +48,17 @@ def push(
     from kitchensync.dataset.source.consent_of_all import NotAgreed, ask_for_all, keep_reason
     from kitchensync.dataset.source.data_set_folder import read_data_set
     from kitchensync.dataset.source.sums import SUMS, read_sums
-    from kitchensync.storage.copies.derived import sent
-    from kitchensync.storage.move.push import HUB
+    from kitchensync.storage.copies.derived import pushed
     from kitchensync.storage.move.push import push as send
+    from kitchensync.storage.names import HUB
 
     files = read_sums(folder)
     journal = folder.with_name(f"{folder.name}.pushed")
-    held = read_data_set(folder)
+    held, recordings = read_data_set(folder), dict[str, Path]()
+    to = to.rstrip("/") if "://" in to else str(Path(to).absolute())
     if held.is_own:
         ids = [one.recording_id for one in held.annotations.recordings]
-        lacking = ask_for_all(ids, _numbering(folder, numbering), data)
+        recordings, lacking = ask_for_all(ids, _numbering(folder, numbering), data)
         if lacking and not without_consent:
             raise NotAgreed(
                 f"{'; '.join(lacking[:3])}; make a data set without them, or say --without-consent"
@@ -65,9 +66,9 @@ def push(
         if lacking and without_consent:
             journal.mkdir(exist_ok=True)
             keep_reason(journal, without_consent, lacking)
-    sent(to)
+    pushed(recordings.values(), folder.absolute(), to)
     with byte_bar() as tell:
-        done = send(folder, files, to, journal, tell, data=data, keep_old=keep_old)
+        done = send(folder, files, to, journal, tell, data=data, keep_old=keep_old, holds=recordings)
     said = {"status": "PASS", **asdict(done)}
     words = f"{folder} -> {to}: {done.files} files there, {SUMS} last, {done.sent} sent now"
     trouble = [f"{len(done.foreign)} files there are of nobody here, left: {', '.join(done.foreign[:3])}"]

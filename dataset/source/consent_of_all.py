@@ -23,25 +23,26 @@ class NotAgreed(RecipeError):
     """Recordings of a data set that may not leave."""
 
 
-def ask_for_all(ids: Iterable[str], numbering: Numbering, data: Path) -> list[str]:
-    """Return published ids and why they lack consent, a line each; raise what no reason overrides.
+def ask_for_all(ids: Iterable[str], numbering: Numbering, data: Path) -> tuple[dict[str, Path], list[str]]:
+    """Return the recordings by uuid, and published ids and why they lack consent, a line each.
 
-    Raises Withdrawn, and NotAgreed for a recording that is not below `data`: nobody can ask it.
+    No reason overrides what is raised: Withdrawn, and NotAgreed for a recording that is not below `data`.
     """
     paths = _by_uuid(data)
     uuids = {published: uuid for uuid, published in numbering.recordings.items()}
-    lacking = []
+    found, lacking = dict[str, Path](), list[str]()
     for one in ids:
         path = paths.get(uuids.get(one, ""))
         if path is None:
             raise NotAgreed(
                 f"{one}: its recording is not below {data}, nobody can ask for consent; give --data"
             )
+        found[uuids[one]] = path
         try:
             require_consent(path, Purpose.RELEASE_RAW)
         except NotPermitted as error:
             lacking.append(f"{one}: {error}")
-    return lacking
+    return found, lacking
 
 
 def may_be_processed(found: GivenData) -> tuple[frozenset[str], list[str]]:

@@ -135,6 +135,13 @@ def keeps(place: Path) -> None:
         job.kept.add(place)
 
 
+def pushed(recordings: Iterable[Path], data_set: Path, to: str) -> None:
+    """Note that the command that runs pushes a data set with these recordings to a place."""
+    if (job := _job.get()) is not None:
+        for recording in recordings:
+            job.append(recording, {"server": to, "data_set": str(data_set)})
+
+
 def sent(where: str) -> None:
     """Note to which server the command that runs sends something, where nobody of us can take it back."""
     if (job := _job.get()) is not None:

@@ -15,7 +15,7 @@ from kitchensync.storage.copies.derived import Stamp, before_of, parts_of, stamp
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.installation.own_list import LineKind, own_list, uuid_of
 from kitchensync.storage.manifest import read_manifest
-from kitchensync.storage.names import MANIFEST
+from kitchensync.storage.names import HUB, MANIFEST
 
 CLOCKS_APART_NS = 86_400_000_000_000
 """How much the clock of a network drive may be behind ours; one that keeps local time is, too."""
@@ -80,6 +80,8 @@ def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
     Files made of several recordings stay and are open, until they are gone or were made anew of others; so do those
     of a command that noted no end, except the ones that were not whole yet.
     """
+    if "data_set" in line:
+        return 0, _in_data_set(line, recording)
     if "server" in line:
         return 0, "it was sent there: ask for its deletion"
     place = Path(line["path"])
@@ -117,6 +119,18 @@ def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
         how = "look at them, and remove what shows this recording"
         left.append(f"{len(unended)} files may be of `{line['command']}`, which noted no end: {how}")
     return found, "; ".join(left)
+
+
+def _in_data_set(line: dict[str, Any], recording: Path) -> str:
+    """Return what is to do where a data set with a recording was pushed; nothing once one without it is there."""
+    to, uuid, revisions = line["server"], line["uuid"], "delete the revisions there that have it"
+    holds = [uuid]
+    for one in own_list(recording).entries():
+        if one["kind"] == LineKind.PUSHED and one["where"] == to and one["n"] > line["n"]:
+            holds = one["holds"]
+    left = [f"the data set {line['data_set']} with this recording was pushed there"] if uuid in holds else []
+    left += ["make it anew without it and run `kitchensync release push` again"] if left else []
+    return "; ".join(left + [revisions] * to.startswith(HUB))
 
 
 def _since_ns(line: dict[str, Any]) -> int:

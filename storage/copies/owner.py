@@ -19,8 +19,8 @@ def uuid_in(content: bytes | None) -> str:
 
 
 def is_unfinished(content: bytes | None) -> bool:
-    """Return whether a place has no `recording.json` (None) yet, or that of a copy that is not whole."""
-    if content is None:
+    """Return whether a place has no `recording.json` (None) or an empty one, or that of a copy that is not whole."""
+    if not content:
         return True
     with suppress(BadJson):
         return COPYING in parse_object(content, most_bytes=MOST_BYTES)
@@ -38,7 +38,10 @@ def check_owner(place: str, content: bytes | None, manifest: Manifest) -> None:
 
 
 def check_new_place(place: str, names: Iterable[str]) -> None:
-    """Refuse a place to which nothing of a recording was copied yet, and that holds files. Raises PlaceTaken."""
+    """Refuse a place to which nothing of a recording was copied yet, and that holds files. Raises PlaceTaken.
+
+    Also one whose `recording.json` has no uuid, or cannot be read: it tells nobody whose it is.
+    """
     if name := next(iter(names), ""):
         raise PlaceTaken(place, f"files that are no copy of this recording, such as {name}")
 

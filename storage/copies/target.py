@@ -15,7 +15,7 @@ from kitchensync.sensors.files_on_disk import read_plain
 from kitchensync.sensors.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import LOCAL, Disk, make_durable_folders, write_whole
 from kitchensync.storage.disk.read_back import STEP_BYTES, stored_sha256
-from kitchensync.storage.errors import CopyDiffers, SourceDiffers, TargetAway, words_of
+from kitchensync.storage.errors import CopyDiffers, PlaceTaken, SourceDiffers, TargetAway, words_of
 from kitchensync.storage.manifest import MOST_BYTES
 from kitchensync.storage.names import MANIFEST, PART_SUFFIX
 
@@ -79,11 +79,19 @@ class Target:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def announce(self, recording: Path, content: bytes) -> None:
-        """Write the manifest of a copy that begins. Raises TargetAway, OSError."""
+    def announce(self, recording: Path, content: bytes, *, is_new: bool) -> None:
+        """Write the manifest of a copy that begins; a new one only where there is none.
+
+        Raises PlaceTaken where another copy has begun meanwhile, TargetAway, OSError.
+        """
         self._look_again()
         place = self.place_of(recording, MANIFEST)
         make_durable_folders(place.parent, self.path, self.disk)
+        if is_new:
+            try:
+                place.touch(exist_ok=False)  # of two that begin at once, one is refused
+            except FileExistsError as error:
+                raise PlaceTaken(str(place.parent), "another copy, which has just begun") from error
         write_whole(place, [content], PART_SUFFIX, self.disk)
         self._check_kept(place)
 

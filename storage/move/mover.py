@@ -14,7 +14,7 @@ from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
-from kitchensync.storage.copies.owner import check_new_place, check_owner, is_unfinished
+from kitchensync.storage.copies.owner import check_new_place, check_owner, is_unfinished, uuid_in
 from kitchensync.storage.copies.store_states import StoreState, state_by
 from kitchensync.storage.copies.target import MARKER, Stopped, Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
@@ -135,7 +135,7 @@ def _copy_all(
     manifest = usable_manifest(recording)
     place, there = target.path / recording.name, target.manifest_of(recording)
     check_owner(str(place), there, manifest)
-    if there is None and not log.knows(target.identity, str(target.path)):
+    if not uuid_in(there) and not log.knows(target.identity, str(target.path)):
         check_new_place(str(place), (path.name for path in files_below(place)))
     items = files_of(recording, manifest)
     log.begin(target.identity, str(target.path))
@@ -169,7 +169,7 @@ def _announce(recording: Path, manifest: Manifest, there: bytes | None, log: Cop
     digest = hashlib.sha256(content).hexdigest()
     line = CopyRecord(COPIED, MANIFEST, len(content), digest, 0, target.identity, str(target.path), "")
     log.enter(line)  # a withdrawal finds it by its hash; the log gets the manifest of the whole copy
-    target.announce(recording, content)
+    target.announce(recording, content, is_new=there is None)
 
 
 def _check_mounted(recording: Path, where: Path) -> None:

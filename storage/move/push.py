@@ -7,7 +7,7 @@ so that a copy that has it is whole.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -21,8 +21,8 @@ from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import CloudRefused, NotAsStated, SourceDiffers, StorageError
 from kitchensync.storage.installation.own_list import LineKind, OwnList
+from kitchensync.storage.names import HUB
 
-HUB = "hf://"
 KIND = "datasets"
 
 
@@ -147,11 +147,12 @@ def push(
     *,
     data: Path,
     keep_old: bool = False,
+    holds: Iterable[str] = (),
 ) -> Pushed:
     """Bring files (relative path -> SHA-256, in this order) to `to`: a path, or an address; remove what left them.
 
-    The list of the installation over `data` tells what earlier pushes brought there. Run again, it goes on. Raises
-    StorageError, OSError.
+    The list of the installation over `data` tells what earlier pushes brought there, and is told which recordings
+    are there now (`holds`, their uuids). Run again, it goes on. Raises StorageError, OSError.
     """
     check_address(to)
     journal.mkdir(parents=True, exist_ok=True)
@@ -178,6 +179,8 @@ def push(
             for name in old:
                 store.remove(name)
             store.finish()
+        if data.is_dir() and not (old and keep_old):
+            OwnList(data).add(LineKind.PUSHED, f"pushed to {to.rstrip('/')}", where=to, holds=[*holds])
     size = sum(line.bytes for line in sent)
     removed, kept = ([], old) if keep_old else (old, [])
     return Pushed(to, len(files), len(sent), size, removed, kept, foreign)

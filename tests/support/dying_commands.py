@@ -14,7 +14,28 @@ DIES = """
 import json, os, signal, sys
 from kitchensync.cli import main
 import kitchensync.recipe_app.commands.at_rest, scipy.optimize
+import kitchensync.storage.move.mover
 import kitchensync.storage.redact.redaction, kitchensync.storage.withdraw.withdrawal
+
+os.nice = os.sched_setscheduler = lambda *_: None  # a busy computer would let a mover wait
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def torn(write, half_of):
+    def step(handle, content):
+        if count_down():
+            write(handle, half_of(content))
+            die()
+        return write(handle, content)
+    return step
+
+def half_of(content):
+    return bytes(content)[: len(content) // 2]
+
+def count_down():
+    count[0] -= 1
+    return count[0] < 0
 
 def changes(event, arguments, root):
     if event in ("os.rename", "os.remove", "os.rmdir", "shutil.rmtree", "sqlite3.connect"):
@@ -31,11 +52,12 @@ for line in sys.stdin:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     count = [left]
     def hook(event, arguments):
-        if changes(event, arguments, root):
-            count[0] -= 1
-            if count[0] < 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+        if changes(event, arguments, root) and count_down():
+            die()
     sys.addaudithook(hook)
+    if "torn" in sys.argv:
+        os.write = torn(os.write, half_of)
+        os.writev = torn(os.writev, lambda views: [half_of(b"".join(views))])
     try:
         main(words)
     except SystemExit as error:
@@ -45,12 +67,14 @@ Dying = Callable[[Path, list[str], int], bool]
 
 
 @contextmanager
-def dying_commands(*, may_refuse: bool = False) -> Iterator[Dying]:
-    """Yield who runs a command that dies before its n-th change below a folder, and tells whether it did."""
+def dying_commands(*, may_refuse: bool = False, torn: bool = False) -> Iterator[Dying]:
+    """Yield who runs a command that dies before its n-th change below a folder, and tells whether it did.
+
+    With `torn` a write is a change too, in the middle of which it dies.
+    """
     codes = (0, 1, -9) if may_refuse else (0, -9)
-    with subprocess.Popen(
-        [sys.executable, "-c", DIES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    words = [sys.executable, "-c", DIES, *(["torn"] if torn else [])]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
 

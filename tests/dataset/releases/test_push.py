@@ -127,6 +127,44 @@ def test_what_left_the_data_set_is_removed_and_what_others_put_there_stays(
     assert push(data_set, to)[1]["foreign"] == ["README.md", "notes.txt"]
 
 
+def withdrawn_places(recording: Path) -> dict[str, str]:
+    """Withdraw a recording; return what is open, by place."""
+    done = CliRunner().invoke(main, ["withdraw", str(recording), "--json"])
+    assert done.exit_code == 0, done.output
+    return {one["place"]: one["open"] for one in json.loads(done.stdout)["places"] if one["open"]}
+
+
+@pytest.mark.parametrize("store", ["folder", "relative", "file"])
+@pytest.mark.parametrize("more", [(), ("--without-consent", "asked by mail")])
+def test_a_withdrawal_names_where_a_data_set_with_the_recording_was_pushed(
+    data_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, more: tuple[str, ...]
+) -> None:
+    (tmp_path / "nas").mkdir()
+    monkeypatch.chdir(tmp_path / "nas")
+    take = tmp_path / "data" / "take-2"
+    if more:
+        take_back(take)
+    public = tmp_path / "nas" / "set"
+    to = {"folder": str(public), "relative": "set", "file": f"file://{public}/"}[store]
+    place = f"file://{public}" if store == "file" else str(public)
+    assert push(data_set, to, *more)[0] == 0
+    left = withdrawn_places(take)
+    assert left.keys() == {place}
+    assert f"the data set {data_set} with this recording was pushed there; make it anew" in left[place]
+    assert "release push" in left[place]
+    shutil.rmtree(data_set)
+    (tmp_path / "one").mkdir()
+    made_data_sets.own_data_set(tmp_path / "one" / "set", count=1)  # without the recording
+    shutil.copytree(tmp_path / "one" / "set", data_set)
+    code, said = push(data_set, to, "--keep-old")
+    assert (code, bool(said["kept_old"])) == (0, True), said
+    assert withdrawn_places(take).keys() == {place}, "its files are still there"
+    code, said = push(data_set, to)
+    assert (code, bool(said["removed"])) == (0, True), said
+    assert contents(public) == contents(data_set)
+    assert withdrawn_places(take) == {}
+
+
 def test_an_interrupted_push_goes_on_and_what_says_it_is_whole_comes_last(
     data_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,6 +375,8 @@ def test_the_hub_s_client_sends_large_files_once_and_everything_in_one_commit(
     assert hub.files.keys() == contents(data_set).keys() | {"notes.txt"}
     code, said = push(data_set, "hf://models/lab/kitchens")
     assert (code, "hf://datasets/OWNER/NAME" in said["reason"]) == (1, True)
+    left = withdrawn_places(data_set.parent / "data" / "take-2")
+    assert "delete the revisions there that have it" in left["hf://datasets/lab/kitchens"]
 
 
 def test_what_the_hub_has_of_an_interrupted_push_is_not_sent_again(data_set: Path, hub: type[Hub]) -> None:
