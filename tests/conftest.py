@@ -58,6 +58,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: "system" not in item.path.parts)
 
 
+SKIPPED_AT: dict[str, tuple[str, int | None]] = {}
+"""Where a test was first skipped for each reason."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Report all tests that are skipped for one reason at one place: the summary has one line for them."""
+    _skipped_at_one_place(report)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Report modules that are skipped for one reason at one place."""
+    _skipped_at_one_place(report)
+
+
+def _skipped_at_one_place(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        file, line, reason = report.longrepr
+        report.longrepr = (*SKIPPED_AT.setdefault(reason, (file, line)), reason)
+
+
 @pytest.fixture(autouse=True)
 def _priority_kept() -> Iterator[None]:
     """Fail a test that steps back behind others in this process: every test after it would starve."""
@@ -81,7 +103,9 @@ def shared_data() -> Callable[[str], Path]:
     def find(relative: str) -> Path:
         path = root / relative
         if not path.exists():
-            pytest.skip(f"{relative} is not here (KITCHENSYNC_SHARED_DATA): {source_of(relative)}")
+            folder = relative.partition("/")[0]
+            said = relative if (root / folder).exists() else folder
+            pytest.skip(f"{said} is not here (KITCHENSYNC_SHARED_DATA): {source_of(said)}")
         return path
 
     return find

@@ -11,6 +11,7 @@ import numpy as np
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import matching
+from kitchensync.sensors.gopro.files.film_part import pictures_of_part
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.catalogue.listing import line_of, utc_words
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
@@ -18,6 +19,7 @@ from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
 from kitchensync.storage.events import event_logs, read_lines
 from kitchensync.storage.exports.hidden_films import pauses_in_detail
+from kitchensync.storage.names import PART_OF
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.recording import Recording, StoredStream, camera_files
 from kitchensync.storage.timeline.utc_times import UtcTimes, utc_times
@@ -43,7 +45,8 @@ def contents_of(recording: Recording) -> dict[str, Any]:
         films = {
             name: recording.readable / name for name, device in devices.items() if device.get("kind") in FILMS
         }
-        cameras = {name: _camera(folder) for name, folder in films.items()}
+        is_part = PART_OF in recording.manifest
+        cameras = {name: _camera(folder, is_part=is_part) for name, folder in films.items()}
         pauses = _pauses(recording, problems)
     except FilesFreed as error:
         streams, cameras, pauses = _kept_streams(path), {}, {}
@@ -101,6 +104,8 @@ class Placing:
 def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
     stream, description = recording[name], recording.manifest["streams"].get(name, {})
     index, size, problems = _opened(recording.readable, stream)
+    if PART_OF in recording.manifest:
+        index = _shown(recording, name, index, problems)
     said = {
         "nominal_hz": description.get("nominal_hz"),
         "codec": (description.get("format") or {}).get("codec"),
@@ -116,6 +121,15 @@ def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
     said["rate_hz"] = round((len(index) - 1) / (last_s - first_s), 3) if last_s > first_s else None
     from_utc, to_utc = (placed.utc(int(host_ns)) for host_ns in index["host_ns"][[0, -1]])
     return said | {"from_utc": from_utc, "to_utc": to_utc}
+
+
+def _shown(recording: Recording, name: str, index: np.ndarray, problems: list[str]) -> np.ndarray:
+    """Leave out what no reader shows of a part: the motion around it, by which its films are aligned."""
+    try:
+        return index[~recording.hides(name, index)]
+    except (StorageError, OSError) as error:
+        problems.append(f"packets beyond the part are counted too: {words_of(error)}")
+        return index
 
 
 def _opened(folder: Path, stream: StoredStream) -> tuple[np.ndarray, int, list[str]]:
@@ -141,8 +155,8 @@ def _what_opens(folder: Path, paths: list[Path]) -> tuple[np.ndarray, int, list[
     return np.concatenate(parts), size, problems
 
 
-def _camera(folder: Path) -> dict[str, Any]:
-    files = [_film(path) for path in camera_files(folder)]
+def _camera(folder: Path, *, is_part: bool) -> dict[str, Any]:
+    files = [_film(path, is_part=is_part) for path in camera_files(folder)]
     lengths = [film["seconds"] for film in files if "seconds" in film]
     bad = [film["problem"] for film in files if "problem" in film]
     return {
@@ -153,16 +167,17 @@ def _camera(folder: Path) -> dict[str, Any]:
     }
 
 
-def _film(path: Path) -> dict[str, Any]:
+def _film(path: Path, *, is_part: bool) -> dict[str, Any]:
     said: dict[str, Any] = {"name": path.name, "bytes": path.stat().st_size}
     try:
         video = open_media(path).video
+        kept = pictures_of_part(path) if is_part else {}
     except (SensorError, OSError) as error:
         return said | {"problem": words_of(error)}
     if video is None:
         return said | {"problem": f"{path}: has no pictures"}
     picture = {"width": video.width, "height": video.height, "fps": str(video.rate), "codec": video.codec}
-    return said | {"seconds": round(video.duration_s, 3), "pictures": video.frames, **picture}
+    return said | {"seconds": round(video.duration_s, 3), "pictures": video.frames, **picture, **kept}
 
 
 def _pauses(recording: Recording, problems: list[str]) -> dict[str, Any]:

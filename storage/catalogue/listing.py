@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from kitchensync.storage.errors import CopyUnfinished, StorageError, words_of
 from kitchensync.storage.life import Life, life_of, usable_manifest, why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import PART_OF, is_recording
+from kitchensync.storage.privacy import span_of
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.storage.verify import FAIL, PASS, WARN, kept_verdict
@@ -74,7 +76,8 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
         said["life"] = str(life_of(recording))
         if said["life"] == Life.WITHDRAWN:
             return said
-        said |= _of_manifest(usable_manifest(recording)) | _kept(recording)
+        manifest = usable_manifest(recording)
+        said |= _of_manifest(manifest) | _kept(recording) | _length_of_part(manifest)
         may = said["releasable"] and said["verdict"] in (PASS, WARN) and not said["aborted"]
         return said | {"releasable": may}
     except CopyUnfinished as error:
@@ -106,6 +109,12 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
         "started": utc_words(moment_utc_ns(manifest)),
         "seconds": (end - begin) / 1e9 if isinstance(begin, int) and isinstance(end, int) else None,
     }
+
+
+def _length_of_part(manifest: Manifest) -> dict[str, float]:
+    """Return how long the span is that was asked of `cut`; nothing where an end was open, or of a whole recording."""
+    start_s, end_s = span_of(manifest)
+    return {"seconds": end_s - start_s} if isfinite(end_s - start_s) else {}
 
 
 def _kept(recording: Path) -> dict[str, Any]:

@@ -26,6 +26,8 @@ OTHER_CLOCK_S = 30.0
 """A connection whose stamps lie further off than this has another clock: its device was started anew."""
 JUMPED_S = 1.0
 """A stream whose stamps lie further off than this from the others of its device is placed by them."""
+STAMPED_HERE_NS = 1_000_000
+"""Stamps that are usually no further than this before the arrival are the capture computer's."""
 FAST = 1.05
 """No clock of a device runs faster than this, but a simulated world may, and a computer's stops while it sleeps."""
 
@@ -107,6 +109,20 @@ def is_adaptive(name: str, description: Mapping[str, Any]) -> bool:
     """Return whether a stream changes its rate by itself: its entry in the manifest says so, else its name."""
     spec = STREAMS.get(name.rpartition("/")[2])
     return bool(description.get("adaptive", spec is not None and spec.adaptive))
+
+
+def is_stamped_here(index: npt.NDArray[np.void]) -> bool:
+    """Return whether the stamps of a stream, `index` (n,), are its arrivals: its sensor has no clock of its own.
+
+    The clock of a device has another zero, so its stamps are never a millisecond before the capture clock.
+    """
+    waited_ns = index["host_ns"] - 100 * index["device_ticks"].astype(np.int64)
+    return bool(len(index) and waited_ns.min() >= 0 and np.median(waited_ns) <= STAMPED_HERE_NS)
+
+
+def is_irregular(name: str, description: Mapping[str, Any], index: npt.NDArray[np.void]) -> bool:
+    """Return whether steps up to `ADAPTIVE_S` say nothing of the device: it adapts its rate, or arrivals jitter."""
+    return is_adaptive(name, description) or is_stamped_here(index)
 
 
 def longest_step_s(nominal_hz: float, *, adaptive: bool) -> float:

@@ -54,8 +54,8 @@ def find_gaps(
     is `restart`, a new connection takes its noted cause, a hole in the sequence that of the first of `losses` (first,
     last, cause) that meets it, else `declared_loss`, and a long step of the device's stamps inside one connection is
     `device_rate`. What falls into one of `holds` takes its cause, unless the ledger says more. Of a stream that
-    changes its rate by itself steps up to `harmless_ticks` are no holes. Of `redacted` (first, last, cause) the cause
-    is that.
+    changes its rate by itself, or is stamped on arrival, steps up to `harmless_ticks` are no holes. Of `redacted`
+    (first, last, cause) the cause is that.
     """
     if len(index) < 2:
         return []

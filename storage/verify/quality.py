@@ -24,6 +24,7 @@ from kitchensync.storage.verify.coverage import (
     Span,
     cover,
     is_adaptive,
+    is_irregular,
     longest_step_s,
     place,
 )
@@ -123,7 +124,8 @@ def _judge(
     facts = _tracked(name, found, findings)
     facts |= _rate(name, placed.at_s, nominal_hz, findings, adaptive=adaptive)
     pauses = _pauses(found.index, placed, gaps)
-    step_s = longest_step_s(nominal_hz, adaptive=adaptive) if nominal_hz else math.inf
+    irregular = is_irregular(name, description, found.index)
+    step_s = longest_step_s(nominal_hz, adaptive=irregular) if nominal_hz else math.inf
     is_intact = ~np.isin(found.index["seq"], found.damaged)
     if not is_intact.any():
         return StreamQuality({"coverage": 0.0}, [(session.start_s, session.stop_s)])

@@ -21,7 +21,7 @@ from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.reading.swaps import DEVICE_SWAP
 from kitchensync.storage.reading.worlds import first_rows, frames_of
 from kitchensync.storage.redact.redactions import CUT, PRIVACY, REDACTED, redacted_chunks
-from kitchensync.storage.verify.coverage import is_adaptive
+from kitchensync.storage.verify.coverage import is_irregular
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings
 from kitchensync.storage.verify.gaps import (
     Gap,
@@ -67,8 +67,8 @@ def balance(
     received = max([highest, *beyond])
     missing = missing_ranges(seqs, received)
     closings = [(note.next_seq, note.cause) for note in of_kind(notes, ClosedNote)]
-    usual = round(ADAPTIVE_S * 1e7) if is_adaptive(name, manifest["streams"][name]) else 0
-    gaps = find_gaps(index, closings, _holds(notes, swaps), usual, causes, _losses(notes))
+    harmless = round(ADAPTIVE_S * 1e7) if is_irregular(name, manifest["streams"][name], index) else 0
+    gaps = find_gaps(index, closings, _holds(notes, swaps), harmless, causes, _losses(notes))
     gaps += redacted_ends(index, destroyed)
     gaps += _early_end(name, index, manifest, ends)
     duplicates = len(index) - len(seqs)

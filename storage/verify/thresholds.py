@@ -8,7 +8,7 @@ from __future__ import annotations
 PERIODS = 3.0
 """Packets no further apart than this many nominal periods cover the time between them."""
 ADAPTIVE_S = 0.5
-"""The same for a stream that changes its rate by itself, seconds."""
+"""The same for a stream that changes its rate by itself, or whose sensor is stamped on arrival, seconds."""
 
 COVERAGE_WARN, COVERAGE_FAIL = 0.95, 0.5
 """Below the first a stream or a camera is WARN, below the second FAIL."""

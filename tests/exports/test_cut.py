@@ -107,6 +107,25 @@ def test_what_is_in_the_span_is_read_as_before(whole: Path, part: tuple[Path, di
     assert maps[0] == maps[1], "aligned by the same motion"
 
 
+def test_info_says_of_a_part_what_is_in_the_part(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
+    before, said = (run("info", one) for one in (whole, part[0]))
+    assert said["seconds"] == LAST_S - FIRST_S < before["seconds"]
+    with ks.open(part[0]) as after:
+        for name in ("pv", "gyroscope"):
+            facts, times = said["streams"][f"hololens/{name}"], getattr(after, name).times
+            assert facts["packets"] < before["streams"][f"hololens/{name}"]["packets"]
+            assert facts["from_s"] > FIRST_S - EDGE_S - GROUP_S - 0.1
+            assert facts["to_s"] < LAST_S + EDGE_S
+            assert times.min() >= facts["from_s"] - 0.001
+    (film,) = said["cameras"]["gopro"]["files"]
+    with av.open(str(part[0] / FILM)) as opened:
+        shown = sum(packet.size > 4 for packet in opened.demux(video=0))
+        rate = float(opened.streams.video[0].average_rate)
+    assert film["pictures"] == shown < before["cameras"]["gopro"]["files"][0]["pictures"]
+    assert film["seconds"] == pytest.approx(shown / rate, abs=0.01)
+    assert said["cameras"]["gopro"]["seconds"] == film["seconds"]
+
+
 def test_its_steps_are_those_that_were_done_in_it_and_count_once(
     whole: Path, part: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -36,7 +36,8 @@ def ended(kitchen: Any, name: str, status: str = "", *, days: int = 0, **more: A
 @pytest.fixture
 def today(kitchen: Any) -> list[str]:
     """Five that ended today, one that was taken back, and two of last week: one read, the newest of all not."""
-    kitchen.utc_ns = time.time_ns()
+    noon = (*time.localtime()[:3], 12, 0, 0, 0, 0, -1)  # of this day, far from both midnights
+    kitchen.utc_ns = round(time.mktime(noon)) * 10**9
     read = {"by": "Clove", "stage": "final"}
     return [
         ended(kitchen, "old", "PASS", days=7, card=read | {"status": "PASS"}),

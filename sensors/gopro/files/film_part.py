@@ -9,13 +9,19 @@ import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.gopro.files.join import Tracks, copy_range, file_type, write_moov
-from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, SampleTables, TrackId
+from kitchensync.sensors.gopro.files.sample_tables import (
+    ChapterFile,
+    ChapterTrack,
+    SampleTables,
+    TrackId,
+    read_chapter,
+)
 
 NO_PICTURE = bytes(4)
 NO_TELEMETRY = b"DEVC\x01\x01\x00\x00"
@@ -41,6 +47,16 @@ def write_part(chapter: ChapterFile, target: Path, stays: Mapping[TrackId, Mask]
         write_moov(chapter.moov, tracks, out)
         out.flush()
         os.fsync(out.fileno())
+
+
+def pictures_of_part(path: Path) -> dict[str, Any]:
+    """Return `pictures` and `seconds` of what `write_part` kept of a film. Raises UnreadableMedia."""
+    for key, track in read_chapter(path).tracks.items():
+        if key.handler == "vide":
+            kept = track.tables.sizes > len(NO_PICTURE)
+            seconds = float(track.tables.durations[kept].sum()) / track.timescale
+            return {"pictures": int(kept.sum()), "seconds": round(seconds, 3)}
+    return {}
 
 
 def needed(tables: SampleTables, shown: Mask) -> Mask:

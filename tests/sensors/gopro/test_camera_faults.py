@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 import socket
 import stat
 from pathlib import Path
@@ -23,7 +23,7 @@ from kitchensync.virtual_kitchen.gopro.card import CardFile
 
 def put(gopro: Any, folder: Path, size: int = 3_000_000) -> tuple[MediaFile, bytes]:
     """Put a file with an index on the card; no camera made it."""
-    body = os.urandom(size)
+    body = random.Random(size).randbytes(size)
     data = (16).to_bytes(4, "big") + b"ftypmp41" + bytes(4)
     data += (8 + size).to_bytes(4, "big") + b"mdat" + body + (8).to_bytes(4, "big") + b"moov"
     path = folder / "GX010009.MP4"

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitchensync.storage.chunks.layout import INDEX
+from kitchensync.storage.verify.coverage import is_stamped_here
 from kitchensync.storage.verify.gaps import (
     early_end,
     find_gaps,
@@ -39,6 +40,25 @@ def test_frames_that_the_device_left_out_are_named_device_rate():
         {"start_ticks": 333_333 * 19, "end_ticks": 333_333 * 22, "cause": "device_rate"},
         {"start_ticks": 333_333 * 39, "end_ticks": 333_333 * 41, "cause": "device_rate"},
     ]
+
+
+def test_only_stamps_that_are_always_those_of_the_arrival_are_this_computers():
+    arrived_ns = (
+        7_000 * SECOND + 100_000_000 * np.arange(50) + np.random.default_rng(3).integers(0, 90_000_000, 50)
+    )
+    index = index_of((arrived_ns // 100).tolist())
+    index["host_ns"] = arrived_ns + 40_000
+    assert is_stamped_here(index)
+    index["host_ns"][7] += 5 * SECOND  # this process was held between stamp and arrival
+    assert is_stamped_here(index)
+    for off_ns in (-SECOND, 20_000_000, 3600 * SECOND):  # another clock, or sent over a network
+        other = index_of(((arrived_ns - off_ns) // 100).tolist())
+        other["host_ns"] = arrived_ns
+        assert not is_stamped_here(other)
+    film = index_of((arrived_ns[0] // 100 + 1_000_000 * np.arange(50)).tolist())
+    film["host_ns"] = arrived_ns  # the device counts from the first arrival on: early and late ones
+    assert not is_stamped_here(film)
+    assert not is_stamped_here(index[:0])
 
 
 def test_new_connections_take_their_noted_cause_and_a_new_run_is_a_restart():

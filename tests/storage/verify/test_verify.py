@@ -230,3 +230,46 @@ def test_a_stream_that_never_came_back_has_a_gap_until_the_stop(tmp_path, end, c
     for gap in gaps:
         assert gap["start_ticks"] == 480_000 * 39
         assert stop_ns // 100 <= gap["end_ticks"] <= stop_ns // 100 + 2 * 480_000 + 10_000_000
+
+
+SCALE = "scale/grams"
+
+
+def stamped_on_arrival(path: Path, arrived_s: list[float], late_ns: int = 30_000) -> dict[str, Any]:
+    """Verify a recording of a 10 Hz sensor without a clock: its stamps are the arrivals, received `late_ns` later."""
+    stamps_ns = [7_000_000_000_000 + round(at_s * 1e9) for at_s in arrived_s]
+    packets = [Packet(n, 1, at // 100, at + late_ns, 1, b"12.5", b"") for n, at in enumerate(stamps_ns)]
+    ends = {"note": "end", "reason": "ended_by_device", "received": len(packets)}
+    note = json.dumps({"stream": SCALE, "host_ns": stamps_ns[-1], **ends}).encode()
+    files = sealed(path, SCALE, 1, packets)
+    files |= sealed(path, "ledger/scale", 1, [Packet(0, 1, 0, 0, 1, note, b"")])
+    told = {"schema": "recording/1", "recording": path.name, "state": "complete", "files": files}
+    streams = {SCALE: {"device": "scale", "nominal_hz": 10.0, "adaptive": False, "format": {}}}
+    devices = {"scale": {"kind": "plugin", "sensor": "scale", "settings": {}}}
+    write_json(path / "recording.json", told | {"streams": streams, "devices": devices})
+    return verify(path)
+
+
+@pytest.mark.parametrize("longest_s", [0.217, 0.4])
+def test_jitter_of_a_sensor_that_is_stamped_on_arrival_is_no_gap(tmp_path: Path, longest_s: float) -> None:
+    arrived_s = [n / 10 for n in range(200)]
+    arrived_s[100:] = [at_s + longest_s - 0.1 for at_s in arrived_s[100:]]
+    said = stamped_on_arrival(tmp_path / "take", arrived_s)
+    assert (said["status"], said["reasons"], said["streams"][SCALE]["gaps"]) == ("PASS", [], [])
+    assert said["streams"][SCALE]["coverage"] == 1.0
+
+
+def test_an_outage_of_a_sensor_that_is_stamped_on_arrival_is_named(tmp_path: Path) -> None:
+    arrived_s = [n / 10 for n in range(200) if not 100 < n < 121]
+    said = stamped_on_arrival(tmp_path / "take", arrived_s)
+    assert (said["status"], said["reasons"][0]) == ("WARN", f"{SCALE}: 1 gap (device_rate)")
+    (gap,) = said["streams"][SCALE]["gaps"]
+    assert gap["end_ticks"] - gap["start_ticks"] == 21_000_000
+    assert said["streams"][SCALE]["coverage"] < 0.95
+
+
+def test_a_clock_of_its_own_makes_the_same_interval_a_gap_of_the_device(tmp_path: Path) -> None:
+    arrived_s = [n / 10 for n in range(200)]
+    arrived_s[100:] = [at_s + 0.117 for at_s in arrived_s[100:]]
+    said = stamped_on_arrival(tmp_path / "take", arrived_s, late_ns=20_000_000)
+    assert said["reasons"] == [f"{SCALE}: 1 gap (device_rate)"]
