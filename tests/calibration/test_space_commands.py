@@ -102,7 +102,8 @@ def test_hands_and_gaze_are_where_the_true_optics_put_them(take, camera, optics)
                 at = moment.joints_m[side] @ camera_from_world[:3, :3].T + camera_from_world[:3, 3]
                 shown = seen.visible
                 off = np.linalg.norm(seen.pixels[shown] - optics.pixels(at[shown]), axis=1)
-                assert np.all(off < (0.1 if camera == "pv" else 3.0)), side
+                # the film camera's mount is known to a quarter of a degree, some 4 px
+                assert np.all(off < (0.1 if camera == "pv" else 4.0)), side
                 joints += np.count_nonzero(shown)
             if sighting.gaze_m is not None:
                 met = moment.gaze.origin_m + sighting.gaze_m * moment.gaze.direction - room.VIEWING_POINT

@@ -23,7 +23,7 @@ from small_recordings import FRAMES, HOST0_NS, UTC0_NS
 import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.reader.reading_clock import NotKnown
-from kitchensync.reader.timed_stream import Unreadable
+from kitchensync.reader.timed_stream import OutsideSpan, Unreadable
 from kitchensync.sensors.errors import BadPacket
 from kitchensync.storage.errors import BadChunk, BadName, NotARecording, UnknownStream
 from kitchensync.storage.events import EventLog
@@ -57,6 +57,7 @@ def luma(rgb: np.ndarray) -> np.ndarray:
     return rgb.mean(axis=2)
 
 
+@pytest.mark.filterwarnings("ignore::kitchensync.reader.timed_stream.OutsideSpan")
 def test_pictures_are_the_nearest_of_any_instant_in_any_order(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
     true_s = session_s(cooked[1], PV_S)
     np.testing.assert_allclose(rec.pv.times, true_s, atol=1e-6)
@@ -67,6 +68,18 @@ def test_pictures_are_the_nearest_of_any_instant_in_any_order(rec: Any, cooked: 
     assert number_in(luma(rec.pv[-1])) == len(PV_S) - 1
     assert [number_in(luma(one)) for one in rec.pv[30:36:2]] == [30, 32, 34]
     assert [number_in(luma(one)) for _, one in rec.pv.between(*true_s[[7, 12]])] == [7, 8, 9, 10, 11]
+
+
+def test_a_time_outside_the_span_of_a_stream_warns(rec: Any) -> None:
+    last_s = float(rec.pv.times[-1])
+    assert rec.pv.index_at(last_s + rec.pv.reach_s / 2) == len(rec.pv) - 1
+    for ask in (rec.pv.at, rec.pv.index_at, rec.gyroscope.index_at):
+        for seconds in (-2.0, 9999.0):
+            with pytest.warns(
+                OutsideSpan, match=r"has values from .* to .* s, not at .*; the nearest is given"
+            ):
+                ask(seconds)
+    assert rec.at(9999.0).pv is None  # an instant says so itself
 
 
 def test_the_film_is_placed_within_its_bound(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
