@@ -11,6 +11,7 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,7 +21,7 @@ from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import MOST_LINES_BYTES, checked_json, checked_lines
 from kitchensync.storage.errors import MoverBusy, UnreadableFile
-from kitchensync.storage.installation.own_list import LineKind, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, Outside, own_list, uuid_of
 from kitchensync.storage.manifest import note_change
 from kitchensync.storage.names import COPIES as COPY_LOG
 from kitchensync.storage.names import MANIFEST, is_path_inside
@@ -176,15 +177,21 @@ class CopyLog:
         elif self._uuid and line.kind == BEGUN:
             own_list(self._recording).add(LineKind.STORE, self._uuid, **facts)
 
+    @cached_property
+    def made_here(self) -> Outside:
+        """What this installation copied; the log itself came with the recording, from whomever."""
+        return own_list(self._recording).outside(self._uuid) if self._uuid else Outside()
+
     def knows(self, target: str, where: str) -> bool:
         """Return whether something was copied to a store before, or began to be."""
         return (target, where) in self._stores
 
     def begin(self, target: str, where: str) -> None:
         """Name a store before anything is written to it: whoever withdraws finds it, however this ends."""
-        if not self.knows(target, where):
+        if not self.knows(target, where) or (target, where) not in self.made_here.known_stores:
             self.write(CopyRecord(BEGUN, "", 0, "", 0, target, where, ""))
             self._stores.add((target, where))
+            self.made_here.known_stores.add((target, where))
 
     def target_of(self, where: Path) -> str | None:
         """Return the identity that a store at this path had before."""

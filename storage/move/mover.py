@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import files_below
+from kitchensync.sensors.files_on_disk import file_sha256, files_below
 from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
@@ -18,11 +18,11 @@ from kitchensync.storage.copies.owner import check_new_place, check_owner, is_un
 from kitchensync.storage.copies.store_states import StoreState, state_by
 from kitchensync.storage.copies.target import MARKER, Stopped, Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
-from kitchensync.storage.errors import StorageError, TargetAway, words_of
+from kitchensync.storage.errors import PlaceTaken, StorageError, TargetAway, words_of
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import Manifest, manifest_text
 from kitchensync.storage.move.freeing import DEFAULT_RULE, FreeRule, free
-from kitchensync.storage.names import CHUNK_SUFFIX, COPYING, MANIFEST, chunk_name, chunk_range
+from kitchensync.storage.names import CHUNK_SUFFIX, COPYING, MANIFEST, chunk_number, chunk_range
 
 FOLLOW_S = 1.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
@@ -61,6 +61,8 @@ class _Work:
     state: StoreProgress
     wait_s: float = WAIT_FIRST_S
     proved: set[str] = field(default_factory=set)
+    is_ours: bool = False
+    """Whether the place in the store was looked at, and named as ours."""
     identity: str | None = None
     """Which store it was at first: an empty mount point is no new one, even before anything is in the copy log."""
 
@@ -133,12 +135,13 @@ def _copy_all(
     if target.shares_disk_with(recording):
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = usable_manifest(recording)
-    place, there = target.path / recording.name, target.manifest_of(recording)
-    check_owner(str(place), there, manifest)
-    if not uuid_in(there) and not log.knows(target.identity, str(target.path)):
-        check_new_place(str(place), (path.name for path in files_below(place)))
+    there = target.manifest_of(recording)
+    check_owner(str(target.path / recording.name), there, manifest)
     items = files_of(recording, manifest)
+    if not task.is_ours and (target.identity, str(target.path)) not in log.made_here.known_stores:
+        _check_place(recording, items, there, target, stop)
     log.begin(target.identity, str(target.path))
+    task.is_ours = True
     _announce(recording, manifest, there, log, target)
 
     def told(now: StoreProgress) -> None:
@@ -159,6 +162,22 @@ def _copy_all(
         told(state)
     _drop_packed(recording, items, log, target, disk)
     state.finished = is_closed(manifest)
+
+
+def _check_place(
+    recording: Path, items: list[FileToCopy], there: bytes | None, target: Target, stop: threading.Event
+) -> None:
+    """Refuse a place to which this installation copied nothing, unless what is there is equal. Raises PlaceTaken."""
+    place = target.path / recording.name
+    if not uuid_in(there):
+        check_new_place(str(place), (path.name for path in files_below(place)))
+        return
+    for item in items:
+        digest = item.expected or file_sha256(item.source)
+        if (place / item.relative).exists() and not target.holds(
+            recording, item.relative, digest, stop.is_set
+        ):
+            raise PlaceTaken(str(place), f"a copy that was not made here, with another {item.relative}")
 
 
 def _announce(recording: Path, manifest: Manifest, there: bytes | None, log: CopyLog, target: Target) -> None:
@@ -215,7 +234,7 @@ def _copy_one(
 
 
 def _drop_packed(recording: Path, items: list[FileToCopy], log: CopyLog, target: Target, disk: Disk) -> None:
-    """Remove chunks from the store that lie there in an archive now."""
+    """Remove chunks that this installation copied from the store where they lie in an archive now."""
     for item in items:
         archive = target.place_of(recording, item.relative)
         if archive.suffix != CHUNK_SUFFIX or not is_archive(archive):
@@ -223,9 +242,11 @@ def _drop_packed(recording: Path, items: list[FileToCopy], log: CopyLog, target:
         if (item.relative, target.identity) not in log.copies:
             continue
         first, last = chunk_range(archive) or (1, 0)
-        for number in range(first, last + 1):
-            if (archive.parent / chunk_name(number)).exists():
-                disk.remove(archive.parent / chunk_name(number))
+        for file, digest in sorted(log.made_here.copied):
+            chunk = target.path / recording.name / file
+            is_inside = chunk.parent == archive.parent and first <= (chunk_number(chunk) or 0) <= last
+            if is_inside and not is_archive(chunk) and target.holds(recording, file, digest, lambda: False):
+                disk.remove(chunk)
 
 
 def _free(recording: Path, tasks: list[_Work], rule: FreeRule, stop: threading.Event, disk: Disk) -> None:

@@ -17,10 +17,12 @@ from kitchensync.storage.errors import (
     CopyDiffers,
     FilesMissing,
     NotFinished,
+    PlaceTaken,
     SourceDiffers,
     Withdrawn,
 )
 from kitchensync.storage.lab import NAME, lab_of
+from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.redact.to_destroy import check_no_pauses
 
 Progress = Callable[[str, int, int], None]
@@ -74,8 +76,11 @@ def upload(
     safe = sent = sent_bytes = 0
     with CopyLog(recording) as log:
         permitted.check()
-        if there is None and not log.knows(url, url):
-            check_new_place(home, store.names_below(recording.name) if store.has(recording.name) else ())
+        if (url, url) not in log.made_here.known_stores:
+            if there is None:
+                check_new_place(home, store.names_below(recording.name) if store.has(recording.name) else ())
+            elif there != (recording / MANIFEST).read_bytes():
+                raise PlaceTaken(home, "a copy that was not made here")
         log.begin(url, url)
         for item in items:
             size = item.source.stat().st_size

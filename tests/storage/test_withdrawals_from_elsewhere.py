@@ -249,6 +249,72 @@ def test_copies_are_listed_before_and_after_they_are_made(lab: Path) -> None:
     assert read_manifest(mine)["withdrawn"].keys() == {"utc_ns", "policy", "files"}
 
 
+def received(lab: Path) -> Path:
+    """A copy of the lab's recording, as somebody hands it on, in a data folder of its own."""
+    theirs = lab / "received" / "mine"
+    shutil.copytree(lab / "data" / "mine", theirs)
+    return theirs
+
+
+def test_a_log_of_copies_opens_no_place_in_a_store(lab: Path) -> None:
+    mine = lab / "data" / "mine"
+    run_mover([mine], [lab / "store"], rule=None)
+    theirs = received(lab)  # with the lab's own copies.jsonl
+    shutil.rmtree(lab / "store" / "mine")
+    (lab / "store" / "mine").mkdir()
+    (lab / "store" / "mine" / "notes.txt").write_text("somebody's")
+    (state,) = run_mover([theirs], [lab / "store"], rule=None)
+    assert "files that are no copy" in state.problem
+    assert hashes(lab / "store" / "mine").keys() == {"notes.txt"}
+
+
+@pytest.mark.parametrize("change", ["events/tablet.jsonl", "hololens/pv/000001.h5", "recording.json"])
+def test_a_changed_copy_of_a_recording_does_not_replace_the_labs_own(lab: Path, change: str) -> None:
+    mine = lab / "data" / "mine"
+    run_mover([mine], [lab / "store"], rule=None)
+    before = hashes(lab / "store")
+    theirs = received(lab)
+    if change == "recording.json":
+        with edit_manifest(theirs) as manifest:
+            manifest["place"] = "elsewhere"
+    else:
+        (theirs / change).write_bytes(b"EVIL")
+        with edit_manifest(theirs) as manifest:
+            manifest["files"] = {name: facts for name, facts in manifest["files"].items() if name != change}
+    (state,) = run_mover([theirs], [lab / "store"], rule=None)
+    assert "a copy that was not made here" in state.problem
+    assert hashes(lab / "store") == before
+
+
+def test_an_equal_copy_is_taken_over(lab: Path) -> None:
+    run_mover([lab / "data" / "mine"], [lab / "store"], rule=None)
+    before = hashes(lab / "store")
+    (state,) = run_mover([received(lab)], [lab / "store"], rule=None)
+    assert state.finished
+    assert hashes(lab / "store") == before
+
+
+def test_an_archive_drops_only_chunks_that_were_copied_from_here(lab: Path) -> None:
+    mine = lab / "data" / "mine"
+    run_mover([mine], [lab / "store"], rule=None)
+    planted = lab / "store" / "mine" / "hololens" / "pv" / "000050.h5"
+    planted.write_bytes(b"another's")
+    copied = lab / "store" / "mine" / "hololens" / "pv" / "000001.h5"
+    folder = mine / "hololens" / "pv"
+    (folder / "000001.h5").rename(folder / "000001-000099.h5")
+    with edit_manifest(mine) as manifest:
+        facts = manifest["files"].pop("hololens/pv/000001.h5")
+        manifest["files"] = {
+            name: one for name, one in manifest["files"].items() if not name.startswith("hololens/pv/")
+        } | {"hololens/pv/000001-000099.h5": facts}
+    for other in folder.glob("00000[2-9].h5"):
+        other.unlink()
+    (state,) = run_mover([mine], [lab / "store"], rule=None)
+    assert state.finished, state.problem
+    assert planted.read_bytes() == b"another's"
+    assert not copied.exists()
+
+
 def test_a_manifest_in_the_data_folder_decides_nothing_about_the_recordings_in_it(lab: Path) -> None:
     """An archive without a folder of its own was unpacked there."""
     consent = {"consent": "form", "consent_scopes": ["release_raw"], "pseudonym": "P99"}
