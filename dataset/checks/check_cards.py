@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,14 @@ from kitchensync.dataset.checks.check_layout import CARDS, LICENCES, media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
 from kitchensync.dataset.source.data_set import BESIDE, LINKS
 from kitchensync.dataset.source.data_set_folder import lacking_in
+from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.names import is_path_inside
+from kitchensync.task_graphs.formats.graph_files import read_bytes
 
 STATED = ("recipe", "participants")
 """Lines of what people say, which are of no recording."""
 CROISSANT, README = "croissant.json", "README.md"
+_MOST_CARD_BYTES, _MOST_BYTES = 64 << 20, 256 << 20
 
 
 def check_cards(checked: DataSetUnderCheck) -> None:
@@ -34,7 +37,7 @@ def check_cards(checked: DataSetUnderCheck) -> None:
 
 
 def _readme(checked: DataSetUnderCheck, path: Path) -> None:
-    if path.is_file() and not path.read_bytes().startswith(b"---\n"):
+    if path.is_file() and not read_bytes(path, most_bytes=_MOST_CARD_BYTES).startswith(b"---\n"):
         checked.found.differs(README, "line 1", "---, the head that the hub reads", "another line")
 
 
@@ -42,16 +45,23 @@ def _croissant(checked: DataSetUnderCheck, path: Path) -> None:
     if not path.is_file():
         return
     try:
-        listed: Any = json.loads(path.read_bytes())["distribution"]
+        listed: Any = json.loads(read_bytes(path, most_bytes=_MOST_CARD_BYTES))["distribution"]
         stated = {one["contentUrl"]: one["sha256"] for one in listed}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         checked.found.differs(CROISSANT, "", "a Croissant card", str(error)[:80])
         return
     for name, want in stated.items():
-        file = checked.folder / name
-        got = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "no file"
+        got = file_sha256(checked.folder / name) if _is_inside(checked.folder, name) else "no file here"
         if got != want:
-            checked.found.differs(CROISSANT, name, want, got)
+            checked.found.differs(CROISSANT, str(name), want, got)
+
+
+def _is_inside(folder: Path, name: object) -> bool:
+    """Return whether a name is that of a file in a data set: a card may name anything."""
+    if not isinstance(name, str) or not is_path_inside(name):
+        return False
+    file = folder / name
+    return file.is_file() and file.resolve() == folder.resolve() / name
 
 
 def _links(checked: DataSetUnderCheck) -> None:
@@ -89,7 +99,8 @@ def _beside(checked: DataSetUnderCheck, path: Path) -> None:
     counts = {one.recording_id: len(one.entries) for one in checked.annotations.recordings}
     seen: set[tuple[str, int]] = set()
     facts: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+    lines = read_bytes(path, most_bytes=_MOST_BYTES).decode(errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
         try:
             said = json.loads(line)
             if said["kind"] in STATED:
@@ -97,7 +108,7 @@ def _beside(checked: DataSetUnderCheck, path: Path) -> None:
             key = (said["recording_id"], said["entry"] if said["kind"] == "entry" else -1)
             if not -1 <= key[1] < counts[key[0]]:
                 raise ValueError(f"no entry {key[1]}")
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             checked.found.differs(BESIDE, f"line {number}", "a line of a recording or entry", str(error)[:80])
             continue
         seen.add(key)

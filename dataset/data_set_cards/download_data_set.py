@@ -96,9 +96,14 @@ def get(base: str, name: str, digest: str, folder: Path) -> str:
     """Fetch one file until it is what SHA256SUMS says; return `here`, `fetched` or what went wrong."""
     path = folder / name
     part = path.with_name(path.name + PART)
+    if path.resolve() != folder.resolve() / name or part.is_symlink():
+        return "is reached by a link, which leads out of the folder; remove it"
     if path.is_file() and sha256_of(path) == digest:
         return "here"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return str(error)
     trouble = ""
     for _ in range(TRIES):
         try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+from types import SimpleNamespace
 
 import av
 import numpy as np
@@ -11,6 +14,9 @@ from click.testing import CliRunner
 
 import kitchensync as ks
 from kitchensync.cli import main
+from kitchensync.dataset.checks import check_cards
+from kitchensync.dataset.checks.release_faults import ReleaseFaults
+from kitchensync.dataset.data_set_cards import download_data_set
 from kitchensync.dataset.films.film_lanes import sound_levels
 from kitchensync.storage.exports import arrays_file
 from kitchensync.sync.errors import BadArrays
@@ -49,3 +55,31 @@ def test_a_list_of_other_files_is_no_film(tmp_path):
     (tmp_path / "film.mp4").write_text("\n".join(lines) + "\n")
     with pytest.raises((av.FFmpegError, OSError)):
         sound_levels(tmp_path / "film.mp4", 1.0)
+
+
+@pytest.mark.parametrize("name", ["/etc/hostname", "../secret", "link", 5, None, ["a"], "[" * 10])
+def test_a_card_names_no_file_outside_of_its_data_set(tmp_path, name):
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    folder = tmp_path / "set"
+    folder.mkdir()
+    (folder / "link").symlink_to(secret)
+    card = {"distribution": [{"contentUrl": name, "sha256": "0" * 64}]}
+    (folder / check_cards.CROISSANT).write_text(json.dumps(card))
+    checked = SimpleNamespace(folder=folder, found=ReleaseFaults())
+    check_cards._croissant(checked, folder / check_cards.CROISSANT)
+    (difference,) = checked.found.differences
+    assert hashlib.sha256(b"secret").hexdigest() not in str(difference)
+
+
+def test_a_download_writes_through_no_link(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    folder = tmp_path / "set"
+    folder.mkdir()
+    (folder / "q").symlink_to(outside)
+    said = download_data_set.get("http://127.0.0.1:9/", "q/b", "0" * 64, folder)
+    assert "reached by a link" in said
+    assert not list(outside.iterdir())
+    (folder / "a").write_text("a file")
+    assert "File exists" in download_data_set.get("http://127.0.0.1:9/", "a/b", "0" * 64, folder)
