@@ -29,17 +29,24 @@ FOLDERS = sorted({path.parent.name for path in REPOSITORY.glob("*/__init__.py")}
 """The folders at the root; each is imported by a link in `kitchensync/`."""
 
 
-def test_every_folder_is_linked_and_an_interpreter_elsewhere_sees_one_name(tmp_path):
+def test_every_folder_is_linked_and_found_below_kitchensync_from_elsewhere(tmp_path):
     links = {
         path.name: path.readlink() for path in (REPOSITORY / "kitchensync").iterdir() if path.is_symlink()
     }
     assert links == {name: Path("..") / name for name in FOLDERS}
-    code = "import importlib, importlib.util as util, json\n"
+    code = "import importlib, json\n"
     code += f"names, found = {FOLDERS!r}, lambda n: importlib.import_module(f'kitchensync.{{n}}').__file__\n"
-    code += "print(json.dumps([[found(n) for n in names], [n for n in names if util.find_spec(n)]]))"
-    files, by_folder = json.loads(child(code, tmp_path))
+    code += "print(json.dumps([found(n) for n in names]))"
+    files = json.loads(child(code, tmp_path))
     assert [Path(file).resolve().parent for file in files] == [REPOSITORY / name for name in FOLDERS]
-    assert by_folder == []
+
+
+def test_the_package_is_found_in_the_folder_that_contains_the_clone(tmp_path):
+    """There the clone itself is a folder of the package's name, without `__init__.py`."""
+    (tmp_path / "kitchensync" / "docs").mkdir(parents=True)
+    command = [sys.executable, "-c", "import kitchensync; print(kitchensync.__file__)"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == str(REPOSITORY / "kitchensync" / "__init__.py")
 
 
 IN_TEXT = re.compile(r"from (kitchensync[.\w]*) import \(?([\w, ]+)")
