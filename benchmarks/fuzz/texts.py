@@ -16,7 +16,7 @@ from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.board import Board
 from kitchensync.dataset.annotation.forms.elan import parse_elan, write_elan
 from kitchensync.dataset.annotation.forms.label_config import parse_labels, timeline_config
-from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark, parse_via, steps_of
+from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark, steps_of
 from kitchensync.dataset.annotation.read_file import read_file
 from kitchensync.dataset.measures.cases import CaseReader
 from kitchensync.dataset.narration.spoken import parse as parse_spoken
@@ -183,20 +183,6 @@ def _elans() -> list[bytes]:
 @parser("marks of ELAN", BadGraph, seeds=_elans)
 def elan(content: bytes) -> None:
     steps_of(parse_elan(content, None, "a.eaf"), frozenset({"step 1"}))
-
-
-_VIA = b"""# ATTRIBUTE = {"1":{"aname":"step","type":1},"2":{"aname":"kind","type":4,"options":{"0":"pour"}}}
-# CSV_HEADER = metadata_id,file_list,flags,temporal_coordinates,spatial_coordinates,metadata
-"1_a","[""take1.mp4""]",0,"[1.5,2.25]","[]","{""1"":""stir, slowly""}"
-"1_b","[""take1.mp4""]",0,"[2.41892]","[2,162,176,639,45]","{}"
-"1_c","[""take1.mp4""]",0,"[3.000000001,4]","[]","{""2"":""0""}"
-"""
-
-
-@parser("marks of VIA", BadGraph, seeds=lambda: [_VIA])
-def via(content: bytes) -> None:
-    for found in parse_via(content, "a.csv"):
-        steps_of(found, None)
 
 
 def _tasks() -> list[bytes]:

@@ -16,7 +16,7 @@ from kitchensync.dataset.annotation.forms.narration import SpokenRegion, is_tran
 from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Annotation, Task, parse_export
 from kitchensync.dataset.annotation.forms.timed_marks import task_of_marks
 from kitchensync.dataset.annotation.labels import labels_of
-from kitchensync.dataset.annotation.read_file import marked_in
+from kitchensync.dataset.annotation.read_file import elan_marks
 from kitchensync.dataset.narration.narrations import keep_narrations
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.storage.annotation_folder import (
@@ -75,14 +75,13 @@ def keep(recording: Path, task: Task, source: str) -> KeptVersions:
 
 def keep_file(own: OwnRecording, file: Path) -> KeptVersions:
     """Keep the annotations that a file has of a recording. Raises BadGraph, NotAcceptable."""
-    name, marked = own.recording.id, marked_in(file)
-    if marked is None:
+    name, marks = own.recording.id, elan_marks(file)
+    if marks is None:
         tasks = parse_export(read_bytes(file, most_bytes=MOST_BYTES), file.name)
+    elif marks.recording == name and marks.untimed:
+        raise BadGraph(file.name, marks.untimed[0], "has no time; align it in ELAN")
     else:
-        for one in marked:
-            if one.recording == name and one.untimed:
-                raise BadGraph(file.name, one.untimed[0], "has no time; align it in ELAN")
-        tasks = [task_of_marks(one, own.frames.fps, len(own.frames)) for one in marked]
+        tasks = [task_of_marks(marks, own.frames.fps, len(own.frames))]
     for task in tasks:
         if task.recording == name:
             return keep(own.recording.path, task, file.name)

@@ -12,7 +12,7 @@ from kitchensync.dataset.annotation.forms.label_config import parse_labels
 from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, MarkedFilm, Steps, read_steps
 from kitchensync.dataset.annotation.forms.narration import read_narration
 from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Task, parse_export
-from kitchensync.dataset.annotation.forms.timed_marks import Marked, parse_via, steps_of
+from kitchensync.dataset.annotation.forms.timed_marks import Marked, steps_of
 from kitchensync.task_graphs.formats.graph_files import read_bytes
 from kitchensync.task_graphs.formats.strict_json import Reader
 
@@ -23,7 +23,7 @@ def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str
     Raises BadGraph.
     """
     labels = parse_labels(read_bytes(config, most_bytes=MOST_BYTES), config.name) if config else None
-    if (found := marked_in(path)) is not None:
+    if (found := elan_marks(path)) is not None:
         return _in_seconds(found, labels, fps)
     tasks = parse_export(read_bytes(path, most_bytes=MOST_BYTES), path.name)
     read = Reader(path.name)
@@ -35,22 +35,18 @@ def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str
     }
 
 
-def marked_in(path: Path) -> list[Marked] | None:
-    """Return what a file of ELAN or VIA marks in seconds; None of a file of another kind. Raises BadGraph."""
-    if path.suffix == ".eaf":
-        beside = path.with_name(path.name + TIMES)
-        times = read_bytes(beside, most_bytes=MOST_BYTES) if beside.exists() else None
-        return [parse_elan(read_bytes(path, most_bytes=MOST_BYTES), times, path.name)]
-    if path.suffix != ".csv":
+def elan_marks(path: Path) -> Marked | None:
+    """Return what an ELAN file marks; None of a file of another kind. Raises BadGraph."""
+    if path.suffix != ".eaf":
         return None
-    return parse_via(read_bytes(path, most_bytes=MOST_BYTES), path.name)
+    beside = path.with_name(path.name + TIMES)
+    times = read_bytes(beside, most_bytes=MOST_BYTES) if beside.exists() else None
+    return parse_elan(read_bytes(path, most_bytes=MOST_BYTES), times, path.name)
 
 
-def _in_seconds(found: list[Marked], labels: frozenset[str] | None, fps: Fraction | None) -> dict[str, Any]:
-    said = {
-        one.recording: {"duration_s": None, **steps_of(one, labels).said(None), "audio": {}} for one in found
-    }
-    return {"fps": str(fps) if fps else None, "recordings": said, "other_rates": []}
+def _in_seconds(found: Marked, labels: frozenset[str] | None, fps: Fraction | None) -> dict[str, Any]:
+    steps = {"duration_s": None, **steps_of(found, labels).said(None), "audio": {}}
+    return {"fps": str(fps) if fps else None, "recordings": {found.recording: steps}, "other_rates": []}
 
 
 def is_other_rate(task: Task, fps: Fraction) -> bool:

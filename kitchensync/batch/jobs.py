@@ -85,7 +85,7 @@ def _export(recording: Path, *, form: str, given: dict[str, Any]) -> Answer:
     return _row("exported", answer.said)
 
 
-FORMS = ("egoverse", "mcap", "tables")
+FORMS = ("mcap", "tables")
 """Exports that make files of each recording by itself."""
 
 

@@ -28,7 +28,6 @@ WAYS_OUT = {
     "export frames": ["export frames TAKE --out OUT"],
     "export keysteps": [f"export keysteps TAKE {ROWS}"],
     "export lerobot": ["export lerobot TAKE --out OUT/set"],
-    "export egoverse": ["export egoverse TAKE --out OUT/set"],
     "export mcap": ["export mcap TAKE --out OUT"],
     "export tables": ["export tables TAKE --out OUT"],
     "export localization": ["export localization TAKE --splits SPLITS --out OUT"],

@@ -56,7 +56,6 @@ GIVES_AWAY: dict[str, list[str]] = {
     "export tables": [TAKE, "--out", f"{OUT}/set"],
     "batch": ["export", "data", "--", "tables", "--out", f"{OUT}/set"],
     "export lerobot": [TAKE, "--out", f"{OUT}/set"],
-    "export egoverse": [TAKE, "--out", f"{OUT}/set"],
     "export mcap": [TAKE, "--out", f"{OUT}/set"],
 }
 """Commands whose output others get: the participant agreed to `release_raw`."""

@@ -84,7 +84,6 @@ ROWS: dict[str, list[str]] = {
     "export tables": [RECORDING, "--out", "WRITTEN/out"],
     "cut": [RECORDING, "--to", "2", "--out", "WRITTEN/out"],
     "export lerobot": [RECORDING, "--out", "WRITTEN/out"],
-    "export egoverse": [RECORDING, "--out", "WRITTEN/out"],
     "export mcap": [RECORDING, "--out", "WRITTEN/out"],
     "measure spans": [FILE],
     "measure coherence": [FILE],

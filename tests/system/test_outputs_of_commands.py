@@ -50,7 +50,6 @@ WRITES = {
     "export keysteps": ["TAKE", "--out", OUT],
     "export tables": ["TAKE", "--out", OUT],
     "export lerobot": ["TAKE", "--out", OUT],
-    "export egoverse": ["TAKE", "--out", OUT],
     "export mcap": ["TAKE", "--out", OUT],
     "calibrate board": ["--out", OUT],
     "view": ["TAKE", "--save", OUT],
@@ -70,7 +69,6 @@ INTO_FOLDERS = {
     "export tables",
     "export mcap",
     "export lerobot",
-    "export egoverse",
     "export features",
 }
 """Those that write several files into a folder."""

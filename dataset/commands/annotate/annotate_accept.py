@@ -23,7 +23,7 @@ from kitchensync.storage.shell.given_path import GivenRecording, given_path
 @click.option(
     "--file",
     type=given_path(exists=True, dir_okay=False),
-    help="Take it from this file (JSON, .eaf, VIA's .csv) and keep it [default: what `annotate pull` kept].",
+    help="Take it from this file (JSON, .eaf) and keep it [default: what `annotate pull` kept].",
 )
 @answers("annotate-accept/1")
 def accept(recording: Path, annotation: int, file: Path | None) -> Answer:

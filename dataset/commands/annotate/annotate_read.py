@@ -50,7 +50,7 @@ CONFIG = click.option(
 def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) -> Answer:
     """Read a Label Studio JSON export: when each annotator saw each step, in seconds of the video.
 
-    Files of ELAN (.eaf, with its .times.json where that is beside it) and of VIA 3 (.csv) are read too.
+    Files of ELAN (.eaf, with its .times.json where that is beside it) are read too.
 
     Frames count from 1 and both ends belong to a region. What cannot count is named: labels that are unknown or
     missing, regions past the end, steps that a person did not mark. Cancelled work never counts. Narrations, in

@@ -69,10 +69,6 @@ FORMS: Table = {
         "exports.lerobot.export_lerobot:lerobot",
         "Recordings as episodes on an exact grid of time, with films (LeRobot v3.0).",
     ),
-    "egoverse": (
-        "exports.export_egoverse:egoverse",
-        "Each step as an episode of its own, with poses and hands (EgoVerse, Zarr).",
-    ),
     "keysteps": (
         "dataset.commands.export.export_steps:keysteps",
         "Steps of recordings without errors, in order, with times (JSON).",

@@ -1,4 +1,4 @@
-"""Files of ELAN and VIA: out and back without loss, read by another program, and what is none of them."""
+"""Files of ELAN: out and back without loss, read by another program, and what is none of them."""
 
 from __future__ import annotations
 
@@ -108,24 +108,6 @@ def test_the_command_reads_elan_and_names_what_does_not_count(tmp_path: Path) ->
     assert found["problems"] == ["unknown label"]
 
 
-VIA = """# Exported using VGG Image Annotator (http://www.robots.ox.ac.uk/~vgg/software/via)
-# ATTRIBUTE = {"1":{"aname":"step","type":1},"2":{"aname":"kind","type":4,"options":{"0":"pour"}}}
-# CSV_HEADER = metadata_id,file_list,flags,temporal_coordinates,spatial_coordinates,metadata
-"1_a","[""take1.mp4""]",0,"[1.5,2.25]","[]","{""1"":""stir, slowly""}"
-"1_b","[""take1.mp4""]",0,"[2.41892]","[2,162,176,639,45]","{}"
-"1_c","[""take1.mp4""]",0,"[3.000000001,4]","[]","{""2"":""0""}"
-"1_d","[""take2.mp4""]",0,"[5,4]","[]","{""1"":""stir""}"
-"""
-
-
-def test_the_command_reads_a_csv_of_via(tmp_path: Path) -> None:
-    (tmp_path / "via.csv").write_text(VIA)
-    found = json.loads(run("read", tmp_path / "via.csv").stdout)["recordings"]
-    spans = {"stir, slowly": [[1.5, 2.25]], "pour": [[3.000000001, 4.0]]}
-    assert found["take1"]["annotators"] == {"unknown": spans}
-    assert found["take2"]["findings"] == [{"word": "end before start", "where": "row 1_d"}]
-
-
 def test_marks_in_seconds_become_frames_that_hold_them() -> None:
     task = task_of_marks(marked(("stir", 40_000_000, 80_000_000), ("pour", 0, 0)), Fraction(25), 9)
     ranges = [entry["value"]["ranges"] for entry in task.annotations[0].result]
@@ -194,9 +176,6 @@ def test_an_annotation_without_a_time_is_named_and_the_others_are_read(tmp_path:
         ),
         ("a.eaf", lambda text: text.replace('"1000"', '"-1"'), "no number of milliseconds"),
         ("a.eaf", lambda _: '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "declares entities"),
-        ("a.csv", lambda _: VIA.replace("CSV_HEADER", "HEADER"), "is no CSV of the VGG"),
-        ("a.csv", lambda _: VIA.replace("[1.5,2.25]", "[1.5,NaN]"), "row 1_a: 'NaN' is no number of seconds"),
-        ("a.csv", lambda _: VIA.replace('"[""take1.mp4""]"', "take1.mp4", 1), "row 1_a"),
     ],
 )
 def test_what_is_no_such_file_is_refused(
