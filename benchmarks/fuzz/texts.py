@@ -56,11 +56,6 @@ def _graph_parser(kind: str, what: str, seeds: Callable[[], list[bytes]]) -> Non
     parser(what, RecipeError, seeds=seeds)(read)
 
 
-_DOT = b"""digraph tea { rankdir=LR; node [shape=box, label="a \\"b\\""];
-  0 [label="START"]; 1 [label="Boil 1/2 l of water"]; "2" [label="Add salt"]; 3 [label="END"];
-  0 -> 1 -> 2 -> 3 [style=dashed]; subgraph cluster_a { 1; 2 } // a note
-  /* another */ }
-"""
 _COOK = b"""---
 title: Tea
 source: https://example.org
@@ -101,7 +96,6 @@ def _toys() -> list[bytes]:
 
 _graph_parser("graph", "our own graphs", _graphs)
 _graph_parser("captaincook4d", "graphs of CaptainCook4D", _graphs)
-_graph_parser("dot", "graphs of Graphviz", lambda: [_DOT])
 _graph_parser("assembly", "graphs of toys", _toys)
 _graph_parser("cooklang", "recipes in Cooklang", lambda: [_COOK])
 _graph_parser("jsonld", "recipes in web pages", lambda: [_JSON_LD])

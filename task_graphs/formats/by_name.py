@@ -11,7 +11,7 @@ from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats import assembly, captaincook4d
 from kitchensync.task_graphs.formats.assembly import AssemblyFile, format_assembly, parse_assembly
 from kitchensync.task_graphs.formats.captaincook4d import format_captaincook4d, parse_captaincook4d
-from kitchensync.task_graphs.formats.dot import format_dot, parse_dot
+from kitchensync.task_graphs.formats.dot import format_dot
 from kitchensync.task_graphs.formats.graph_json import format_graph_json, parse_graph_json
 from kitchensync.task_graphs.formats.recipe_sources import (
     select_cooklang,
@@ -28,12 +28,10 @@ MAX_RECIPE = 200_000
 TEXTS = ("cooklang", "jsonld", "text")
 """The kinds that are recipes without a graph."""
 
-_GRAPHS = {"captaincook4d": parse_captaincook4d, "graph": parse_graph_json, "dot": parse_dot}
+_GRAPHS = {"captaincook4d": parse_captaincook4d, "graph": parse_graph_json}
 _SOURCES = {"cooklang": select_cooklang, "jsonld": select_json_ld, "text": select_plain}
 _ENDINGS = {
     "cook": "cooklang",
-    "dot": "dot",
-    "gv": "dot",
     "txt": "text",
     "md": "text",
     "html": "jsonld",
@@ -42,8 +40,10 @@ _ENDINGS = {
 
 
 def kind_of(name: str, text: str) -> str:
-    """Tell the format of a file by its name, JSON by its keys."""
+    """Tell the format of a file by its name, JSON by its keys. Raises BadGraph for DOT, which is only written."""
     ending = name.lower().rpartition(".")[2]
+    if ending in ("dot", "gv"):
+        raise BadGraph(name, "", "DOT is written but not read; give the graph as JSON or the recipe as text")
     if ending in _ENDINGS:
         return _ENDINGS[ending]
     if "schema.org" in text and re.search(r'"Recipe"|/Recipe"', text):

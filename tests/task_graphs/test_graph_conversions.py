@@ -19,7 +19,7 @@ from kitchensync.cli import main
 from kitchensync.task_graphs.errors import BadGraph, NotFound
 from kitchensync.task_graphs.formats import assembly
 from kitchensync.task_graphs.formats.by_name import kind_of
-from kitchensync.task_graphs.formats.dot import format_dot, format_dot_texts, parse_dot, read_dot
+from kitchensync.task_graphs.formats.dot import format_dot, format_dot_texts
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.formats.graph_json import (
     EDGE_KINDS,
@@ -90,30 +90,17 @@ def test_graph_json_loses_nothing(graph: Graph) -> None:
     assert read.content_hash == graph.content_hash
 
 
-@pytest.mark.slow
-@examples(200)
-@given(graphs())
-def test_dot_loses_nothing(graph: Graph) -> None:
-    text = format_dot(graph)
-    assert parse_dot(text, name="made.json") == graph
-    assert format_dot(parse_dot(text, name="made.json")) == text
-
-
 def test_published_graphs_survive_every_format(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
     for path in sorted(shared_data("captaincook4d/task_graphs").glob("*.json")):
         published = read_graph(path)
-        for target, ending in (("dot", "dot"), ("graph", "json"), ("captaincook4d", "json")):
-            out = tmp_path / f"{path.stem}.{target}.{ending}"
+        for target in ("graph", "captaincook4d"):
+            out = tmp_path / f"{path.stem}.{target}.json"
             result = CliRunner().invoke(
                 main, ["graph", "convert", str(path), "--to", target, "--out", str(out)]
             )
             assert (result.exit_code, result.stderr) == (0, "")
             assert read_graph(out).content_hash == published.content_hash
         assert (tmp_path / f"{path.stem}.captaincook4d.json").read_bytes() == path.read_bytes()
-        back = CliRunner().invoke(
-            main, ["graph", "convert", str(tmp_path / f"{path.stem}.dot.dot"), "--to", "captaincook4d"]
-        )
-        assert json.loads(back.stdout) == json.loads(path.read_text())
 
 
 @pytest.mark.slow
@@ -131,64 +118,38 @@ def test_a_whole_folder_is_written_back_byte_for_byte(
         assert (tmp_path / "copy" / path).read_bytes() == (folder / path).read_bytes(), path
 
 
-@pytest.mark.parametrize("tool", ["graphviz"])
-def test_other_peoples_dot_is_understood(tool: str) -> None:
-    text = """// a recipe
-    strict digraph "my recipe" { rankdir=LR; node [shape=box];
-      START -> "Crack egg" -> Whisk [color=red];
-      /* two at once */ {Whisk; heat [label="Heat the pan"]} -> fry;
-      fry:s -> END; # done
-      subgraph cluster_1 { label="later"; "Crack" + " egg" }
-    }"""
-    text = re.sub(r"# done\n", "\n# done\n", text)
-    graph = parse_dot(text, name="mine.dot")
-    labels = {step.node: step.label for step in graph.nodes}
-    assert sorted(labels.values()) == sorted(["START", "Crack egg", "Whisk", "Heat the pan", "fry", "END"])
-    edges = {(labels[u], labels[v]) for u, v in graph.edges}
-    assert edges == {
-        ("START", "Crack egg"),
-        ("Crack egg", "Whisk"),
-        ("Whisk", "fry"),
-        ("Heat the pan", "fry"),
-        ("fry", "END"),
-    }
-    again = parse_dot(format_dot(graph), name="mine.dot")
-    assert again == graph
+NAME = r'("(?:[^"\\]|\\.)*"|\d+)'
+STATEMENT = re.compile(rf"  {NAME}(?: -> {NAME}| \[label={NAME}\])?;", re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("graph { a -- b }", "line 1: not a digraph"),
-        ("digraph { a -- b }", "without direction"),
-        ("digraph { a -> }", "expected a name"),
-        ("digraph { a -> b ", "line 1"),
-        ("digraph { a [label=<b>] }", "HTML labels"),
-        ("digraph {\n a -> b } digraph { }", "line 2: something follows"),
-        ("digraph { ! }", "is no DOT"),
-        ("digraph { }", "0 steps"),
-        ('digraph { a [label=" "] }', "node a"),
-        ("digraph { START; 3 [label=END]; 4 [label=END] }", "a second END"),
-    ],
-)
-def test_bad_dot_is_one_line_with_its_place(text: str, why: str) -> None:
-    with pytest.raises(BadGraph, match=why) as caught:
-        parse_dot(text, name="mine.dot")
-    assert str(caught.value).startswith("mine.dot: ")
+def unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", lambda one: {"n": "\n"}.get(one[1], one[1]), text[1:-1], flags=re.DOTALL)
 
 
 @pytest.mark.slow
 @given(graphs())
-def test_dot_of_texts_has_a_name_for_each_step_and_every_edge(graph: Graph) -> None:
-    found = read_dot(format_dot_texts(graph), "texts.dot")
-    names = list(found.nodes)
-    assert len(names) == len(graph.nodes)
+def test_dot_has_every_step_and_every_edge(graph: Graph) -> None:
+    by_id = STATEMENT.findall(format_dot(graph))
+    assert {int(node): label for node, _, label in by_id if label}.keys() == {
+        step.node for step in graph.nodes
+    }
+    assert [(int(a), int(b)) for a, b, label in by_id if b] == list(graph.edges)
+    by_text = STATEMENT.findall(format_dot_texts(graph))
+    names = [node for node, after, _ in by_text if not after]
+    assert len(set(names)) == len(names) == len(graph.nodes)
     places = {step.node: place for place, step in enumerate(graph.nodes)}
-    for name, step in zip(names, graph.nodes, strict=True):
-        assert name.startswith(step.label)
-    assert [(names.index(edge[0]), names.index(edge[1])) for edge in found.edges] == [
+    assert [(names.index(a), names.index(b)) for a, b, _ in by_text if b] == [
         (places[before], places[after]) for before, after in graph.edges
     ]
+
+
+@pytest.mark.parametrize("name", ["mine.dot", "mine.GV"])
+def test_dot_is_not_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("digraph { 0 -> 1; }")
+    for verb in ("check", "orders", "convert"):
+        refused = CliRunner().invoke(main, ["graph", verb, str(tmp_path / name)])
+        assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
+        assert f"{name}: DOT is written but not read" in refused.stderr
 
 
 def test_texts_that_come_again_are_numbered_and_prompts_need_no_ids(tmp_path: Path) -> None:
@@ -202,13 +163,6 @@ def test_texts_that_come_again_are_numbered_and_prompts_need_no_ids(tmp_path: Pa
     assert "dot cannot hold ids" in done.stderr
     refused = CliRunner().invoke(main, [*given, "--to", "graph"])
     assert (refused.exit_code, "--style text goes with --to dot" in refused.stderr) == (2, True)
-
-
-def test_dot_whose_parts_disagree_is_refused() -> None:
-    graph = Graph("made.json", (Step(1, "A", est_s=5), Step(2, "B")), ((1, 2),))
-    text = format_dot(graph).replace("1 -> 2;", "2 -> 1;")
-    with pytest.raises(BadGraph, match="remove that line"):
-        parse_dot(text, name="made.json")
 
 
 GOOD = {
@@ -313,7 +267,6 @@ def test_assembly_files_are_written_back_byte_for_byte(ids: tuple[str, ...], lay
     assert assembly.layout_of(text, read) == layout
     for graph in read.graphs:  # and through our own formats
         assert parse_graph_json(format_graph_json(graph), name=graph.name) == graph
-        assert parse_dot(format_dot(graph), name=graph.name) == graph
 
 
 def test_one_toy_of_many_is_named(tmp_path: Path) -> None:
@@ -364,7 +317,6 @@ def test_bad_assembly_files_are_one_line(change: Callable[[dict[str, Any]], Any]
     ("name", "text", "kind"),
     [
         ("a.cook", "", "cooklang"),
-        ("a.DOT", "", "dot"),
         ("a.txt", "", "text"),
         ("a.html", "<html>", "jsonld"),
         ("a.json", '{"@context": "https://schema.org", "@type": "Recipe"}', "jsonld"),

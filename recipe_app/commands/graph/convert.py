@@ -17,18 +17,16 @@ from kitchensync.storage.shell.outputs import write_into, write_output
 if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph
 
-FORMATS = ("captaincook4d", "graph", "dot", "assembly")
-SOURCES = ("cooklang", "jsonld", "text")
+WRITTEN = ("captaincook4d", "graph", "dot", "assembly")
+READ = ("captaincook4d", "graph", "assembly", "cooklang", "jsonld", "text")
 
 
 @click.command()
 @FILE
 @click.option(
-    "--to", "target", type=click.Choice(FORMATS), default="graph", show_default=True, help="Format to write."
+    "--to", "target", type=click.Choice(WRITTEN), default="graph", show_default=True, help="Format to write."
 )
-@click.option(
-    "--from", "source", type=click.Choice(FORMATS + SOURCES), help="Format to read [default: seen from FILE]."
-)
+@click.option("--from", "source", type=click.Choice(READ), help="Format to read [default: seen from FILE].")
 @output("out", "--out", help="File to write, a folder for a folder [default: standard output].")
 @click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
 @click.option(
@@ -54,7 +52,7 @@ def convert(
 ) -> Answer:
     """Convert the graph or recipe in FILE to another format; list what the new format cannot hold.
 
-    Reads CaptainCook4D JSON, graph.json, DOT, ProMQA-Assembly; a recipe as plain text, Cooklang (.cook) or
+    Reads CaptainCook4D JSON, graph.json, ProMQA-Assembly; a recipe as plain text, Cooklang (.cook) or
     schema.org JSON-LD becomes a new graph whose edges are suggestions. When FILE is a folder of annotations, all
     its annotation files and task graphs are written into the folder --out.
 
@@ -135,7 +133,7 @@ def convert_file(
 
 def lost_in(graph: Graph, target: str) -> list[str]:
     """Name what a format cannot hold of a graph."""
-    if target in ("graph", "dot"):
+    if target == "graph":
         return []
     facts = {
         "spans": any(step.spans for step in graph.nodes),
