@@ -1,4 +1,4 @@
-"""What is read in a process apart: sealed chunks, pictures and films of a dump, videos, uploads of texts.
+"""What is read in a process apart: sealed chunks, pictures, videos, uploads of texts.
 
 The process apart serves one input after another here; in the app it ends after each. A file that ends it, or takes
 more memory or time than it is given, is refused in words by whoever asked.
@@ -16,7 +16,8 @@ from media import small_film, written
 from registry import OPENED, parser
 from small_recordings import seal_stream
 
-from kitchensync.recipe_app.exchange import adopt, dump_pictures
+from kitchensync.recipe_app.cooking import recipe_pictures
+from kitchensync.recipe_app.exchange import adopt
 from kitchensync.recipe_app.web.door import strings_apart
 from kitchensync.sensors.process_apart import Bounds, ProcessApart, Unread
 from kitchensync.storage.chunks.apart import ReaderApart
@@ -66,23 +67,17 @@ def stored_constants(content: bytes) -> None:
 
 
 def _pictures() -> list[bytes]:
-    code = cv2.QRCodeEncoder.create().encode("KS1p:0123456789abcdef:1/1:00000000:AAAA")
-    large = cv2.resize(code, None, fx=4, fy=4, interpolation=cv2.INTER_NEAREST)
-    return [cv2.imencode(end, large)[1].tobytes() for end in (".png", ".jpg", ".webp", ".bmp")]
+    image = np.arange(48 * 64 * 3, dtype=np.uint8).reshape(48, 64, 3)
+    return [cv2.imencode(end, image)[1].tobytes() for end in (".png", ".jpg", ".webp", ".bmp")]
 
 
-@parser("pictures of a dump", Unread, seeds=_pictures, apart=True)
-def dump_picture(content: bytes) -> None:
-    _ask(dump_pictures, "tell_frames", dump_pictures.PICTURE, content, "in.png", False)
+@parser("pictures of a recipe", Unread, seeds=_pictures, apart=True)
+def recipe_picture(content: bytes) -> None:
+    _ask(recipe_pictures, "tell_small", recipe_pictures.PICTURE, content, "in.png")
 
 
 def _film() -> list[bytes]:
     return [small_film()]
-
-
-@parser("films of a dump", Unread, seeds=_film, apart=True)
-def dump_film(content: bytes) -> None:
-    _ask(dump_pictures, "tell_frames", dump_pictures.FILM, content, "in.mp4", True)
 
 
 @parser("videos that are adopted", Unread, seeds=_film, apart=True)

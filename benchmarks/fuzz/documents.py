@@ -349,42 +349,6 @@ def tablet_dump(content: bytes) -> None:
     read_dump(content.decode("utf-8", "replace"), "dump")
 
 
-def _frames() -> list[bytes]:
-    import base64
-    import zlib
-
-    content = _dumps()[0]
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    packed = packer.compress(content) + packer.flush()
-    found = []
-    for form, raw in (("p", content), ("z", packed)):
-        text = base64.urlsafe_b64encode(raw).decode().rstrip("=")
-        parts = [text[at : at + 400] for at in range(0, len(text), 400)]
-        name = hashlib.sha256(content).hexdigest()[:16]
-        lines = [
-            f"KS1{form}:{name}:{number}/{len(parts)}:{zlib.crc32(part.encode()):08x}:{part}"
-            for number, part in enumerate(parts, 1)
-        ]
-        found.append("\n".join(lines).encode())
-    return found
-
-
-def _counted(content: bytes) -> bytes:
-    import zlib
-
-    lines = []
-    for line in content.split(b"\n"):
-        head, mark, data = line.rpartition(b":")
-        front = head.rpartition(b":")[0]
-        lines.append(front + b":%08x:" % zlib.crc32(data) + data if mark else line)
-    return b"\n".join(lines)
-
-
-@parser("QR frames of a dump", BadOperation, seeds=_frames, seal=_counted)
-def qr_frames(content: bytes) -> None:
-    read_dump(content.decode("utf-8", "replace"), "dump")
-
-
 def _backups() -> list[bytes]:
     import io
     import zipfile

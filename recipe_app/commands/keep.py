@@ -100,13 +100,10 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
 @DATABASE
 @answers("take-dump/1")
 def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answer:
-    """Import entries a tablet saved while the server was unreachable.
-
-    FILES are the file that the tablet saved, or pictures or a film of its QR frames. A second time nothing happens.
+    """Import entries a tablet saved to a file while the server was unreachable. A second import changes nothing.
 
     \b
     Example: kitchensync take-dump kitchensync-dump.json --data recordings
-    Example: kitchensync take-dump screen.mp4 --data recordings
     """
     outcome = _taken(files, data, database)
     words = "{new} operations are new, {known} were here already, {sounds} voice notes".format(**outcome)
@@ -115,17 +112,11 @@ def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answ
 
 def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
     from kitchensync.recipe_app.commands.at_rest import memory
-    from kitchensync.recipe_app.exchange.dump_pictures import frames_in, is_film, is_seen
     from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, read_dump, take_in
 
-    pictures = [path for path in files if is_seen(path)]
-    seen = [frame for path in pictures for frame in frames_in(path, film=is_film(path), name=path.name)]
-    texts = [path for path in files if not is_seen(path)]
-    if large := [path for path in texts if path.stat().st_size > 2 * MOST_BYTES]:
+    if large := [path for path in files if path.stat().st_size > 2 * MOST_BYTES]:
         raise BadOperation(f"{large[0].name}: is larger than any dump of a tablet")
-    dumps = [read_dump(path.read_text(encoding="utf-8", errors="replace"), path.name) for path in texts]
-    if seen:
-        dumps.append(read_dump("\n".join(seen), files[0].name))
+    dumps = [read_dump(path.read_text(encoding="utf-8", errors="replace"), path.name) for path in files]
     total: dict[str, Any] = {"operations": 0, "new": 0, "known": 0, "sounds": 0, "refused": []}
     with memory(data, database) as tools:
         for dump in dumps:

@@ -14,12 +14,11 @@ from typing import Any
 from sqlalchemy import insert, select
 
 from kitchensync.dataset.errors import BadOperation
-from kitchensync.recipe_app.exchange.dump_pictures import MOST_PIXELS, PICTURE
 from kitchensync.recipe_app.exchange.stated_facts import latest
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Recipe
-from kitchensync.sensors.process_apart import ToldApart, Unread, ask_once
+from kitchensync.sensors.process_apart import Bounds, ToldApart, Unread, ask_once
 from kitchensync.task_graphs.errors import NotFound
 
 KIND = "recipe_picture"
@@ -28,6 +27,9 @@ RESULT = "result"
 LONGEST_SIDE = 960
 """Pixels; a tablet's screen has 1280, and the step stands beside it."""
 QUALITY = 82
+MOST_PIXELS = 50_000_000
+"""Of a picture that is sent, as telephones take them."""
+PICTURE = Bounds(30.0, 1 << 30, {"OPENCV_IO_MAX_IMAGE_PIXELS": str(MOST_PIXELS)})
 DISHES = Path(__file__).resolve().parent.parent / "static" / "dishes"
 
 

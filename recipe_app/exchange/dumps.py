@@ -1,9 +1,7 @@
-"""The last resort: what a tablet still holds, as a file or as QR frames, and taking it in as if it had been sent.
+"""What a tablet still holds when it cannot reach the server, as a file, and taking it in as if it had been sent.
 
 A file is `{"schema": "tablet-dump/1", "sha256": .., "content": ".."}`: the hash is over the content's bytes, which
 are JSON again: `site`, `device`, `made_ms`, `waiting` (operations with their touches), `refused`, `sounds`.
-A frame is `KS1z:<id>:<number>/<count>:<crc32>:<payload>`: the payloads together are base64url of the content,
-deflated (`z`) or plain (`p`); the id is the first 16 digits of the content's SHA-256. Voice notes are in files only.
 """
 
 from __future__ import annotations
@@ -11,9 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import re
-import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,10 +28,6 @@ from kitchensync.task_graphs.errors import NotFound
 
 SCHEMA = "tablet-dump/1"
 MOST_BYTES = 64 << 20
-_FRAME = re.compile(
-    r"KS1(?P<form>[zp]):(?P<id>[0-9a-f]{16}):(?P<number>\d{1,4})/(?P<count>\d{1,4}):(?P<crc>[0-9a-f]{8}):(?P<data>[\w-]*)",
-    re.ASCII,
-)
 
 
 @dataclass(frozen=True)
@@ -62,30 +54,8 @@ class DumpOutcome:
     refused: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class QrFrame:
-    """One QR frame of a dump, its checksum proven: number `number` of `count`."""
-
-    form: str
-    id: str
-    number: int
-    count: int
-    data: str
-
-
-def frame_of(text: str) -> QrFrame | None:
-    """Read the text of a frame; None when it is none or was read wrongly."""
-    match = _FRAME.fullmatch(text)
-    if match is None or f"{zlib.crc32(match['data'].encode()):08x}" != match["crc"]:
-        return None
-    return QrFrame(match["form"], match["id"], int(match["number"]), int(match["count"]), match["data"])
-
-
 def read_dump(text: str, name: str) -> Dump:
-    """Read a dump from a file's text, or from the texts of its frames, one a line. Raises BadOperation."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if lines and all(line.startswith("KS1") for line in lines):
-        return _parsed(join_frames(lines, name), name)
+    """Read a dump from a file's text. Raises BadOperation."""
     try:
         document = parse_object(text, most_bytes=2 * MOST_BYTES)
         content = document["content"]
@@ -97,46 +67,6 @@ def read_dump(text: str, name: str) -> Dump:
     if sha256 != document.get("sha256"):
         raise BadOperation("{name}: is not what the tablet saved; save it again", name=name)
     return _parsed(content, name)
-
-
-def join_frames(frames: Iterable[str], name: str) -> str:
-    """Join frames in any order, each as often as it was read. Raises BadOperation naming what is missing."""
-    found: dict[int, str] = {}
-    heads: set[tuple[str, str, int]] = set()
-    for text in frames:
-        frame = frame_of(text)
-        if frame is None:
-            raise BadOperation(
-                "{name}: a frame is damaged ({text!r}); film the frames again", name=name, text=text[:30]
-            )
-        heads.add((frame.form, frame.id, frame.count))
-        found[frame.number] = frame.data
-    if len(heads) != 1:
-        raise BadOperation(
-            "{name}: frames of {count} dumps; give those of one tablet at a time", name=name, count=len(heads)
-        )
-    ((form, id_, count),) = heads
-    if missing := [str(number) for number in range(1, count + 1) if number not in found][:20]:
-        raise BadOperation(
-            "{name}: frames {missing} of {count} are missing; film them again",
-            name=name,
-            missing=", ".join(missing),
-            count=count,
-        )
-    content = _unpacked("".join(found[number] for number in range(1, count + 1)), form, name)
-    if hashlib.sha256(content).hexdigest()[:16] != id_:
-        raise BadOperation(
-            "{name}: the frames together are not what the tablet showed; film them again", name=name
-        )
-    return content.decode()
-
-
-def _unpacked(text: str, form: str, name: str) -> bytes:
-    try:
-        packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        return zlib.decompressobj(-15).decompress(packed, MOST_BYTES) if form == "z" else packed
-    except (binascii.Error, zlib.error) as error:
-        raise BadOperation("{name}: the frames do not fit together; film them again", name=name) from error
 
 
 def _parsed(content: str, name: str) -> Dump:

@@ -185,7 +185,7 @@ class LiveMark(Strict):
 
 
 class TabletDump(Strict):
-    """What a tablet saved: a file's text, or the texts of its QR frames, one a line."""
+    """The text of a file that a tablet saved."""
 
     text: Annotated[str, Field(max_length=64 << 20)]
 

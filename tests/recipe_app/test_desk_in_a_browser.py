@@ -122,6 +122,8 @@ def test_codes_are_drawn_in_the_page_and_stand_in_no_address_that_is_asked_for(
         assert read(page.evaluate(LINK_CODE, text)) == text
     whole = segno.make(b"y" * 134, version=6, mask=2, error="l", mode="byte", boost_error=False).matrix
     assert page.evaluate(LINK_CODE, "y" * 134) == [[bool(dot) for dot in row] for row in whole]
+    long = segno.make(b"y" * 271, version=10, mask=0, error="l", mode="byte", boost_error=False).matrix
+    assert page.evaluate(LINK_CODE, "y" * 271) == [[bool(dot) for dot in row] for row in long]
     assert [secret for secret in secrets for address in asked if secret in address.partition("#")[0]] == []
 
 

@@ -1,21 +1,14 @@
-"""The last resort: a dump as file or frames comes in once, and nothing comes in that is not whole and ours."""
+"""The last resort: a dump comes in once, and nothing comes in that is not whole and ours."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import http.client
-import io
 import json
-import random
-import zlib
 from pathlib import Path
 from typing import Any
 
-import cv2
-import numpy as np
 import pytest
-import segno
 from click.testing import CliRunner
 
 from kitchensync.cli import main
@@ -23,7 +16,6 @@ from kitchensync.dataset.errors import BadOperation
 from kitchensync.recipe_app.exchange.dumps import read_dump, site_of, take_in
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import new_id
-from kitchensync.recipe_app.web.desk.api_desk import FILM
 from kitchensync.recipe_app.web.door.request_bodies import MAX_BODY
 
 pytestmark = pytest.mark.slow
@@ -58,18 +50,6 @@ def as_file(content: str) -> str:
     return json.dumps({"schema": "tablet-dump/1", "sha256": sha256, "content": content})
 
 
-def as_frames(content: str, room: int = 200) -> list[str]:
-    deflate = zlib.compressobj(wbits=-15)
-    packed = deflate.compress(content.encode()) + deflate.flush()
-    payload = base64.urlsafe_b64encode(packed).decode().rstrip("=")
-    parts = [payload[at : at + room] for at in range(0, len(payload), room)]
-    id_ = hashlib.sha256(content.encode()).hexdigest()[:16]
-    return [
-        f"KS1z:{id_}:{n}/{len(parts)}:{zlib.crc32(part.encode()):08x}:{part}"
-        for n, part in enumerate(parts, 1)
-    ]
-
-
 @pytest.fixture
 def recording(kitchen: Any) -> str:
     made: str = kitchen.choose()["recording"]
@@ -82,7 +62,7 @@ def take(kitchen: Any, text: str) -> Any:
     )
 
 
-def test_each_effect_comes_in_once_from_file_or_frames(kitchen: Any, recording: str) -> None:
+def test_each_effect_comes_in_once(kitchen: Any, recording: str) -> None:
     content = content_of(kitchen, recording)
     outcome = take(kitchen, as_file(content))
     assert (outcome.new, outcome.known, outcome.sounds, outcome.refused) == (1, 1, 1, [])
@@ -91,9 +71,7 @@ def test_each_effect_comes_in_once_from_file_or_frames(kitchen: Any, recording: 
     assert (
         before[-1]["host_ns"] == 1_001_000_000_000 + 6_000_000
     )  # on the capture clock by the tablet's own exchange
-    frames = as_frames(content)
-    random.Random(1).shuffle(frames)
-    again = take(kitchen, "\n".join([*frames, frames[0]]))
+    again = take(kitchen, as_file(content))
     assert (again.new, again.known, again.sounds) == (0, 2, 0)
     assert kitchen.tools.records.ops(recording) == before
     (voice,) = kitchen.tools.records.rows(tables.voice)
@@ -218,11 +196,7 @@ def test_another_site_and_an_unknown_tablet_are_refused_in_words(kitchen: Any, r
 
 def test_what_is_damaged_is_refused_in_words(kitchen: Any, recording: str) -> None:
     content = content_of(kitchen, recording)
-    file, frames = as_file(content), as_frames(content)
-    other = as_frames(content_of(kitchen, recording, made_ms=6))
-    assert len(frames) > 3
-    forged = frames[0][:-1] + ("a" if frames[0][-1] != "a" else "b")
-    swapped = [frames[0].replace(":1/", ":2/"), frames[1].replace(":2/", ":1/"), *frames[2:]]
+    file = as_file(content)
     tries = [
         ("", "damaged or no dump"),
         ("{}", "damaged or no dump"),
@@ -233,10 +207,6 @@ def test_what_is_damaged_is_refused_in_words(kitchen: Any, recording: str) -> No
         (as_file("{}"), "damaged or no dump"),
         ('{"schema": "tablet-dump/1", "sha256": "", "content": "\\ud83d"}', "damaged or no dump"),
         (as_file(content.replace('"device": "', '"device": "\\ud83d')), "damaged or no dump"),
-        ("\n".join([*frames[:1], *frames[2:-1]]), f"frames 2, {len(frames)} of {len(frames)} are missing"),
-        ("\n".join([forged, *frames[1:]]), "a frame is damaged"),
-        ("\n".join([*frames, other[0]]), "frames of 2 dumps"),
-        ("\n".join(swapped), "do not fit together|together are not"),
     ]
     before = kitchen.tools.records.ops(recording)
     for text, said in tries:
@@ -256,62 +226,18 @@ def test_the_desk_takes_a_dump(kitchen: Any, recording: str) -> None:
     assert "damaged" in answer.json()["error"]
 
 
-def test_the_desk_reads_frames_within_bounds_and_keeps_nothing_of_them(kitchen: Any, recording: str) -> None:
-    operator, address = kitchen.desk("operator"), "/api/v1/desk/dumps/frames"
-    frame = as_frames(content_of(kitchen, recording))[0]
-    png = io.BytesIO()
-    segno.make(frame, error="l").save(png, kind="png", scale=4, border=6)
-    before = kitchen.tools.records.ops(recording)
-    tries: list[tuple[bytes, dict[str, str], int, str]] = [
-        (png.getvalue(), {"content-type": "image/png"}, 200, frame),
-        (png.getvalue(), {"content-type": "application/json"}, 422, "a picture or a film"),
-        (png.getvalue(), {"content-type": "text/plain"}, 415, "application/json"),
-        (png.getvalue()[:60], {"content-type": "image/png"}, 422, "no frame of a dump"),
-        (b"no film", {"content-type": "video/mp4"}, 422, "no frame of a dump"),
-    ]
-    for content, headers, status, said in tries:
-        answer = operator.post(address, content=content, headers=headers)
-        assert (answer.status_code, said in answer.text) == (status, True), answer.text
-    connection = http.client.HTTPConnection(operator.base_url.host, operator.base_url.port, timeout=30)
-    said = {"content-type": "video/mp4", "content-length": str(FILM.most + 1)}
-    said |= {"x-kitchensync-login": operator.headers["x-kitchensync-login"]}
-    connection.request("POST", address, headers=said)  # the head alone: it is refused before the film comes
-    assert connection.getresponse().status == 413
-    connection.close()
-    assert kitchen.tools.records.ops(recording) == before
-    assert list(kitchen.data.glob(".dump-*")) == []
-    large = operator.post("/api/v1/desk/dumps", json={"text": "x" * MAX_BODY})
-    assert (large.status_code, "damaged" in large.text) == (422, True)  # a dump may be larger than a batch
+def test_the_desk_takes_a_dump_larger_than_a_batch(kitchen: Any, recording: str) -> None:
+    large = kitchen.desk("operator").post("/api/v1/desk/dumps", json={"text": "x" * MAX_BODY})
+    assert (large.status_code, "damaged" in large.text) == (422, True)
 
 
 @pytest.mark.slow
-def test_the_command_reads_pictures_and_a_film(kitchen: Any, recording: str, tmp_path: Path) -> None:
-    frames = as_frames(content_of(kitchen, recording))
-    images = []
-    for number, frame in enumerate(frames):
-        path = tmp_path / f"{number}.png"
-        segno.make(frame, error="l").save(path, scale=4, border=6)
-        images.append(cv2.imread(str(path)))
-    film = tmp_path / "screen.avi"
-    side = max(image.shape[0] for image in images) // 2 * 2
-    writer = cv2.VideoWriter(str(film), cv2.VideoWriter.fourcc(*"MJPG"), 10, (side, side))
-    for image in images:
-        frame_image = cv2.resize(image, (side, side), interpolation=cv2.INTER_NEAREST)
-        for _ in range(2):
-            writer.write(frame_image)
-    writer.release()
-    run, data = CliRunner().invoke, ["--data", str(kitchen.data), "--json"]
-    done = run(main, ["take-dump", str(film), *data])
+def test_the_command_takes_a_file(kitchen: Any, recording: str, tmp_path: Path) -> None:
+    file, run = tmp_path / "dump.json", CliRunner().invoke
+    file.write_text(as_file(content_of(kitchen, recording)))
+    done = run(main, ["take-dump", str(file), "--data", str(kitchen.data), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout) == {
         "schema": "take-dump/1", "operations": 2, "new": 1, "known": 1, "sounds": 1, "refused": []
     }  # fmt: skip
-    pictures = [str(tmp_path / f"{number}.png") for number in range(len(frames))]
-    assert json.loads(run(main, ["take-dump", *pictures, *data]).stdout)["known"] == 2
-    refused = run(main, ["take-dump", *pictures[1:], *data])
-    assert refused.exit_code == 1
-    assert "frames 1 of" in json.loads(refused.stdout)["reason"]
-    blank = tmp_path / "blank.png"
-    cv2.imwrite(str(blank), np.full((80, 80), 255, np.uint8))
-    assert "no frame of a dump" in json.loads(run(main, ["take-dump", str(blank), *data]).stdout)["reason"]
-    assert "never started here" in run(main, ["take-dump", str(film), "--data", str(tmp_path / "no")]).stderr
+    assert "never started here" in run(main, ["take-dump", str(file), "--data", str(tmp_path / "no")]).stderr

@@ -209,9 +209,9 @@ async function noteDump(entries) {
 }
 
 // Everything that waits here, as the text of a dump; the last resort when the server is gone for good.
-export async function dump({ sounds = true } = {}) {
+export async function dump() {
   const { site = "", was = "" } = (await read("meta", "me"))?.value ?? {};
-  const held = sounds ? await Promise.all((await read("sounds")).map(plainSound)) : [];
+  const held = await Promise.all((await read("sounds")).map(plainSound));
   const [waits, refused] = [await read("outbox"), await read("refused")];
   await noteDump([...[...waits, ...refused].map((entry) => entry.operation.recording), ...held.map((sound) => sound.recording)]);
   const clocked = waits.map((entry) => ({ ...entry, clock: clockOf(entry.touch, entry.clock) }));

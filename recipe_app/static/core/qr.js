@@ -1,9 +1,8 @@
-// QR codes without a server: error correction L, bytes (ISO/IEC 18004). Two sizes are enough: version 10 for frames of
-// a dump, which is compressed, so that any mask may be used; 6 for links, with a mask that breaks up what fills them.
+// QR codes of links without a server: error correction L, bytes (ISO/IEC 18004). Two sizes are enough: version 6, with a
+// mask that breaks up what fills it, and 10 for long addresses.
 
-const FRAME = { version: 10, capacity: 271, size: 57, blocks: [68, 68, 69, 69], alignment: [6, 28, 50], mask: 0 }; // blocks of data codewords
+const LONG = { version: 10, capacity: 271, size: 57, blocks: [68, 68, 69, 69], alignment: [6, 28, 50], mask: 0 }; // blocks of data codewords
 const LINK = { version: 6, capacity: 134, size: 41, blocks: [68, 68], alignment: [6, 34], mask: 2 };
-export const CAPACITY = FRAME.capacity; // bytes
 const CHECKS = 18; // error-correction codewords a block
 const MASKED = { 0: (x, y) => (x + y) % 2 === 0, 2: (x) => x % 3 === 0 };
 
@@ -108,17 +107,14 @@ function facts(set, { version: number, size, mask }) { // format and, of large o
   }
 }
 
-// Rows of true (dark) and false for a text of at most CAPACITY bytes, all of one size.
-export const qr = (text) => made(new TextEncoder().encode(text), FRAME);
-
-// The same for a link, smaller where it is short, so that cameras see it better.
+// Rows of true (dark) and false, fewer where the link is short, so that cameras see it better.
 export function qrOfLink(text) {
   const bytes = new TextEncoder().encode(text);
-  return made(bytes, bytes.length > LINK.capacity ? FRAME : LINK);
+  return made(bytes, bytes.length > LINK.capacity ? LONG : LINK);
 }
 
 function made(bytes, form) {
-  if (bytes.length > form.capacity) throw new Error(`${bytes.length} bytes do not fit into one frame`);
+  if (bytes.length > form.capacity) throw new Error(`${bytes.length} bytes do not fit into one code`);
   const grid = patterns(form);
   const words = interleaved(codewords(bytes, form), form.blocks);
   const { size } = form;

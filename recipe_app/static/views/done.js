@@ -7,7 +7,7 @@ import { ask } from "/static/core/server.js";
 import { afterTouches } from "/static/core/touch.js";
 import { t } from "/static/core/words.js";
 import { forOperator } from "/static/views/alarm.js";
-import { lastResorts } from "/static/views/dump.js";
+import { saveToFile } from "/static/views/dump.js";
 import { living } from "/static/views/error_form.js";
 import { bar, footer, tour } from "/static/views/frame.js";
 import { keepButton } from "/static/views/withdraw.js";
@@ -35,7 +35,7 @@ export function open(recording) {
       recording.state.withdrawn && recording.shown.person !== "" && h("p", { class: "actions start" }, keepButton(recording)),
       h("p", {}, t("done.sum", { steps: Object.values(recording.state.steps).filter((step) => step.state === "done").length, errors })),
       refused.length > 0 && h("section", {}, h("h2", {}, t("saved.refused", { count: refused.length })), forOperator(refused.map((one) => `${one.operation.kind}: ${one.error}`))),
-      (waiting > 0 || refused.length > 0) && lastResorts());
+      (waiting > 0 || refused.length > 0) && saveToFile());
   }
   paint();
   return outbox.onChange(draw);

@@ -7,7 +7,7 @@ import { ask } from "/static/core/server.js";
 import { playSlate } from "/static/core/slate.js";
 import { t } from "/static/core/words.js";
 import { forOperator } from "/static/views/alarm.js";
-import { lastResorts } from "/static/views/dump.js";
+import { saveToFile } from "/static/views/dump.js";
 
 const STOP_AGAIN_MS = 3000;
 export const PLANNING = ["disordered", "induced"]; // strategies whose errors are planned beforehand
@@ -25,7 +25,7 @@ export function bar(stage, title, ...more) {
 }
 
 async function signOut() {
-  if (outbox.unsent()) return tell(t("sign_out.unsent", { count: outbox.unsent() }), lastResorts());
+  if (outbox.unsent()) return tell(t("sign_out.unsent", { count: outbox.unsent() }), saveToFile());
   await ask("/api/v1/sign-out", { method: "POST", body: {} }).catch(() => null);
   return signedIn();
 }

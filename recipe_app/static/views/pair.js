@@ -5,7 +5,7 @@ import * as outbox from "/static/core/outbox.js";
 import { button, h, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
-import { lastResorts } from "/static/views/dump.js";
+import { saveToFile } from "/static/views/dump.js";
 import { bar } from "/static/views/frame.js";
 
 export function open() {
@@ -27,7 +27,7 @@ export function open() {
     h("div", { class: "field" }, h("label", { for: "code" }, t("pair.code")), code),
     h("div", { class: "field" }, h("label", { for: "name" }, t("pair.name")), name),
     message,
-    outbox.unsent() > 0 && h("section", { class: "receipt waiting" }, h("p", {}, t("done.waiting", { count: outbox.unsent() })), lastResorts()),
+    outbox.unsent() > 0 && h("section", { class: "receipt waiting" }, h("p", {}, t("done.waiting", { count: outbox.unsent() })), saveToFile()),
     app.me?.desk && !app.me.demo && h("p", { class: "warning" }, t("pair.ends_desk")),
     !isSecureContext && h("p", { class: "warning" }, t("pair.insecure"), " ", h("a", { href: "/doctor" }, t("pair.doctor"))),
     h("p", { class: "actions" }, button(t("pair.go"), pair, { class: "primary", id: "pair" }),

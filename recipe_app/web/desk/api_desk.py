@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from kitchensync.dataset.errors import BadOperation
 from kitchensync.dataset.operations.operation_kinds import KINDS, checked
@@ -18,7 +15,6 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.errors import NotAllowed
 from kitchensync.recipe_app.exchange import published
-from kitchensync.recipe_app.exchange.dump_pictures import frames_in
 from kitchensync.recipe_app.exchange.dumps import read_dump, take_in
 from kitchensync.recipe_app.exchange.published_graphs import shelve_graphs
 from kitchensync.recipe_app.people.accounts import Visitor
@@ -39,14 +35,13 @@ from kitchensync.recipe_app.web.bodies import (
     TabletDump,
 )
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.recipe_app.web.door.request_bodies import RequestBody, spool
+from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.recipe_app.web.tablet.api_tablet import Sha256, sound_answer
 from kitchensync.task_graphs.errors import NotFound
 
 TEXTS = RequestBody(64 << 20, at_once=1, strings=True)
 """A folder of annotations or a tablet's dump."""
-FILM = RequestBody(512 << 20, ("image", "video"), at_once=1)
 """Pictures or a film of a tablet's screen."""
 
 
@@ -146,27 +141,12 @@ def correct(
 def take_dump(
     request: Request, tools: Tools, visitor: Asking, body: TabletDump, later: BackgroundTasks
 ) -> dict[str, Any]:
-    """Take in what a tablet saved as a file or showed as frames; a second time nothing happens."""
+    """Take in what a tablet saved as a file; a second time nothing happens."""
     dump = read_dump(body.text, "dump")
     later.add_task(end_withdrawn, tools)
     say, corrects = words_of(request).refusal, visitor.may(Access.STUDY)
     actor = visitor.actor
     return asdict(take_in(dump, tools.records, tools.intake, actor=actor, corrects=corrects, say=say))
-
-
-SEEN = {"image": ("this picture",), "video": ("this film",)}
-"""What is read here, in words."""
-
-
-async def read_frames(request: Request, tools: Tools) -> dict[str, Any]:
-    """Read the QR frames in a picture or film of a tablet's screen; nothing is taken in by that."""
-    kind = request.headers.get("content-type", "").partition("/")[0]
-    if kind not in SEEN:
-        raise BadOperation("send a picture or a film of the tablet's screen")
-    with tempfile.NamedTemporaryFile(dir=tools.folders.data, prefix=".dump-") as kept:
-        await spool(request, kept, tools.folders.data)
-        frames = await run_in_threadpool(frames_in, Path(kept.name), film=kind == "video", name=SEEN[kind])
-    return {"frames": frames}
 
 
 def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> dict[str, Any]:
@@ -225,7 +205,6 @@ ROUTES = [
     Route("/api/v1/desk/collections", add_collection, Access.STUDY, "POST", body=TEXTS),
     Route("/api/v1/desk/collections/{collection}/export", export_collection, Access.STUDY),
     Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST", body=TEXTS),
-    Route("/api/v1/desk/dumps/frames", read_frames, Access.OPERATE, "POST", body=FILM),
     Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
     Route("/api/v1/desk/recordings/{recording}/voice/{sha256}", voice, Access.STUDY),
     Route("/api/v1/desk/recordings/{recording}/capture", steer, Access.OPERATE, "POST"),
