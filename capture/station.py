@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kitchensync.capture.doctor.checks import BAD, Report, examine_computer
+from kitchensync.capture.doctor.checks import BAD, RIG_MB_PER_S, Report, examine_computer
 from kitchensync.capture.doctor.devices import examine_devices
 from kitchensync.capture.errors import CaptureError
 from kitchensync.capture.monitor.live_findings import findings_in, health_of
@@ -74,7 +74,7 @@ class Station:
         """Look over this computer and the devices of a kitchen before a session; return `doctor/1`."""
         path = self.rig_of(place)
         if path is None:
-            return examine_computer(self.data, SESSION_MINUTES, "wifi").as_dict()
+            return examine_computer(self.data, SESSION_MINUTES, RIG_MB_PER_S["wifi"]).as_dict()
         report = Report(path.name)
         try:
             report = examine_devices(order_of(path), self.data, SESSION_MINUTES, path.name)

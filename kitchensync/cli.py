@@ -29,10 +29,6 @@ COMMANDS: Table = {
     "recover": ("capture.commands.record:recover", "Finish recordings whose recorder crashed."),
     "rig": ("capture.commands.rig:rig", "Write or check rig.toml, the list of devices to record."),
     "doctor": ("capture.commands.doctor:doctor", "Check this computer or a headset before a session."),
-    "plan-media": (
-        "capture.commands.plan_media:plan_media",
-        "Estimate disk space, batteries, cards and download time for sessions.",
-    ),
     "list": ("storage.commands.look:list_recordings", "List the recordings below a folder, recursively."),
     "info": ("storage.commands.look:info", "Show what a recording contains."),
     "batch": (

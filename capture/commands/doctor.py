@@ -68,7 +68,7 @@ def doctor(
       kitchensync doctor --acceptance data/acceptance-1 > acceptance.txt
     """
     from kitchensync.capture.doctor.acceptance import examine_acceptance
-    from kitchensync.capture.doctor.checks import BAD, GOOD, examine_computer
+    from kitchensync.capture.doctor.checks import BAD, GOOD, RIG_MB_PER_S, examine_computer
     from kitchensync.capture.doctor.devices import examine_devices
     from kitchensync.capture.doctor.headset_checks import examine_headset
     from kitchensync.capture.rig.rig_file import order_of
@@ -82,7 +82,7 @@ def doctor(
     elif rig is not None:
         report = examine_devices(order_of(rig), data, minutes, rig.name)
     elif host is None:
-        report = examine_computer(data, minutes, link)
+        report = examine_computer(data, minutes, RIG_MB_PER_S[link])
     else:
         wanted = [headset_stream(name).name for name in streams.split(",")] if streams else list(DEFAULT_SET)
         report = examine_headset(host, wanted, Profile(link=link), accept_version)

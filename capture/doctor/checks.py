@@ -17,8 +17,8 @@ from kitchensync.sensors.files_on_disk import NO_INODES, lacks_inodes
 
 GOOD, LOOK, BAD = "good", "look", "bad"
 _ORDER = (GOOD, LOOK, BAD)
-RIG_MB_PER_S = {"wifi": 3.3, "wired": 51.3}
-GOPRO_MB_PER_S = 7.5
+RIG_MB_PER_S = {"wifi": 10.8, "wired": 58.8}
+"""Of a headset with all its streams and one camera, by how the headset is connected."""
 TABLET_PORT = 8000
 WRITE_TEST_BYTES = 64 << 20
 CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -68,13 +68,13 @@ class Report:
         }
 
 
-def examine_computer(data: Path, minutes: float, link: str) -> Report:
-    """Look over this computer for a session of so many minutes recorded into `data`."""
+def examine_computer(data: Path, minutes: float, mb_per_s: float) -> Report:
+    """Check this computer for a session of so many minutes recorded into `data` at this rate."""
     report = Report(socket.gethostname())
     _clock_source(report)
     _ntp(report)
     _processors(report)
-    _disk(report, data, minutes, RIG_MB_PER_S[link] + GOPRO_MB_PER_S)
+    _disk(report, data, minutes, mb_per_s)
     _sleep_settings(report)
     _network(report)
     _tablet_port(report)
@@ -116,7 +116,8 @@ def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:
         return
     free = shutil.disk_usage(place).free
     needed = minutes * 60 * mb_per_s * 1e6
-    seen = f"{free / 1e9:.1f} GB free in {place}, {minutes:g} min want {needed / 1e9:.1f} GB"
+    left_minutes = free / (mb_per_s * 60e6)
+    seen = f"{free / 1e9:.1f} GB free in {place}: room for {left_minutes:.0f} min, {minutes:g} are wanted"
     report.add("disk space", GOOD if free > 1.2 * needed else BAD, seen, "free some space or give --data")
     try:
         rate = _write_rate(place)
@@ -124,6 +125,7 @@ def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:
         report.add("write rate", BAD, f"cannot write in {place}: {error.strerror}", "give another --data")
         return
     report.facts |= {"free_bytes": free, "write_bytes_per_s": rate, "needed_bytes": round(needed)}
+    report.facts["minutes_left"] = round(left_minutes, 1)
     seen = f"{rate / 1e6:.0f} MB/s synced, a session wants {mb_per_s:.1f}"
     report.add("write rate", GOOD if rate > 3e6 * mb_per_s else BAD, seen, "use a faster disk")
 

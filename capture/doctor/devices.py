@@ -11,15 +11,19 @@ from kitchensync.capture.monitor.rules import LOW_BATTERY_PERCENT
 from kitchensync.capture.plan import RecordingRequest
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.open_camera import open_camera
+from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.storage.chunks.layout import INDEX, POSE_FLOATS
 
 ENOUGH_BATTERY_PERCENT = 60
 """A camera lasts about an hour and a half; less than this is not enough for a session."""
 
 
+POSE_BYTES = 4 * POSE_FLOATS
+
+
 def examine_devices(order: RecordingRequest, data: Path, minutes: float, name: str) -> Report:
     """Look over this computer and every device of an order, the devices all at once."""
-    links = [Profile(**headset.profile).link for headset in order.headsets]
     report = Report(name)
     with ThreadPoolExecutor(max_workers=1 + len(order.headsets) + len(order.cameras)) as pool:
         asked = {}
@@ -30,10 +34,23 @@ def examine_devices(order: RecordingRequest, data: Path, minutes: float, name: s
             )
         for camera, address in order.cameras.items():
             asked[camera] = pool.submit(examine_camera, address, minutes)
-        report.take("this computer", examine_computer(data, minutes, "wired" if "wired" in links else "wifi"))
+        computer = examine_computer(data, minutes, _mb_per_s(order))
+        report.take("this computer", computer)
+        report.facts = computer.facts
         for device, found in asked.items():
             report.take(device, found.result())
     return report
+
+
+def _mb_per_s(order: RecordingRequest) -> float:
+    """Return what a rig sends: its headsets as they are set, with each packet's pose and index row; its cameras."""
+    total = 7.5e6 * len(order.cameras)  # a GoPro at 4K30
+    for headset in order.headsets:
+        profile = Profile(**headset.profile)
+        for stream in map(headset_stream, headset.streams):
+            row_bytes = INDEX.itemsize + POSE_BYTES * stream.has_pose
+            total += stream.bits_per_s(profile) / 8 + stream.rate_hz(profile) * row_bytes
+    return total / 1e6
 
 
 def examine_camera(address: str, minutes: float) -> Report:

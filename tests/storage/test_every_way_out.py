@@ -93,7 +93,6 @@ WRITES_NO_RECORDING = {
     *("gopro discover", "gopro remember", "gopro fetch", "gopro import"),
     *(
         "gopro free",
-        "plan-media",
         "study plan",
         "study coverage",
         "top",

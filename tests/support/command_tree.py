@@ -106,6 +106,5 @@ ROWS: dict[str, list[str]] = {
     "rig check": [FILE],
     "study coverage": [FILE, "--data", FOLDER],
     "study plan": [FILE, "--out", "WRITTEN/out.json"],
-    "plan-media": ["--minutes", "20", "--recordings", "2", "--rig", FILE],
 }
 """Arguments of every command that takes a path; WRITTEN and STORE are folders to write to."""
