@@ -116,16 +116,16 @@ def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:
         return
     free = shutil.disk_usage(place).free
     needed = minutes * 60 * mb_per_s * 1e6
-    left_minutes = free / (mb_per_s * 60e6)
-    seen = f"{free / 1e9:.1f} GB free in {place}: room for {left_minutes:.0f} min, {minutes:g} are wanted"
+    left_minutes = int(free / (mb_per_s * 60e6))
+    seen = f"{free / 1e9:.1f} GB free in {place}: room for {left_minutes} min, {minutes:g} are wanted"
     report.add("disk space", GOOD if free > 1.2 * needed else BAD, seen, "free some space or give --data")
     try:
         rate = _write_rate(place)
     except OSError as error:
         report.add("write rate", BAD, f"cannot write in {place}: {error.strerror}", "give another --data")
         return
-    report.facts |= {"free_bytes": free, "write_bytes_per_s": rate, "needed_bytes": round(needed)}
-    report.facts["minutes_left"] = round(left_minutes, 1)
+    report.facts |= {"free_bytes": free, "needed_bytes": round(needed), "minutes_left": left_minutes}
+    report.facts["write_bytes_per_s"] = rate
     seen = f"{rate / 1e6:.0f} MB/s synced, a session wants {mb_per_s:.1f}"
     report.add("write rate", GOOD if rate > 3e6 * mb_per_s else BAD, seen, "use a faster disk")
 
