@@ -11,7 +11,6 @@ from importlib.metadata import entry_points
 from typing import Any, NamedTuple, Protocol, cast
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.old_names import accept_old_names
 from kitchensync.sensors.stream import SensorStream, record_of
 
 GROUP = "kitchensync.sensors"
@@ -88,7 +87,6 @@ def load_sensor(kind: str, settings: Mapping[str, Any]) -> Sensor:
     found = list(entry_points(group=GROUP, name=kind))
     if not found:
         raise NoSuchSensor(kind, kinds())
-    accept_old_names()
     try:
         make = cast(Callable[[dict[str, Any]], Sensor], found[0].load())
         sensor = make(dict(settings))

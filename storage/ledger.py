@@ -108,14 +108,6 @@ class HeldNote(Note):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuspendNote(HeldNote):
-    """A hold as earlier versions wrote it, whatever its cause: read, no longer written."""
-
-    kind = SUSPEND
-    cause: str = SUSPEND
-
-
-@dataclass(frozen=True, kw_only=True)
 class ConditionNote(Note):
     """The operator's view of the stream changed, for instance to `stalled`."""
 
@@ -203,7 +195,7 @@ WRITTEN: tuple[type[Note], ...] = (
     CalibrationMissingNote,
     OrdersMissingNote,
 )
-KINDS: dict[str, type[Note]] = {one.kind: one for one in WRITTEN} | {SUSPEND: SuspendNote}
+KINDS: dict[str, type[Note]] = {one.kind: one for one in WRITTEN}
 
 Kind = TypeVar("Kind", bound=Note)
 

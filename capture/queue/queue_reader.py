@@ -18,9 +18,6 @@ from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.chunks.chunk_writer import Packet, Sealed
 from kitchensync.storage.names import DRAINERS, files_key, stream_key
 
-OLD_META = struct.Struct("<qqII")
-"""Of an entry from before entries held several packets: `META` without the size."""
-
 IDS_AT_ONCE = 4096
 """Entries forgotten in one transaction: more would keep the server from the producers for too long."""
 
@@ -225,9 +222,9 @@ def resp(arguments: Sequence[bytes]) -> bytes:
 def packets_of(entries: Sequence[Any]) -> list[Packet]:
     """Read entries as the server gives them. Raises `NO_PACKETS`."""
     found = []
-    for entry_id, (kind, meta, _, body) in entries:
+    for entry_id, (_, meta, _, body) in entries:
         epoch, _, last = entry_id.partition(b"-")
-        facts = [(*OLD_META.unpack(meta), len(body))] if kind == b"m" else list(META.iter_unpack(meta))
+        facts = list(META.iter_unpack(meta))
         epoch_ms, seq, view, start = int(epoch), int(last) + 1 - len(facts), memoryview(body), 0
         for arrived_ns, device_ticks, connection, pose_bytes, size in facts:
             end = start + size

@@ -32,12 +32,11 @@ def verified_rows(
         if kept is None:
             without.append(recording)
         for one in kept["questions"] if kept else ():
-            verification = one.get("verification") or {"judges": one["judges"]}  # kept by an earlier version
-            judged.append((one["type"], verification["judges"]))
+            judged.append((one["type"], one["verification"]["judges"]))
             if one["valid"]:
                 name = recording + _behind(one)
                 told = {"question_id": name} | {key: one[key] for key in PUBLISHED if key in one}
-                told["verification"] = verification
+                told["verification"] = one["verification"]
                 said.setdefault(name.partition("#")[0], []).append(told)
     valid = [row | one for row in rows for one in said.get(row["question_id"], ())]
     return valid, agreement_of_judges(judged), without

@@ -14,7 +14,6 @@ import numpy as np
 
 from kitchensync.dataset.features.histograms import Histograms
 from kitchensync.sensors.array_types import Floats32, UInt8
-from kitchensync.sensors.old_names import accept_old_names
 from kitchensync.task_graphs.errors import RecipeError
 
 GROUP = "kitchensync.extractors"
@@ -63,7 +62,6 @@ def load_extractor(name: str) -> Extractor:
         raise NoSuchExtractor(
             f"no extractor {name!r} is installed; there is: {known} (packages announce theirs as {GROUP})"
         )
-    accept_old_names()
     try:
         extractor = cast(Callable[[], Extractor], found[0].load())()
         wanted = (extractor.size, extractor.height, extractor.per_second)

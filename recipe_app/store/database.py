@@ -10,6 +10,7 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -66,6 +67,8 @@ def open_database(place: Path | str, key: bytes | None = None) -> Database:
         engine = _engine(place).execution_options(**{KEY: key})
         with engine.connect() as connection:
             migrate(connection)
+    except CommandError as error:
+        raise BadSetup(f"{_shown(place)}: is of another version of the app ({error})") from error
     except (ArgumentError, ImportError) as error:
         raise BadSetup(f"{_shown(place)}: no database address; give postgresql+psycopg://...") from error
     except (SQLAlchemyError, OSError) as error:

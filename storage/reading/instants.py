@@ -52,11 +52,6 @@ class Instant:
     poses: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     worlds: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def takes(self) -> dict[str, int]:
-        """The clips, by their former name."""
-        return self.clips
-
 
 class Instants:
     """The index of one recording: `instants[k]` is the k-th frame of the master. Raises NotIndexed."""

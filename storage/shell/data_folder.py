@@ -13,8 +13,7 @@ from kitchensync.storage.lab import stated_data
 from kitchensync.storage.shell.output_options import OutputFolder
 
 VARIABLE = "KITCHENSYNC_DATA"
-USUAL, FORMER = Path("data"), Path("recordings")
-"""The usual folder; and that which the recipe app made where it was not told, which is still found."""
+USUAL = Path("data")
 RULE = f"{VARIABLE}, else lab.toml, else {USUAL}"
 
 
@@ -22,9 +21,7 @@ def default_data() -> Path:
     """Return the folder that KITCHENSYNC_DATA names, else lab.toml, else `data`. Raises BadLabFile."""
     if named := os.environ.get(VARIABLE):
         return Path(named)
-    if (stated := stated_data()) is not None:
-        return stated
-    return FORMER if FORMER.is_dir() and not USUAL.exists() else USUAL
+    return stated if (stated := stated_data()) is not None else USUAL
 
 
 def data_option(words: str, *, kind: click.ParamType | None = None) -> Callable[[Callable[..., Any]], Any]:

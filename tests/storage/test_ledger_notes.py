@@ -26,7 +26,6 @@ from kitchensync.storage.ledger import (
     OrdersMissingNote,
     QueueLossNote,
     StampNote,
-    SuspendNote,
     UnknownNote,
     read_note,
     written,
@@ -111,12 +110,7 @@ def test_every_kind_that_is_written_is_tried():
     assert len({one.kind for one in ledger.WRITTEN}) == len(ledger.WRITTEN) == 12
 
 
-def test_what_earlier_versions_wrote_is_read():
-    old = read_note(
-        b'{"note": "suspend", "stream": "a/b", "host_ns": 9, "start_host_ns": 5, "end_host_ns": 8}'
-    )
-    assert isinstance(old, SuspendNote)
-    assert (old.cause, old.start_host_ns, old.end_host_ns) == ("suspend", 5, 8)
+def test_the_first_packet_of_a_world_may_be_missing():
     world = read_note(b'{"note": "new_world_frame", "stream": "a/b", "connection": 2, "app_start": 1}')
     assert isinstance(world, NewWorldFrameNote)
     assert (world.next_seq, world.connection) == (None, 2)

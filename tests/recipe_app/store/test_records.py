@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 from histories import history, recording_body
 from sqlalchemy import select, text, update
 
+from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.store import oplog, projections, tables
 from kitchensync.recipe_app.store.app_records import AppRecords, new_id
-from kitchensync.recipe_app.store.database import Database
+from kitchensync.recipe_app.store.database import Database, open_database
 from kitchensync.recipe_app.store.oplog import NewOp
 
 
@@ -191,3 +193,13 @@ def test_rows_survive_unusual_text(records: AppRecords) -> None:
         assert json.loads(connection.execute(select(tables.op.c.body)).scalar_one())["pseudonym"] == words
         version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
     assert version == "0004"
+
+
+def test_a_database_of_another_version_is_refused_in_one_line(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "app.db")
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0003'")
+    database.close()
+    with pytest.raises(BadSetup, match=r"app\.db: is of another version of the app") as caught:
+        open_database(tmp_path / "app.db")
+    assert "\n" not in str(caught.value)
