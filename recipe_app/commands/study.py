@@ -53,13 +53,6 @@ def study() -> None:
 )
 @click.option("--ics", type=OutputPath(), help="Calendar file to write.")
 @click.option("--weeks", type=OutputPath(), help="Page to print, a table a week.")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(1, 3600),
-    default=8.0,
-    show_default=True,
-    help="Time limit of the search; the best plan found is written.",
-)
 @SEED
 @answers("study-plan/1")
 def plan(
@@ -71,7 +64,6 @@ def plan(
     since: datetime | None,
     ics: Path | None,
     weeks: Path | None,
-    seconds: float,
     seed: int,
 ) -> Answer:
     """Plan the sessions of a study: as many goals as fit without conflicts, and the reason for each that does not.
@@ -99,7 +91,7 @@ def plan(
     locked = not_recorded(read_locked(keep), cooked) if keep else []
     lost = [one for one in locked if data and one.start <= _now() - LATE]
     kept = [one for one in locked if one not in lost]
-    said = make_plan(wanted, graphs_of(wanted, recipes), cooked, kept, seed=seed, limit_s=seconds)
+    said = make_plan(wanted, graphs_of(wanted, recipes), cooked, kept, seed=seed)
     said["notes"] += [
         f"{one.person}'s session of {one.start.isoformat()} was not recorded: it is planned anew"
         for one in lost
@@ -198,7 +190,6 @@ def _row_name(row: dict[str, Any], by: list[str]) -> str:
 
 def _show(said: dict[str, Any], wanted: Study, out: Path) -> None:
     goals = sum(goal.count for goal in wanted.goals)
-    missing = sum(one["missing"] for one in said["unmet"])
     click.echo(f"{len(said['sessions'])} sessions in {out.name}; {said['recorded']} recorded; {goals} wanted")
     for one in said["unmet"]:
         click.echo(f"  {one['missing']} missing: {one['goal']}: {one['reason']}")
@@ -206,5 +197,3 @@ def _show(said: dict[str, Any], wanted: Study, out: Path) -> None:
         click.echo(f"  does not count: {path}: {reason}")
     for note in said["notes"]:
         click.echo(f"  {note}")
-    if missing and not said["proven"]:
-        click.echo("  no proof that more cannot be planned; --seconds gives it more time")

@@ -16,7 +16,6 @@ from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.recipe_app.exchange.stated_facts import latest
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
-from kitchensync.recipe_app.study.plan_changes import changes_of
 from kitchensync.recipe_app.study.plan_file import PlanEntry
 from kitchensync.task_graphs.errors import NotFound
 
@@ -71,14 +70,9 @@ def keep_plan(records: AppRecords, plan: Mapping[str, Any], *, seen: int | None,
     with records.changing() as connection:
         last = connection.execute(select(func.max(op.c.n)).where(op.c.kind == PLAN, oplog.IS_KEPT)).scalar()
         if seen is not None and seen != (last or 0):
-            asked = select(op.c.n, op.c.body).where(
-                op.c.kind == PLAN, op.c.n.in_([seen, last]), oplog.IS_KEPT
-            )
-            plans = {row.n: json.loads(row.body) for row in connection.execute(asked)}
             raise NotNow(
-                "somebody else changed the plan since this page was loaded: {changes}; yours was not kept, and "
-                "stands here: open the page again beside it and bring both together",
-                changes=changes_of(plans.get(seen, {}), plans.get(last, {})),
+                "somebody else changed the plan since this page was loaded; yours was not kept, and stands here: "
+                "open the page again beside it and bring both together"
             )
         records.note_within(connection, PLAN, SUBJECT, body, actor=actor)
     return len(entries)

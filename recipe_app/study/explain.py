@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kitchensync.recipe_app.study.solve import PlannedSession, StudyPlan
+from kitchensync.recipe_app.study.assign import PlannedSession, StudyPlan
 from kitchensync.recipe_app.study.time_slots import slots_of
 from kitchensync.recipe_app.study.wanted import NORMAL, Cook, Study, StudyGoal, StudyKitchen
 
@@ -39,11 +39,7 @@ def why_missing(goal: StudyGoal, plan: StudyPlan, study: Study) -> str:
         or _no_order(goal, plan, study)
         or _all_times(goal, cooks, plan, study)
         or _no_hour(goal, cooks, kitchens, plan, study)
-        or (
-            "a rule or other goals leave no room"
-            if plan.is_proven
-            else "not found in the time given; try longer"
-        )
+        or "a rule or other goals leave no room"
     )
 
 

@@ -10,9 +10,9 @@ from math import ceil
 from typing import Any
 
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
+from kitchensync.recipe_app.study.assign import neighbours, plan_study
 from kitchensync.recipe_app.study.error_scripts import script_of
 from kitchensync.recipe_app.study.plan_file import CATEGORIES, PlanEntry, entries_of, rarest, unmet
-from kitchensync.recipe_app.study.solve import LIMIT_S, plan_study
 from kitchensync.recipe_app.study.study_progress import not_recorded
 from kitchensync.recipe_app.study.wanted import DISORDERED, NORMAL, PLANNED, OrdersLeft, Study
 from kitchensync.task_graphs.errors import TooManyStates
@@ -30,7 +30,6 @@ def make_plan(
     kept: Sequence[PlanEntry] = (),
     *,
     seed: int = 0,
-    limit_s: float = LIMIT_S,
 ) -> dict[str, Any]:
     """Return goals, sessions (the kept ones among them), what is not met and why, and what else is to be known.
 
@@ -45,7 +44,7 @@ def make_plan(
         orders=_orders(graphs, used),
         without_wrong_order=_without_wrong_order(study, graphs),
     )
-    made = plan_study(study, limit_s=limit_s)
+    made = plan_study(study, seed=seed)
     known = _kinds(cooked, kept)
     new = entries_of(made, study, graphs, used, _counted(known), _used_scripts(cooked, kept), seed=seed)
     entries = sorted([*kept, *new], key=lambda one: (one.start, one.kitchen))
@@ -53,9 +52,13 @@ def make_plan(
         "goals": [asdict(goal) for goal in study.goals],
         "sessions": [one.model_dump(mode="json") for one in entries],
         "unmet": unmet(made, study, [*known, *(one.category for one in entries)]),
-        "proven": made.is_proven,
         "recorded": len(cooked),
-        "notes": [*_changed_clocks(study), *_changed_recipes(graphs, kept), *_lengths(minutes)],
+        "notes": [
+            *_changed_clocks(study),
+            *_changed_recipes(graphs, kept),
+            *_lengths(minutes),
+            *_uneven(study, new),
+        ],
     }
 
 
@@ -126,6 +129,24 @@ def _orders(graphs: Mapping[str, Graph], used: Mapping[str, Sequence[Order]]) ->
 def _without_wrong_order(study: Study, graphs: Mapping[str, Graph]) -> frozenset[str]:
     wanted = {goal.recipe for goal in study.goals if goal.strategy == DISORDERED}
     return frozenset(name for name in wanted if not script_of(graphs[name], DISORDERED, seed=0))
+
+
+def _uneven(study: Study, new: Sequence[PlanEntry]) -> list[str]:
+    """Name what could not be assigned evenly: recipes twice in a row, uneven numbers of errors, repeated scripts."""
+    found, sessions = [], [*study.settled, *(one.settled for one in new)]
+    for one in new:
+        own = [other for other in sessions if other.person == one.person]
+        if one.recipe in neighbours(own, one.start):
+            found.append(f"{one.person} cooks {one.recipe} twice in a row on {one.start:%Y-%m-%d}")
+    for person in dict.fromkeys(one.person for one in new):
+        normal = [one.strategy == NORMAL for one in sessions if one.person == person]
+        if abs(2 * sum(normal) - len(normal)) > 1:
+            found.append(f"{person} cooks {sum(normal)} of {len(normal)} sessions without errors")
+    scripts = Counter((one.recipe, one.script) for one in new if one.script)
+    found += [
+        f"{recipe}: an error script is planned {n} times" for (recipe, _), n in scripts.items() if n > 1
+    ]
+    return found
 
 
 def _changed_clocks(study: Study) -> list[str]:

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from kitchensync.recipe_app.study.assign import StudyPlan
 from kitchensync.recipe_app.study.error_scripts import draw_apart
 from kitchensync.recipe_app.study.explain import why_missing, why_session
-from kitchensync.recipe_app.study.solve import StudyPlan
 from kitchensync.recipe_app.study.study_file import BadStudy
 from kitchensync.recipe_app.study.wanted import NORMAL, PLANNED, CookedSession, Study
 from kitchensync.task_graphs.formats.graph_files import read_graph

@@ -53,7 +53,7 @@ def begin(tablet: Any, kitchen: Any, session: str, op_id: str = "") -> Any:
     return tablet.post("/api/v1/recordings", json=body)
 
 
-def test_two_who_take_in_a_plan_at_once_and_the_second_hears_what_changed(kitchen: Any) -> None:
+def test_two_who_take_in_a_plan_at_once_and_the_second_is_refused(kitchen: Any) -> None:
     first, second = kitchen.desk("operator"), kitchen.desk("admin")
     take_in(kitchen, entry(kitchen, 1))
     seen, _ = next_sessions.kept_plan(kitchen.tools.records)
@@ -68,7 +68,7 @@ def test_two_who_take_in_a_plan_at_once_and_the_second_hears_what_changed(kitche
         answers = [one.result() for one in sent]
     assert sorted(answer.status_code for answer in answers) == [200, 409]
     won = next(number for number, answer in enumerate(answers) if answer.status_code == 200)
-    assert "sessions: 1 new, 1 gone" in answers[1 - won].json()["error"]
+    assert "somebody else changed the plan" in answers[1 - won].json()["error"]
     (stands,) = next_sessions.sessions_of(kitchen.tools.records)
     assert stands.entry.start == datetime.fromisoformat(bodies[won]["sessions"][0]["start"])
 
@@ -196,15 +196,13 @@ def test_a_study_is_planned_at_the_desk_from_what_was_recorded(kitchen: Any) -> 
     answer = save(desk, STUDY, 0)
     assert (answer.status_code, answer.json()) == (200, {"sessions": 1, "unmet": []})
     number, kept = next_sessions.kept_plan(kitchen.tools.records)
-    assert kept["notes"] == ["Nobody has no account here or withdrew: no session is planned for them"]
+    assert kept["notes"][0] == "Nobody has no account here or withdrew: no session is planned for them"
     (planned,) = next_sessions.sessions_of(kitchen.tools.records)
     assert planned.entry.start.timestamp() >= kitchen.utc_ns / 1e9  # nothing is planned behind us
     assert save(other, STUDY.replace("count = 2", "count = 3"), number).json()["sessions"] == 2
     refused = save(desk, STUDY.replace("count = 2", "count = 4"), number)  # seen before the other's
     assert refused.status_code == 409
     assert "somebody else changed the plan" in refused.json()["error"]
-    changed = ('- goals = [{ recipe = "tea_and_toast", strategy = "normal", count = 2 }]', "count = 3 }]")
-    assert all(line in refused.json()["error"] for line in (*changed, "sessions: 1 new, 0 gone"))
     last, kept = next_sessions.kept_plan(kitchen.tools.records)
     assert "count = 3" in kept["study"]
     first = next_sessions.sessions_of(kitchen.tools.records)[0]

@@ -1,4 +1,4 @@
-"""Plans judged by a checker that knows nothing of the solver: as good as trying everything, and as a greedy one."""
+"""Plans judged by a checker of their own: no rule is broken, nothing that fits is left out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from kitchensync.recipe_app.study.assign import StudyPlan, plan_study
 from kitchensync.recipe_app.study.explain import why_missing, why_session
 from kitchensync.recipe_app.study.plan_file import PlanEntry
-from kitchensync.recipe_app.study.solve import StudyPlan, plan_study
 from kitchensync.recipe_app.study.study_progress import to_come
 from kitchensync.recipe_app.study.time_slots import TimeSlot, slots_of
 from kitchensync.recipe_app.study.wanted import (
@@ -97,23 +97,6 @@ def flat(plan: StudyPlan) -> list[tuple[StudyGoal, str, str, datetime]]:
     return [(one.goal, one.person, one.kitchen, one.slot.begin) for one in plan.sessions]
 
 
-def weight(sessions: list[tuple[StudyGoal, str, str, datetime]]) -> int:
-    return sum(goal.weight for goal, *_ in sessions)
-
-
-def greedy(wanted: Study) -> list[tuple[StudyGoal, str, str, datetime]]:
-    """Goals by weight, each session at the first hour at which nothing is broken."""
-    sessions: list[tuple[StudyGoal, str, str, datetime]] = []
-    slots = slots_of(wanted)
-    for goal in sorted(wanted.goals, key=lambda one: -one.weight):
-        for _ in range(goal.count):
-            places = itertools.product(slots, wanted.cooks, wanted.kitchens)
-            tried = ([*sessions, (goal, cook.name, one.name, slot.begin)] for slot, cook, one in places)
-            found = next((one for one in tried if not broken_rules(wanted, one)), None)
-            sessions = found or sessions
-    return sessions
-
-
 def anything(seed: int, *, most: int) -> Study:
     """A small study at random: people with hours, kitchens that share rigs, goals of parts and persons."""
     rng = random.Random(seed)
@@ -145,46 +128,35 @@ def anything(seed: int, *, most: int) -> Study:
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_no_plan_breaks_a_rule_or_is_worse_than_a_greedy_one(seed: int) -> None:
+def test_no_plan_breaks_a_rule_or_leaves_out_what_would_still_fit(seed: int) -> None:
     wanted = anything(seed, most=4)
-    made = plan_study(wanted)
-    assert broken_rules(wanted, flat(made)) == []
-    assert made.is_proven
-    assert weight(flat(made)) >= weight(greedy(wanted))
+    made = plan_study(wanted, seed=seed)
+    sessions = flat(made)
+    assert broken_rules(wanted, sessions) == []
+    assert plan_study(wanted, seed=seed) == made
+    places = list(itertools.product(slots_of(wanted), wanted.cooks, wanted.kitchens))
     for goal, count in made.missing.items():
         assert count == goal.count - sum(one.goal == goal for one in made.sessions)
         assert why_missing(goal, made, wanted)
+        more = ([*sessions, (goal, cook.name, one.name, slot.begin)] for slot, cook, one in places)
+        assert all(broken_rules(wanted, tried) for tried in more)
     for one in made.sessions:
         assert f"{one.number} of {one.goal.count} wanted" in why_session(one, made, wanted)
 
 
-def best(wanted: Study) -> int:
-    """The most weight that any set of sessions without a broken rule has, by trying them all."""
-    slots = slots_of(wanted)
-    found = 0
-
-    def extend(at: int, sessions: list[tuple[StudyGoal, str, str, datetime]]) -> None:
-        nonlocal found
-        found = max(found, weight(sessions))
-        if at == len(places):
-            return
-        extend(at + 1, sessions)
-        slot, cook, kitchen = places[at]
-        for goal in wanted.goals:
-            more = [*sessions, (goal, cook.name, kitchen.name, slot.begin)]
-            if not broken_rules(wanted, more):
-                extend(at + 1, more)
-
-    places = list(itertools.product(slots, wanted.cooks, wanted.kitchens))
-    extend(0, [])
-    return found
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_small_studies_have_the_best_plan_there_is(seed: int) -> None:
-    wanted = anything(seed, most=1)
-    made = plan_study(wanted)
-    assert (made.is_proven, weight(flat(made))) == (True, best(wanted))
+@pytest.mark.parametrize("seed", range(8))
+def test_each_person_gets_each_recipe_in_each_kitchen_and_half_with_errors(seed: int) -> None:
+    cooks = [Cook(f"p{n}", OpenHours(WEEK)) for n in range(3)]
+    kitchens = [StudyKitchen(f"k{n}", OpenHours(WEEK), f"rig{n}") for n in range(2)]
+    goals = [StudyGoal(f"r{n}", strategy, 3) for n in range(4) for strategy in ("normal", "induced")]
+    made = plan_study(study(goals, cooks, kitchens, days=12), seed=seed)
+    assert (len(made.sessions), made.missing) == (24, {})
+    for cook in cooks:
+        own = [one for one in made.sessions if one.person == cook.name]
+        assert abs(len(own) - 8) <= 1
+        assert abs(2 * sum(one.goal.strategy == "normal" for one in own) - len(own)) <= 2
+        assert len({(one.goal.recipe, one.kitchen) for one in own}) >= 7
+        assert all(one.goal.recipe != other.goal.recipe for one, other in itertools.pairwise(own))
 
 
 @pytest.mark.slow
@@ -200,9 +172,8 @@ def test_eight_people_ten_kitchens_and_twenty_four_recipes() -> None:
         for strategy, count, part in (("normal", 6, "train"), ("normal", 2, "test"), ("induced", 8, ""))
     ]
     wanted = study(goals, cooks, kitchens, days=32)
-    made = plan_study(wanted, limit_s=60)
+    made = plan_study(wanted)
     assert broken_rules(wanted, flat(made)) == []
-    assert made.is_proven
     assert (len(made.sessions), made.missing) == (384, {})
 
 

@@ -1,0 +1,154 @@
+"""Assign people, kitchens and hours to the sessions that a study wants, from a seed.
+
+Hours are filled in order of time. At each, a free kitchen gets the goal and the person that are most in need of one
+another; what the rules of a study forbid is never assigned, and what does not fit is listed as missing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kitchensync.recipe_app.study.time_slots import TimeSlot, slots_of
+from kitchensync.recipe_app.study.wanted import NORMAL, Cook, CookedSession, Study, StudyGoal, StudyKitchen
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSession:
+    """One entry of a plan; `number` counts the sessions of its goal from 1, those that are settled first."""
+
+    goal: StudyGoal
+    person: str
+    kitchen: str
+    slot: TimeSlot
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """Sessions in order of time, and goals that are not met with how many are missing."""
+
+    sessions: tuple[PlannedSession, ...]
+    missing: Mapping[StudyGoal, int]
+
+
+def plan_study(study: Study, *, seed: int = 0) -> StudyPlan:
+    """Plan a study; the same seed gives the same plan."""
+    assignment = _Assignment(study, random.Random(f"study {seed}"))
+    for slot in slots_of(study):
+        assignment.fill(slot)
+    return StudyPlan(tuple(assignment.sessions), +assignment.left)
+
+
+class _Assignment:
+    """What is assigned so far, counted in every way in which a rule asks for it."""
+
+    def __init__(self, study: Study, rng: random.Random) -> None:
+        self.study, self.rng = study, rng
+        self.sessions: list[PlannedSession] = []
+        self.left = Counter[StudyGoal]()
+        for goal in study.goals:
+            self.left[goal] += goal.count
+        self.left.subtract(goal for goal in study.served(study.settled) if goal is not None)
+        self.orders = {recipe: orders.new for recipe, orders in study.orders.items()}
+        self.cooked: dict[str, list[CookedSession]] = defaultdict(list)
+        self.choices = Counter(
+            {
+                goal: sum(study.may(goal, cook) for cook in study.cooks)
+                * sum(study.suits(goal, kitchen) for kitchen in study.kitchens)
+                for goal in study.goals
+            }
+        )
+        for one in study.settled:
+            self.cooked[one.person].append(one)
+
+    def fill(self, slot: TimeSlot) -> None:
+        """Assign what can be cooked at an hour, kitchen by kitchen."""
+        busy = [one for one in self.study.settled if _overlap(slot, one, self.study)]
+        people = {one.person for one in busy}
+        rigs = {one.rig for one in self.study.kitchens if one.name in {done.kitchen for done in busy}}
+        for kitchen in self.rng.sample(self.study.kitchens, len(self.study.kitchens)):
+            if not slot.is_open(kitchen) or kitchen.rig in rigs:
+                continue
+            cooks = [cook for cook in self.study.cooks if cook.name not in people and slot.is_open(cook)]
+            options = list(self._options(slot, kitchen, cooks))
+            if options:
+                goal, cook = min(
+                    options, key=lambda option: self._preference(option[0], option[1], kitchen, slot.begin)
+                )
+                self._assign(goal, cook, kitchen, slot)
+                people.add(cook.name)
+                rigs.add(kitchen.rig)
+
+    def _options(
+        self, slot: TimeSlot, kitchen: StudyKitchen, cooks: list[Cook]
+    ) -> Iterator[tuple[StudyGoal, Cook]]:
+        """Yield every goal with every person who may serve it here and now."""
+        study, rules = self.study, self.study.rules
+        goals = [
+            goal
+            for goal, count in self.left.items()
+            if count > 0
+            and study.suits(goal, kitchen)
+            and study.is_possible(goal)
+            and (goal.strategy != NORMAL or self.orders.get(goal.recipe, 1) > 0)
+        ]
+        for cook in cooks:
+            day = slot.begin.date()
+            today = [one for one in self.cooked[cook.name] if self._day(one) == day]
+            if len(today) >= rules.most_a_day:
+                continue
+            times = Counter(one.recipe for one in self.cooked[cook.name])
+            excluded = {one.recipe for one in today}
+            excluded |= {recipe for recipe, count in times.items() if count >= rules.per_person_and_recipe}
+            for goal in goals:
+                if goal.recipe not in excluded and study.may(goal, cook):
+                    yield goal, cook
+
+    def _day(self, one: CookedSession) -> object:
+        return one.start.astimezone(self.study.zone).date()
+
+    def _preference(
+        self, goal: StudyGoal, cook: Cook, kitchen: StudyKitchen, begin: datetime
+    ) -> tuple[float, ...]:
+        """Return what is compared, least first: no recipe twice in a row, weight, few choices, balance."""
+        before = self.cooked[cook.name]
+        same_kind = sum((one.strategy == NORMAL) == (goal.strategy == NORMAL) for one in before)
+        here = sum((one.recipe, one.kitchen) == (goal.recipe, kitchen.name) for one in before)
+        return (
+            goal.recipe in neighbours(before, begin),
+            -goal.weight,
+            self.choices[goal],
+            here,
+            2 * same_kind > len(before),
+            len(before),
+            -self.left[goal] / goal.count,
+            self.rng.random(),
+        )
+
+    def _assign(self, goal: StudyGoal, cook: Cook, kitchen: StudyKitchen, slot: TimeSlot) -> None:
+        number = goal.count - self.left[goal] + 1
+        self.sessions.append(PlannedSession(goal, cook.name, kitchen.name, slot, number))
+        self.left[goal] -= 1
+        if goal.strategy == NORMAL and goal.recipe in self.orders:
+            self.orders[goal.recipe] -= 1
+        done = CookedSession(
+            goal.recipe, goal.strategy, goal.display, cook.name, kitchen.name, slot.begin, goal.part
+        )
+        self.cooked[cook.name].append(done)
+
+
+def neighbours(cooked: list[CookedSession], begin: datetime) -> set[str]:
+    """Return the recipes of the sessions of one person right before and right after a time."""
+    before = max((one for one in cooked if one.start < begin), key=lambda one: one.start, default=None)
+    after = min((one for one in cooked if one.start > begin), key=lambda one: one.start, default=None)
+    return {one.recipe for one in (before, after) if one is not None}
+
+
+def _overlap(slot: TimeSlot, done: CookedSession, study: Study) -> bool:
+    around = timedelta(minutes=study.changeover_minutes)
+    ends = done.start + timedelta(minutes=study.session_minutes)
+    return slot.begin < ends + around and done.start < slot.end + around
