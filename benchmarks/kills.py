@@ -25,13 +25,15 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.capture.process.supervised_process import DEATHS_WINDOW_S, MAX_DEATHS
-from kitchensync.capture.rehearsal.account import BAD, Account
-from kitchensync.capture.rehearsal.breaking import PARTS, Fault, each_of, victims_of
-from kitchensync.capture.rehearsal.processes import KITCHENSYNC, process
-from kitchensync.capture.rehearsal.run import accounted
-from kitchensync.capture.rehearsal.scenarios import KILL_MANY, RECORDING
-from kitchensync.capture.rehearsal.stage import Recorder, finish, keep_facts, recorder, simulator
+from kitchensync.capture.served_kitchen import KITCHENSYNC, finish, process, simulator
 from kitchensync.sensors.host_clock import host_ns
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from rehearsal.account import BAD, Account
+from rehearsal.breaking import PARTS, Fault, each_of, victims_of
+from rehearsal.run import accounted
+from rehearsal.scenarios import KILL_MANY, RECORDING
+from rehearsal.stage import Recorder, keep_facts, record_command, recorder
 
 WORLD_S = 24.0
 """Length of a recording in world seconds."""
@@ -136,7 +138,7 @@ def _play(folder: Path, chance: random.Random, last: str) -> list[Fault]:
     """Record, kill, recover where the recorder was killed; leave what `settle` reads; return the faults."""
     (folder / "nas").mkdir(parents=True)
     with simulator(folder, chance.randrange(1 << 30), WORLD_S) as kitchen:
-        command = kitchen.record("data", RECORD_S, "--nas", "nas")
+        command = record_command(kitchen, "data", RECORD_S, "--nas", "nas")
         with recorder(command, folder, kitchen.environment, cwd=folder) as recording:
             faults = _kill(recording, chance, last)
             output = recording.output()

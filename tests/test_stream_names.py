@@ -14,10 +14,6 @@ from kitchensync.sensors.hololens.catalogue import STREAMS
 WHERE_THEY_ARE = ROOT / "sensors" / "hololens" / "streams"
 ALLOWED = {
     "calibration/jobs/joint_lenses.py": ({"pv"}, "a key of the answer that is printed"),
-    "capture/rehearsal/scenarios.py": (
-        {"pv", "depth_ahat", "gyroscope", "accelerometer", "microphone", "spatial_input"},
-        "whose socket a rehearsal cuts when nothing else is said",
-    ),
     "dataset/data_set_cards/load_data_set.py": (
         {"pv", "gyroscope", "accelerometer"},
         "attributes of a program that goes with a data set and can ask nothing of ours",

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kitchensync.capture.rehearsal.account import Account, settle
-from kitchensync.capture.rehearsal.processes import KITCHENSYNC
-from kitchensync.capture.rehearsal.scenarios import RECORDING
-from kitchensync.capture.rehearsal.stage import keep_facts, recorder, simulator
+from rehearsal.account import Account, settle
+from rehearsal.scenarios import RECORDING
+from rehearsal.stage import keep_facts, recorder
+
+from kitchensync.capture.served_kitchen import KITCHENSYNC, simulator
 from kitchensync.capture.session.control import ask
 from kitchensync.storage.verify import verify
 
@@ -32,7 +33,7 @@ class Beside:
 
 @contextlib.contextmanager
 def recording() -> Iterator[Beside]:
-    """Record as long as the block lasts, then hold what is stored against what was sent. Raises RehearsalFailed."""
+    """Record as long as the block lasts, then hold what is stored against what was sent. Raises KitchenFailed."""
     with tempfile.TemporaryDirectory(prefix="beside-") as at:
         folder = Path(at)
         with simulator(folder, 1, WORLD_S) as kitchen:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from registry import Aim, Seen, attack
-
-from kitchensync.capture.rehearsal import hostile
+from rehearsal import hostile
 
 
 async def _met(aim: Aim, what: str, seed: int = 0) -> Seen:

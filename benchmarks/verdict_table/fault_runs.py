@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kitchensync.capture.rehearsal import processes
-from kitchensync.capture.rehearsal.processes import KITCHENSYNC
-from kitchensync.capture.rehearsal.stage import ServedKitchen, simulator
+from kitchensync.capture import served_kitchen
+from kitchensync.capture.served_kitchen import KITCHENSYNC, ServedKitchen, simulator
 
 ADAPTIVE = {"depth_ahat": 0.5}
 NOMINAL_HZ = {
@@ -70,7 +69,7 @@ def _record(run: Run, folder: Path, kitchen: ServedKitchen) -> dict[str, Any]:
     command += ["--gopro", kitchen.gopro, "--seconds", str(run.seconds), "--start-timeout", "12", "--json"]
     command += ["--link", run.link]
     command += ["--streams", run.streams] if run.streams else []
-    done = processes.run(command, folder, "record", environment=kitchen.environment, limit_s=LIMIT_S)
+    done = served_kitchen.run(command, folder, "record", environment=kitchen.environment, limit_s=LIMIT_S)
     answer = (
         json.loads(done.stdout) if done.stdout.strip() else {"status": "none", "reason": done.stderr[-300:]}
     )

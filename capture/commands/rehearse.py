@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import nullcontext
+import importlib
+import sys
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
+from kitchensync.capture.errors import CaptureError
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.output_options import OutputFolder
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 @click.command()
@@ -29,7 +31,7 @@ from kitchensync.storage.shell.output_options import OutputFolder
 )
 @answers("rehearse/1")
 def rehearse(scenarios: int, seed: int, keep: Path | None) -> Answer:
-    """Inject faults while recording the virtual kitchen, and account for every packet.
+    """Inject faults while recording the virtual kitchen, and account for every packet. Needs a clone.
 
     Plays one short recording after the other, about fifteen seconds each. Ctrl-C ends it with nothing left
     behind; with --keep the same command goes on where it was.
@@ -38,26 +40,10 @@ def rehearse(scenarios: int, seed: int, keep: Path | None) -> Answer:
     Example:
       kitchensync rehearse --scenarios 12 --seed 1
     """
-    from kitchensync.capture.rehearsal.run import run
-    from kitchensync.capture.rehearsal.scenario_table import answer_of, table_of
-    from kitchensync.capture.rehearsal.scenarios import draw
-    from kitchensync.capture.rehearsal.small_disks import can_mount
-    from kitchensync.storage.shell.end_signals import ending_at_signals
-
-    small_disks = can_mount()
-    if not small_disks:
-        click.echo("no small disk can be mounted here: full disks are left out", err=True)
-    drawn = draw(scenarios, seed, can_mount=small_disks)
-    with (
-        ending_at_signals(_interrupt),
-        nullcontext(keep) if keep else tempfile.TemporaryDirectory(prefix="kitchensync-rehearse-") as folder,
-    ):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        accounts = run(drawn, Path(folder).resolve(), quiet=click.get_current_context().params["as_json"])
-    failed = not all(account.is_fine for account in accounts)
-    return Answer(answer_of(accounts), lambda _: click.echo(table_of(accounts)), failed=failed)
-
-
-def _interrupt() -> NoReturn:
-    """End a rehearsal at SIGTERM as Ctrl-C does: with everything put away."""
-    raise KeyboardInterrupt
+    if not (BENCHMARKS / "rehearsal").is_dir():
+        raise CaptureError("rehearse needs a clone of KitchenSync: it is not part of an installed package")
+    sys.path.insert(0, str(BENCHMARKS))
+    run = importlib.import_module("rehearsal.run")
+    quiet = click.get_current_context().params["as_json"]
+    said, table, is_fine = run.rehearse(scenarios, seed, keep, quiet=quiet)
+    return Answer(said, lambda _: click.echo(table), failed=not is_fine)

@@ -68,10 +68,10 @@ def sample(out: Path, seed: int) -> Answer:
 
 
 def _make(part: Path, name: str, seed: int) -> None:
-    """Record, align and archive beside `part`, then copy it there. Raises RehearsalFailed."""
+    """Record, align and archive beside `part`, then copy it there. Raises KitchenFailed."""
     from tempfile import TemporaryDirectory
 
-    from kitchensync.capture.rehearsal.stage import finish, simulator
+    from kitchensync.capture.served_kitchen import finish, simulator
     from kitchensync.storage.shell.progress import Bar
 
     with TemporaryDirectory(prefix="kitchensync-sample-") as folder, Bar(unit="steps") as bar:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from queue_contents import numbers_in_queue
 from refusing_server import REFUSALS, refusing_server
+from rehearsal.stage import record_command, recorder
 from waiting import until
 
 from kitchensync.capture.errors import QueueUnavailable
@@ -21,7 +22,7 @@ from kitchensync.capture.queue.dry_run import check_server
 from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
-from kitchensync.capture.rehearsal.stage import recorder, simulator
+from kitchensync.capture.served_kitchen import simulator
 from kitchensync.capture.session import alarms
 from kitchensync.capture.session.alarms import QueueWatch
 from kitchensync.sensors.plugin import SensorStream
@@ -140,7 +141,7 @@ def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch)
     with simulator(tmp_path, 5, 900) as kitchen, refusing_server(tmp_path / "queue") as server:
         monkeypatch.setenv("XDG_RUNTIME_DIR", kitchen.environment["XDG_RUNTIME_DIR"])
         options = ("--redis", server.url, "--streams", "gyroscope,accelerometer,magnetometer")
-        command = kitchen.record(tmp_path / "data", 900, *options)
+        command = record_command(kitchen, tmp_path / "data", 900, *options)
         with recorder(command, tmp_path, kitchen.environment) as taking:
             taking.wait_for_all()
             for kind in REFUSALS:

@@ -10,6 +10,7 @@ import pytest
 import redis
 from drained import stored
 from queue_contents import numbers_in_queue
+from rehearsal.stage import record_command, recorder
 from waiting import until
 
 from kitchensync.capture.drain.drainer import Drainer
@@ -20,7 +21,7 @@ from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
-from kitchensync.capture.rehearsal.stage import recorder, simulator
+from kitchensync.capture.served_kitchen import simulator
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.names import DRAINERS, stream_key
 
@@ -209,7 +210,7 @@ def test_a_recording_whose_queue_server_somebody_changes_says_so_and_accounts_fo
 
     with simulator(tmp_path, 3, 600) as kitchen:
         monkeypatch.setenv("XDG_RUNTIME_DIR", kitchen.environment["XDG_RUNTIME_DIR"])
-        command = kitchen.record(tmp_path / "data", 600)
+        command = record_command(kitchen, tmp_path / "data", 600)
         with recorder(command, tmp_path, kitchen.environment) as recording:
             recording.wait_for_all()
             with connect(f"unix://{recording.endpoints()[0].with_name(QUEUE)}") as client:

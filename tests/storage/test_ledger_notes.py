@@ -86,12 +86,6 @@ MEANS_ELSE = {
         "capture/produce/stream_end.py",
     },  # a state shown to people
     "held": {"capture/process/heartbeat.py", "capture/drain/drainer.py", "capture/session/stream_lines.py"},
-    "suspend": {
-        "capture/rehearsal/scenarios.py",
-        "capture/rehearsal/breaking.py",
-    },  # faults and causes of the judge
-    "declared_loss": {"capture/rehearsal/scenarios.py"},
-    "queue_loss": {"capture/rehearsal/scenarios.py"},
     "stamp": {"storage/timeline/stamps.py"},  # a key of an alignment file
 }
 """A word that is a kind -> where it stands for something else."""

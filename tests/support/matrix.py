@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
-
-from kitchensync.capture.rehearsal.small_disks import FILLER, fill
+from rehearsal.small_disks import FILLER, fill
 
 TAKE = "data/take"
 COMMANDS: dict[str, list[str]] = {

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from processes import COMMAND
+from rehearsal.small_disks import can_mount, on_small_disk
 from small_recordings import SEED, write_film
 
-from kitchensync.capture.rehearsal.small_disks import can_mount, on_small_disk
 from kitchensync.cli import main
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.sync.batch.batch import synchronize_all

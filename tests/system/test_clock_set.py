@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from mcap.reader import make_reader
 from processes import kitchensync
+from rehearsal.injected import CLOCK, prepare, put
+from rehearsal.stage import record_command, recorder
 from waiting import until
 
 import kitchensync as ks
-from kitchensync.capture.rehearsal.injected import CLOCK, prepare, put
-from kitchensync.capture.rehearsal.stage import recorder, simulator
+from kitchensync.capture.served_kitchen import simulator
 
 SECOND = 10**9
 SETS = (3600 * SECOND, -1800 * SECOND)
@@ -37,7 +38,7 @@ def test_a_clock_that_is_set_forward_and_back(tmp_path: Path) -> None:
     moments: list[int] = []
     with simulator(tmp_path, 6, 900) as kitchen:
         environment = kitchen.environment | prepare(tmp_path / "injected")
-        command = kitchen.record(tmp_path / "data", 900, "--streams", "gyroscope,accelerometer")
+        command = record_command(kitchen, tmp_path / "data", 900, "--streams", "gyroscope,accelerometer")
         with recorder(command, tmp_path, environment) as taking:
             for by_ns in (*SETS, None):
                 end_ns = taking.wait_for_all()["host_ns"] + 5 * SECOND

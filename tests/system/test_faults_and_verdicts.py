@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from processes import COMMAND
-
-from kitchensync.capture.rehearsal.hostile import OF_HEADSETS
+from rehearsal.hostile import OF_HEADSETS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "faults-and-verdicts.md"

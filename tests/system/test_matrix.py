@@ -18,8 +18,8 @@ from typing import Any
 import matrix
 import pytest
 from lives import AWAY, make_lives
+from rehearsal.small_disks import can_mount
 
-from kitchensync.capture.rehearsal.small_disks import can_mount
 from kitchensync.storage.shell.outputs import PART
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1800)]

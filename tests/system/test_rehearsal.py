@@ -15,11 +15,10 @@ import h5py
 import numpy as np
 import pytest
 from processes import COMMAND, kitchensync
+from rehearsal.play import play
+from rehearsal.run import accounted
+from rehearsal.scenarios import draw
 from second_checker import check, share_covered, verified, wrong_status
-
-from kitchensync.capture.rehearsal.play import play
-from kitchensync.capture.rehearsal.run import accounted
-from kitchensync.capture.rehearsal.scenarios import draw
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(580)]
 

@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kitchensync.capture.rehearsal.injected import BUG, CLOCK, DISK, put
-from kitchensync.capture.rehearsal.scenarios import RECORDING, STREAMS, Scenario
-from kitchensync.capture.rehearsal.small_disks import fill, seen_by
-from kitchensync.capture.rehearsal.stage import Recorder
 from kitchensync.sensors.host_clock import host_ns
 from kitchensync.storage.copies.target import MARKER
+from rehearsal.injected import BUG, CLOCK, DISK, put
+from rehearsal.scenarios import RECORDING, STREAMS, Scenario
+from rehearsal.small_disks import fill, seen_by
+from rehearsal.stage import Recorder
 
 QUEUE, MOVER = "valkey-server", "kitchensync.storage.move.mover_process"
 STEP_BACK_NS = -3600 * 10**9

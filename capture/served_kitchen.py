@@ -1,4 +1,4 @@
-"""The processes of a scenario: started in their own group, ended with everything that they started."""
+"""The virtual kitchen served by a process of its own, and commands run beside it, each in its own process group."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,8 @@ LAST_WORD_S = 10.0
 END_LIMIT_S = 240.0
 
 
-class RehearsalFailed(CaptureError):
-    """The scenario could not be played: it shows nothing about the recorder."""
+class KitchenFailed(CaptureError):
+    """The virtual kitchen, or a command run beside it, failed."""
 
 
 @contextlib.contextmanager
@@ -98,3 +100,40 @@ def free_host() -> str:
             probe.bind((host, 3809))
             return host
     return "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class ServedKitchen:
+    """A virtual kitchen that serves, and the environment of those who record it."""
+
+    host: str
+    gopro: str
+    environment: dict[str, str]
+
+
+@contextlib.contextmanager
+def simulator(
+    folder: Path, seed: int, seconds: float, options: Sequence[str] = ()
+) -> Iterator[ServedKitchen]:
+    """Serve the virtual kitchen; at the end it writes its truth to `folder/sim`. Raises KitchenFailed."""
+    host = free_host()
+    command = [KITCHENSYNC, "simulate", "--seed", str(seed), "--seconds", f"{seconds:g}"]
+    command += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0"]
+    command += ["--out", str(folder / "sim"), *options]
+    with tempfile.TemporaryDirectory(prefix="ks") as runtime, process(command, folder, "simulate") as served:
+        lines = (line.strip() for line in served.stdout or ())
+        port = next((line.partition("=")[2] for line in lines if line.startswith("ready ")), "")
+        if not port:
+            raise KitchenFailed("the virtual kitchen did not get ready")
+        yield ServedKitchen(host, f"http://{host}:{port}", {"XDG_RUNTIME_DIR": runtime})
+        served.terminate()
+        if code := served.wait(timeout=END_LIMIT_S):
+            raise KitchenFailed(f"the virtual kitchen ended with {code}")
+
+
+def finish(words: list[str], folder: Path, environment: dict[str, str], *, cwd: Path | None = None) -> None:
+    """Run what an operator runs after a recording: `recover`, `move`. Raises KitchenFailed."""
+    done = run([KITCHENSYNC, *words], folder, words[0], environment=environment, cwd=cwd)
+    (folder / f"{words[0]}.log").write_text(done.stdout + done.stderr)
+    if done.returncode:
+        raise KitchenFailed(f"`{words[0]}` failed: {done.stderr.strip()[-300:]}")

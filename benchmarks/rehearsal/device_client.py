@@ -1,6 +1,6 @@
 """Ask cameras, or headsets, that mean harm; some at a time.
 
-python -P -m kitchensync.capture.rehearsal.device_client camera|headset FOLDER
+python -P benchmarks/rehearsal/device_client.py camera|headset FOLDER
     {NAME: URL or address} as JSON on stdin; on stdout how each ended
 """
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rehearsal.account import SLACK_NS, Account, excess_of, met_by, settle_stream
 
-from kitchensync.capture.rehearsal.account import SLACK_NS, Account, excess_of, met_by, settle_stream
 from kitchensync.storage.chunks.layout import INDEX
 
 MS = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from kitchensync.capture.rehearsal.account import BAD, Account
+from rehearsal.account import BAD, Account
 
 COLUMNS = (
     ("kind", 18), ("played", 7), ("sent", 9), ("stored", 9), ("named", 7), ("unexplained", 13), ("wrong", 7),

@@ -9,28 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kitchensync.capture.rehearsal import hostile, injected
-from kitchensync.capture.rehearsal.breaking import MOVED, Breaker, Fault, give_back
-from kitchensync.capture.rehearsal.clustered import refused
-from kitchensync.capture.rehearsal.processes import KITCHENSYNC
-from kitchensync.capture.rehearsal.scenarios import RECORDING, Scenario
-from kitchensync.capture.rehearsal.small_disks import SMALL_DISK_MB, on_small_disk
-from kitchensync.capture.rehearsal.stage import (
-    Recorder,
-    ServedKitchen,
-    finish,
-    keep_facts,
-    recorder,
-    simulator,
-)
+from kitchensync.capture.served_kitchen import KITCHENSYNC, ServedKitchen, finish, simulator
 from kitchensync.sensors.host_clock import host_ns
+from rehearsal import hostile, injected
+from rehearsal.breaking import MOVED, Breaker, Fault, give_back
+from rehearsal.clustered import refused
+from rehearsal.scenarios import RECORDING, Scenario
+from rehearsal.small_disks import SMALL_DISK_MB, on_small_disk
+from rehearsal.stage import Recorder, keep_facts, record_command, recorder
 
 PRIVATE = 0o077
 """The umask of a careful person."""
 
 
 def play(scenario: Scenario, folder: Path) -> None:
-    """Play a scenario; leave `folder/{data/take, sim, scenario.json, record.json}`. Raises RehearsalFailed."""
+    """Play a scenario; leave `folder/{data/take, sim, scenario.json, record.json}`. Raises KitchenFailed."""
     folder.mkdir(parents=True)
     with simulator(folder, scenario.seed, scenario.world_s, scenario.simulator_options) as kitchen:
         environment = dict(kitchen.environment)
@@ -93,7 +86,7 @@ class _Play:
         return self._record(data, options)
 
     def _record(self, data: Path | str, options: list[str]) -> list[str]:
-        return self.kitchen.record(data, self.scenario.record_s, *options)
+        return record_command(self.kitchen, data, self.scenario.record_s, *options)
 
     def _break(self, recording: Recorder) -> list[Fault]:
         """Wait for the moment and do it; return the faults as they were done."""

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from kitchensync.capture.rehearsal.account import Account
+from rehearsal.account import Account
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 import kills

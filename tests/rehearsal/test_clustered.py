@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kitchensync.capture.rehearsal.clustered import _free_port
+from rehearsal.clustered import _free_port
 
 
 def test_the_bus_of_a_cluster_has_a_port_too() -> None:

@@ -5,22 +5,28 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
+import click
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from kitchensync.capture.errors import CaptureError
-from kitchensync.capture.rehearsal.account import Account, settle
-from kitchensync.capture.rehearsal.play import play
-from kitchensync.capture.rehearsal.scenario_table import line_of
-from kitchensync.capture.rehearsal.scenarios import Scenario
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.shell.end_signals import ending_at_signals
 from kitchensync.storage.shell.progress import terminal_bar
 from kitchensync.storage.shell.terminal import console, live
+from rehearsal.account import Account, settle
+from rehearsal.play import play
+from rehearsal.scenario_table import answer_of, line_of, table_of
+from rehearsal.scenarios import Scenario, draw
+from rehearsal.small_disks import can_mount
 
 ROW = "row.json"
 
@@ -78,3 +84,25 @@ def accounted(place: Path, play: Callable[[Path], object]) -> Account:
     account.seconds = round(time.monotonic() - start_s, 1)
     (place / ROW).write_text(json.dumps(asdict(account), indent=1))
     return account
+
+
+def rehearse(
+    scenarios: int, seed: int, keep: Path | None, *, quiet: bool
+) -> tuple[dict[str, object], str, bool]:
+    """Draw and play scenarios, in `keep` if given; return `rehearse/1`, a table, and whether all are fine."""
+    small_disks = can_mount()
+    if not small_disks:
+        click.echo("no small disk can be mounted here: full disks are left out", err=True)
+    drawn = draw(scenarios, seed, can_mount=small_disks)
+    with (
+        ending_at_signals(_interrupt),
+        nullcontext(keep) if keep else tempfile.TemporaryDirectory(prefix="kitchensync-rehearse-") as folder,
+    ):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        accounts = run(drawn, Path(folder).resolve(), quiet=quiet)
+    return answer_of(accounts), table_of(accounts), all(account.is_fine for account in accounts)
+
+
+def _interrupt() -> NoReturn:
+    """End a rehearsal at SIGTERM as Ctrl-C does: with everything put away."""
+    raise KeyboardInterrupt

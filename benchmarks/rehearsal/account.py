@@ -18,11 +18,17 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.capture.rehearsal.breaking import STRAY, Fault
-from kitchensync.capture.rehearsal.hostile import wrong_in
-from kitchensync.capture.rehearsal.scenarios import CAUSES, PLAYED, REFUSED
-from kitchensync.capture.rehearsal.stage import status_in
-from kitchensync.capture.rehearsal.verdicts import (
+from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.storage.copies.copy_log import COPY_LOG
+from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import DERIVED
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.verify import verify
+from rehearsal.breaking import STRAY, Fault
+from rehearsal.hostile import wrong_in
+from rehearsal.scenarios import CAUSES, PLAYED, REFUSED
+from rehearsal.stage import status_in
+from rehearsal.verdicts import (
     LATE_S,
     coverage,
     latest_s,
@@ -31,12 +37,6 @@ from kitchensync.capture.rehearsal.verdicts import (
     taken_for_an_end,
     wrong_verdict,
 )
-from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.storage.copies.copy_log import COPY_LOG
-from kitchensync.storage.manifest import read_manifest
-from kitchensync.storage.names import DERIVED
-from kitchensync.storage.recording import open_recording
-from kitchensync.storage.verify import verify
 
 SLACK_NS = 2_000_000_000
 """A gap that is longer than its faults by this and two packet periods is a slow restart: a busy computer has them."""

@@ -14,12 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+BENCHMARKS = Path(__file__).resolve().parents[1]
 VARIABLE = "KITCHENSYNC_REHEARSAL"
 CLOCK, DISK, BUG = "clock_ns", "disk_s", "bug"
 """Files: the clock's step (nanoseconds), the disk's delay (seconds a call), the stream that no drainer can seal."""
 RECORDERS = {"kitchensync.capture.worker", "record", "recover"}
 """Words of the commands that drain, or that what drains is forked from."""
-LINE = "import kitchensync.capture.rehearsal.injected as it\nit.install()\n"
+LINE = f"import sys\nsys.path.append({str(BENCHMARKS)!r})\nimport rehearsal.injected as it\nit.install()\n"
 """The whole `sitecustomize.py`."""
 
 

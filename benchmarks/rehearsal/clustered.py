@@ -13,8 +13,8 @@ import redis
 
 from kitchensync.capture.queue.queue_connection import wait_until_ready
 from kitchensync.capture.queue.server import queue_binary
-from kitchensync.capture.rehearsal.processes import process, run
-from kitchensync.capture.rehearsal.scenarios import REFUSED
+from kitchensync.capture.served_kitchen import process, run
+from rehearsal.scenarios import REFUSED
 
 SLOTS = 16384
 LIMIT_S = 60.0

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rehearsal import account as accounts
+from rehearsal.account import Account, settle
+from rehearsal.scenarios import REFUSED
+from rehearsal.verdicts import coverage, longest_step_s, session_end_ns, wrong_verdict
 
-from kitchensync.capture.rehearsal import account as accounts
-from kitchensync.capture.rehearsal.account import Account, settle
-from kitchensync.capture.rehearsal.scenarios import REFUSED
-from kitchensync.capture.rehearsal.verdicts import coverage, longest_step_s, session_end_ns, wrong_verdict
 from kitchensync.storage.chunks.layout import INDEX
 
 S = 10_000_000

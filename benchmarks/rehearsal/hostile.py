@@ -18,11 +18,11 @@ from typing import Any
 import zmq
 
 from kitchensync.capture.monitor.process_use import process_use
-from kitchensync.capture.rehearsal.breaking import children_of
-from kitchensync.capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process, run
-from kitchensync.capture.rehearsal.scenarios import STREAMS
-from kitchensync.capture.rehearsal.stage import simulator, status_in
+from kitchensync.capture.served_kitchen import KITCHENSYNC, KitchenFailed, free_host, process, run, simulator
 from kitchensync.capture.session.control import MOST_BYTES as MOST_CONTROL_BYTES
+from rehearsal.breaking import children_of
+from rehearsal.scenarios import STREAMS
+from rehearsal.stage import status_in
 
 SEEN = "hostile.json"
 LIMIT_S = 120.0
@@ -44,7 +44,7 @@ Seen = dict[str, dict[str, Any]]
 
 
 def attack_headset(folder: Path, seed: int) -> Seen:
-    """Record a headset that means harm on six streams at once, in `folder/beside`. Raises RehearsalFailed."""
+    """Record a headset that means harm on six streams at once, in `folder/beside`. Raises KitchenFailed."""
     beside, first = folder / "beside", seed % ROUNDS * len(STREAMS)
     beside.mkdir()
     kinds = [OF_HEADSETS[(first + number) % len(OF_HEADSETS)] for number in range(len(STREAMS))]
@@ -82,19 +82,19 @@ def _memory_of(pid: int) -> int:
 
 
 def attack_clients(device: str, folder: Path) -> Seen:
-    """Ask every hostile camera, or headset, in a process of its own, as a recorder does. Raises RehearsalFailed.
+    """Ask every hostile camera, or headset, in a process of its own, as a recorder does. Raises KitchenFailed.
 
     A camera is asked for its state and a file, a headset what is asked on 3809 and for constants.
     """
-    python = [sys.executable, "-P", "-m"]
+    python = [sys.executable, "-P"]
     place = free_host() if device == "camera" else free_host().rpartition(".")[0]
-    serve = [*python, f"kitchensync.virtual_kitchen.{FOLDERS[device]}.hostile", place]
-    ask = [*python, "kitchensync.capture.rehearsal.device_client", device, str(folder)]
+    serve = [*python, "-m", f"kitchensync.virtual_kitchen.{FOLDERS[device]}.hostile", place]
+    ask = [*python, str(Path(__file__).with_name("device_client.py")), device, str(folder)]
     with process(serve, folder, device) as served:
         assert served.stdout is not None
         done = run(ask, folder, f"{device}_client", given=served.stdout.readline(), limit_s=LIMIT_S)
     if done.returncode:
-        raise RehearsalFailed(f"the {device}'s client crashed: {done.stderr.strip()[-300:]}")
+        raise KitchenFailed(f"the {device}'s client crashed: {done.stderr.strip()[-300:]}")
     seen: Seen = json.loads(done.stdout)
     return seen
 
@@ -143,7 +143,7 @@ def _asked(context: zmq.Context[Any], endpoint: Path, parts: list[bytes]) -> str
 
 
 def attack(what: str, folder: Path, seed: int, endpoint: Path) -> None:
-    """Attack in one way and write what was seen. Raises RehearsalFailed."""
+    """Attack in one way and write what was seen. Raises KitchenFailed."""
     if what == "headset":
         seen = attack_headset(folder, seed)
     elif what == "control":

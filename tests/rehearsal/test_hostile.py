@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rehearsal import hostile
+from rehearsal.account import Account, settle
+from rehearsal.play import play
+from rehearsal.scenarios import KINDS, Scenario
 
-from kitchensync.capture.rehearsal import hostile
-from kitchensync.capture.rehearsal.account import Account, settle
-from kitchensync.capture.rehearsal.play import play
-from kitchensync.capture.rehearsal.scenarios import KINDS, Scenario
 from kitchensync.capture.session.control import ControlServer, ask
 from kitchensync.virtual_kitchen.faults import CUTS, parse_faults
 from kitchensync.virtual_kitchen.headset import hostile as headset_hostile

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from kitchensync.capture.rehearsal import injected
+from rehearsal import injected
 
 SAY = """
 import os, sys, time

@@ -6,11 +6,11 @@ import json
 from dataclasses import asdict
 
 import pytest
+from rehearsal.account import Account
+from rehearsal.run import ROW, OtherRehearsal, kept
+from rehearsal.scenario_table import answer_of, line_of, table_of
+from rehearsal.scenarios import CAUSES, KINDS, LONG_STOPS, draw
 
-from kitchensync.capture.rehearsal.account import Account
-from kitchensync.capture.rehearsal.run import ROW, OtherRehearsal, kept
-from kitchensync.capture.rehearsal.scenario_table import answer_of, line_of, table_of
-from kitchensync.capture.rehearsal.scenarios import CAUSES, KINDS, LONG_STOPS, draw
 from kitchensync.virtual_kitchen.faults import parse_faults
 
 
