@@ -97,10 +97,11 @@ class AudioInfo:
 def open_container(path: Path) -> av.container.InputContainer:
     """Open a video with libav: no other file is opened, and no picture beyond `MOST_PIXELS` is decoded.
 
-    Raises av.FFmpegError, OSError.
+    Raises av.FFmpegError; OSError, also where its index promises more than the file holds.
     """
     import av
 
+    boxes.check_counts(path)
     container = av.open(str(path), "r", metadata_errors="replace", options=OF_ONE_FILE)
     for stream in container.streams.video:
         if stream.codec_context is not None:  # None where nobody can decode it
