@@ -78,8 +78,10 @@ def test_a_download_writes_through_no_link(tmp_path):
     folder = tmp_path / "set"
     folder.mkdir()
     (folder / "q").symlink_to(outside)
-    said = download_data_set.get("http://127.0.0.1:9/", "q/b", "0" * 64, folder)
+    said = download_data_set.get(download_data_set.Visit(), "http://127.0.0.1:9/", "q/b", "0" * 64, folder)
     assert "reached by a link" in said
     assert not list(outside.iterdir())
     (folder / "a").write_text("a file")
-    assert "File exists" in download_data_set.get("http://127.0.0.1:9/", "a/b", "0" * 64, folder)
+    assert "File exists" in download_data_set.get(
+        download_data_set.Visit(), "http://127.0.0.1:9/", "a/b", "0" * 64, folder
+    )
