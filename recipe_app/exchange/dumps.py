@@ -128,7 +128,10 @@ def join_frames(frames: Iterable[str], name: str) -> str:
         raise BadOperation(
             "{name}: the frames together are not what the tablet showed; film them again", name=name
         )
-    return content.decode()
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise BadOperation("{name}: is damaged or no dump of a tablet; save it again", name=name) from error
 
 
 def _unpacked(text: str, form: str, name: str) -> bytes:

@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import io
 import json
+import os
 import random
 import zlib
 from pathlib import Path
@@ -58,12 +59,12 @@ def as_file(content: str) -> str:
     return json.dumps({"schema": "tablet-dump/1", "sha256": sha256, "content": content})
 
 
-def as_frames(content: str, room: int = 200) -> list[str]:
-    deflate = zlib.compressobj(wbits=-15)
-    packed = deflate.compress(content.encode()) + deflate.flush()
+def as_frames(content: str | bytes, room: int = 200) -> list[str]:
+    deflate, content = zlib.compressobj(wbits=-15), content.encode() if isinstance(content, str) else content
+    packed = deflate.compress(content) + deflate.flush()
     payload = base64.urlsafe_b64encode(packed).decode().rstrip("=")
     parts = [payload[at : at + room] for at in range(0, len(payload), room)]
-    id_ = hashlib.sha256(content.encode()).hexdigest()[:16]
+    id_ = hashlib.sha256(content).hexdigest()[:16]
     return [
         f"KS1z:{id_}:{n}/{len(parts)}:{zlib.crc32(part.encode()):08x}:{part}"
         for n, part in enumerate(parts, 1)
@@ -315,3 +316,11 @@ def test_the_command_reads_pictures_and_a_film(kitchen: Any, recording: str, tmp
     cv2.imwrite(str(blank), np.full((80, 80), 255, np.uint8))
     assert "no frame of a dump" in json.loads(run(main, ["take-dump", str(blank), *data]).stdout)["reason"]
     assert "never started here" in run(main, ["take-dump", str(film), "--data", str(tmp_path / "no")]).stderr
+
+
+def test_frames_of_bytes_that_are_no_text_and_a_pipe_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "frames.txt").write_text("\n".join(as_frames(b"\xff\xfe")))
+    os.mkfifo(tmp_path / "pipe.json")
+    for name, said in (("frames.txt", "is damaged or no dump"), ("pipe.json", "is no file")):
+        done = CliRunner().invoke(main, ["take-dump", str(tmp_path / name), "--data", str(tmp_path / "data")])
+        assert (done.exit_code, said in done.stderr) == (1, True), done.stderr
