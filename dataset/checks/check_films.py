@@ -12,6 +12,7 @@ import numpy as np
 from kitchensync.dataset.checks.check_entries import SLACK_S
 from kitchensync.dataset.checks.check_layout import media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.dataset.source.film_pictures import is_times
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.exports.arrays_file import DAMAGED, each_array
@@ -88,6 +89,9 @@ def _arrays(checked: DataSetUnderCheck, name: str, path: Path, pictures: dict[st
             found |= {key: values} if key == TIMES else {}
     except DAMAGED as error:
         checked.found.differs(name, "", "plain arrays", str(error)[:80])
+        return
+    if TIMES in found and not is_times(found[TIMES]):
+        checked.found.differs(name, TIMES, "times, (n,) int64", f"{found[TIMES].shape} {found[TIMES].dtype}")
         return
     film = name.replace("_frames.npz", ".mp4")
     if name.endswith("_frames.npz") and film in pictures and TIMES in found:

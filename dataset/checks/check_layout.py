@@ -8,8 +8,9 @@ from pathlib import Path
 from kitchensync.dataset.checks.release_faults import ReleaseFaults
 from kitchensync.dataset.data_set_cards.readme import READERS
 from kitchensync.dataset.source.data_set import BESIDE
-from kitchensync.dataset.source.sums import LINE, SUMS
+from kitchensync.dataset.source.sums import LINE, MAX_SUMS_BYTES, SUMS
 from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.task_graphs.formats.graph_files import read_bytes
 
 TEXTS = ("annotation_json", "annotation_csv", "data_splits", "metadata", "task_graphs")
 """The folders of the published form."""
@@ -42,7 +43,7 @@ def _sums(folder: Path, there: set[str], found: ReleaseFaults) -> None:
         found.differs(SUMS, "", "the file", "no file")
         return
     named = set()
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = read_bytes(path, most_bytes=MAX_SUMS_BYTES).decode(errors="replace").splitlines()
     for number, line in enumerate(lines, start=1):
         match = LINE.fullmatch(line)
         if match is None or not (folder / match[2]).resolve().is_relative_to(folder.resolve()):

@@ -42,7 +42,7 @@ GAP_S = 0.1
 """Samples further apart than this have nothing between them."""
 MOST_TEXT, MOST_VALUES = 64 << 20, 5_000_000
 """Bytes of a text, and values in one of JSON."""
-ALWAYS_TAKEN, MOST_RATIO = 512 << 20, 100
+ALWAYS_TAKEN, MOST_RATIO = 256 << 20, 100
 """Bytes that the arrays of a file may unpack to, and how many times its size."""
 ONE_FILE = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav"}
 """For PyAV: a list of other files is no film."""

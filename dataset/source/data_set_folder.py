@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +11,7 @@ from kitchensync.dataset.source.data_set import BESIDE
 from kitchensync.sensors.files_on_disk import check_plain
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
-from kitchensync.task_graphs.formats.graph_files import read_annotations, read_text
-
-_MOST_BYTES = 256 << 20
+from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_annotations, read_text
 
 
 @dataclass(frozen=True)
@@ -83,13 +80,13 @@ def _lengths(annotations: Annotations) -> dict[str, float]:
 
 def _lines(beside: Path) -> list[dict[str, Any]]:
     """Read what stands beside the form: a line of a recording names it."""
+    from kitchensync.dataset.source.facts_beside import parse_fact  # pydantic is slow to import
+
     found = []
-    for number, line in enumerate(read_text(beside, most_bytes=_MOST_BYTES).splitlines(), start=1):
+    text = read_text(beside, most_bytes=MAX_ANNOTATION_BYTES)
+    for number, line in enumerate(text.splitlines(), start=1):
         try:
-            said = json.loads(line)
-            if said["kind"] == "recording":
-                said["recording_id"]
-            found.append(said)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            found.append(parse_fact(line))
+        except ValueError as error:
             raise BadGraph(BESIDE, f"line {number}", "not a line that `release` writes") from error
     return found

@@ -12,6 +12,7 @@ from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.graph_files import read_text
 
 SUMS = "SHA256SUMS"
+MAX_SUMS_BYTES = 64 << 20
 LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 
 
@@ -29,7 +30,7 @@ def refresh(folder: Path, names: Iterable[str]) -> None:
     """Write new lines for files that were written into a data set; a folder without SHA256SUMS is none."""
     path = folder / SUMS
     if path.is_file():
-        lines = (LINE.fullmatch(line) for line in path.read_text(encoding="utf-8").splitlines())
+        lines = (LINE.fullmatch(line) for line in read_text(path, most_bytes=MAX_SUMS_BYTES).splitlines())
         known = {match[2]: match[1] for match in lines if match}
         write_output(path, sums_of(known | hashes_of(folder, names)).encode(), force=True)
 
@@ -40,7 +41,7 @@ def read_sums(folder: Path) -> dict[str, str]:
     if not path.is_file():
         raise BadGraph(str(folder), "", f"there is no {SUMS}; give the folder that `release` wrote")
     found = {}
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path, most_bytes=MAX_SUMS_BYTES).splitlines(), start=1):
         match = LINE.fullmatch(line)
         if match is None or not (folder / match[2]).resolve().is_relative_to(folder.resolve()):
             raise BadGraph(SUMS, f"line {number}", "is none of it; run `kitchensync release check`")
