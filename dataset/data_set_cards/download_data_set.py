@@ -74,12 +74,30 @@ class NoRoom(Exception):
     """A file that does not fit on the disk."""
 
 
-class Visit(urllib.request.HTTPRedirectHandler):
+class Visit(urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.request.HTTPRedirectHandler):
     """One server, and where it may send us on to: not from https to http, nor from a public address to a private."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.began_public: bool | None = None
         self.sockets: list[socket.socket] = []
+
+    def http_open(self, req: Any) -> Any:
+        """Ask over http."""
+        return self.do_open(self._seen(http.client.HTTPConnection), req)
+
+    def https_open(self, req: Any) -> Any:
+        """Ask over https."""
+        return self.do_open(self._seen(http.client.HTTPSConnection), req)
+
+    def _seen(self, kind: Any) -> Any:
+        """Return a kind of connection that is looked at before anything is asked over it."""
+
+        def connect(connection: Any) -> None:
+            kind.connect(connection)
+            self.connected(connection.sock)
+
+        return type("Seen", (kind,), {"connect": connect})
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         """Follow within http and https. Raises OSError elsewhere."""
@@ -89,7 +107,7 @@ class Visit(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
     def connected(self, to: socket.socket) -> None:
-        """Look at a connection before anything is asked over it. Raises OSError."""
+        """Refuse a connection that leads from a public address to a private one. Raises OSError."""
         address = ipaddress.ip_address(to.getpeername()[0].partition("%")[0])
         is_public = (getattr(address, "ipv4_mapped", None) or address).is_global
         if self.began_public is None:
@@ -107,7 +125,7 @@ class Visit(urllib.request.HTTPRedirectHandler):
     @contextlib.contextmanager
     def answer(self, url: str, headers: dict[str, str] | None = None) -> Iterator[http.client.HTTPResponse]:
         """Lend the answer of a server, whose head comes within `TIMEOUT_S`. Raises OSError, HTTPException."""
-        opener = urllib.request.build_opener(self, *connecting(self))
+        opener = urllib.request.build_opener(self)
         timer = threading.Timer(TIMEOUT_S, self.hang_up)
         self.sockets.clear()
         timer.start()
@@ -117,30 +135,6 @@ class Visit(urllib.request.HTTPRedirectHandler):
             timer.cancel()
         with answer:
             yield answer
-
-
-def connecting(visit: Visit) -> tuple[urllib.request.HTTPHandler, urllib.request.HTTPSHandler]:
-    """Return handlers that connect as usual and let `visit` see each connection."""
-
-    class Plain(http.client.HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            visit.connected(self.sock)
-
-    class Secure(http.client.HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            visit.connected(self.sock)
-
-    class Http(urllib.request.HTTPHandler):
-        def http_open(self, req: Any) -> Any:
-            return self.do_open(Plain, req)
-
-    class Https(urllib.request.HTTPSHandler):
-        def https_open(self, req: Any) -> Any:
-            return self.do_open(Secure, req)
-
-    return Http(), Https()
 
 
 def blocks_of(answer: http.client.HTTPResponse, most_bytes: int) -> Iterator[bytes]:
@@ -212,19 +206,6 @@ def _get(visit: Visit, base: str, name: str, digest: str, folder: Path) -> str:
     return trouble
 
 
-def keep(path: Path, text: str) -> str:
-    """Write a text, through no link; return why that did not work."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + PART)
-        part.unlink(missing_ok=True)
-        part.write_text(text)
-        part.replace(path)
-    except OSError as error:
-        return str(error)
-    return ""
-
-
 def shown(text: str) -> str:
     """Return a text with control characters and the like as escapes."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
@@ -262,8 +243,12 @@ def main() -> int:
         outcome = get(visit, base, name, digest, asked.folder)
         print(f"[{number}/{len(wanted)}] {name}: {shown(outcome)}", flush=True)
         failed += outcome not in ("here", "fetched")
-    if not failed and (why := keep(asked.folder / SUMS, text)):
-        print(f"{asked.folder / SUMS}: {why}", file=sys.stderr)
+    try:
+        if not failed:
+            asked.folder.mkdir(parents=True, exist_ok=True)
+            (asked.folder / SUMS).write_text(text)
+    except OSError as error:
+        print(f"{asked.folder / SUMS}: {error}", file=sys.stderr)
         return 1
     print(f"{len(wanted) - failed} of {len(wanted)} files are whole")
     return 1 if failed else 0

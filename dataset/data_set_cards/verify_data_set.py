@@ -211,28 +211,18 @@ def corrupt_files(folder: Path, *, partial: bool) -> list[dict[str, str]]:
 # --- tables and films
 
 
-class Unpacked:
-    """How much the arrays of a recording unpack to, beside the size of their files."""
+def read_arrays(path: Path, left_bytes: int = ALWAYS_TAKEN) -> Arrays:
+    """Load an .npz: plain arrays by name, of the pictures of depth only how many there are.
 
-    def __init__(self) -> None:
-        self.arrays_bytes = self.files_bytes = 0
-
-    def add(self, arrays_bytes: int, file_bytes: int) -> None:
-        """Count the arrays of one more file. Raises ValueError where they are too large together."""
-        self.arrays_bytes += arrays_bytes
-        self.files_bytes += file_bytes
-        if self.arrays_bytes > max(ALWAYS_TAKEN, MOST_RATIO * self.files_bytes):
-            raise ValueError("far too large when unpacked")
-
-
-def read_arrays(path: Path, unpacked: Unpacked) -> Arrays:
-    """Load an .npz: plain arrays by name, of the pictures of depth only how many there are. Raises ValueError."""
+    Raises ValueError, also where they unpack to more than `left_bytes` and than files of that size do.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
         images = {one.filename for one in members if re.fullmatch(r"(depth|ab)-\d+\.npy", one.filename)}
         loaded_bytes = sum(one.file_size for one in members if one.filename not in images)
-        unpacked.add(loaded_bytes, path.stat().st_size)
+        if loaded_bytes > max(left_bytes, MOST_RATIO * path.stat().st_size):
+            raise ValueError("far too large when unpacked")
         with np.load(path, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files if f"{name}.npy" not in images}
     except BAD_FILE as error:
@@ -716,7 +706,7 @@ def check_recording(
 ) -> RecordingFindings:
     """Check everything of one recording that is here."""
     found, tables, films = RecordingFindings(name), dict[str, Arrays](), dict[str, Path]()
-    unpacked = Unpacked()
+    left_bytes = ALWAYS_TAKEN
     for kind, path in links.items():
         try:
             place = inside(folder, path)
@@ -724,7 +714,8 @@ def check_recording(
                 if not partial:
                     found.fail(f"{kind}: {path} is not here")
             elif path.endswith(".npz"):
-                arrays = read_arrays(place, unpacked)
+                arrays = read_arrays(place, left_bytes)
+                left_bytes -= sum(values.nbytes for values in arrays.values())
                 if not kind.startswith("calibration") and not lacks_columns(kind, arrays, found):
                     tables[kind] = arrays
             elif path.endswith(".json"):
