@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.dataset.checks.check_entries import SLACK_S
+from kitchensync.dataset.checks.check_entries import SLACK_S, film_lengths
 from kitchensync.dataset.checks.check_layout import media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
 from kitchensync.dataset.source.film_pictures import is_times
@@ -28,7 +28,7 @@ TELLING = re.compile(r"location|gps|serial|xyz", re.IGNORECASE)
 
 def check_films(checked: DataSetUnderCheck) -> None:
     """Decode every film, load every array file; hold them against the tables and each other."""
-    lengths = {row[0]: float(row[-1]) for row in checked.annotations.videos[1:] if _is_number(row[-1])}
+    lengths = film_lengths(checked)
     pictures: dict[str, int] = {}
     paths = media_files(checked.folder)
     sizes = [path.stat().st_size for path in paths]
@@ -42,10 +42,6 @@ def check_films(checked: DataSetUnderCheck) -> None:
             pictures[name] = _film(checked, name, path, lengths.get(match[1]))
         elif path.suffix == ".npz":
             _arrays(checked, name, path, pictures)
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) is not None
 
 
 def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | None) -> int:

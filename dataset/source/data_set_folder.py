@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,9 +73,13 @@ def _lengths(annotations: Annotations) -> dict[str, float]:
     found = {}
     for number, row in enumerate(annotations.videos[1:], start=2):
         try:
+            int(row[1]), int(row[2])
             found[row[0]] = float(row[4])
+            if not math.isfinite(found[row[0]]):
+                raise ValueError("no number")
         except (ValueError, IndexError) as error:
-            raise BadGraph(VIDEOS, f"line {number}", "no length in seconds in column 5") from error
+            why = "no kitchen, person and length in seconds in columns 2, 3 and 5"
+            raise BadGraph(VIDEOS, f"line {number}", why) from error
     return found
 
 

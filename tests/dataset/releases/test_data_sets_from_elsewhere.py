@@ -27,7 +27,7 @@ from kitchensync.sensors.stream import record_of
 from kitchensync.storage.exports import arrays_file
 from kitchensync.sync.errors import BadArrays
 from kitchensync.task_graphs.errors import BadGraph
-from kitchensync.task_graphs.formats.annotations import COMPLETE, ERRORS
+from kitchensync.task_graphs.formats.annotations import COMPLETE, ERRORS, VIDEOS
 from kitchensync.task_graphs.formats.graph_files import read_bytes
 
 
@@ -201,3 +201,13 @@ def test_a_pipe_holds_no_arrays_and_no_sums(data_set):
 
 def test_a_record_that_numpy_cannot_parse_names_none():
     assert record_of({"record": [["x", "(,)f4"]]}) is None
+
+
+@pytest.mark.parametrize(("column", "cell"), [(1, "north"), (2, ""), (4, "nan"), (4, "1e999"), (4, "\x1b[2J")])
+def test_a_cell_that_is_no_number_is_named(data_set, column, cell):
+    rows = [line.split(",") for line in (data_set / VIDEOS).read_text().splitlines()]
+    rows[1][column] = cell
+    (data_set / VIDEOS).write_text("".join(",".join(row) + "\n" for row in rows))
+    answered = ran("release", "stats", data_set)
+    assert (answered.exit_code, f"{VIDEOS}: line 2: no kitchen" in answered.stderr) == (1, True), answered.output
+    assert VIDEOS in ran("release", "check", data_set).output
