@@ -10,6 +10,7 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -68,7 +69,7 @@ def open_database(place: Path | str, key: bytes | None = None) -> Database:
             migrate(connection)
     except (ArgumentError, ImportError) as error:
         raise BadSetup(f"{_shown(place)}: no database address; give postgresql+psycopg://...") from error
-    except (SQLAlchemyError, OSError) as error:
+    except (SQLAlchemyError, CommandError, OSError) as error:
         raise BadSetup(
             f"{_shown(place)}: cannot be opened as the app's database ({_first_line(error)})"
         ) from error

@@ -5,7 +5,6 @@ Only plain arrays: `numpy.load(file)` reads them without pickle. The same arrays
 
 from __future__ import annotations
 
-import errno
 import lzma
 import tokenize
 import zipfile
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.npyio import NpzFile
 
+from kitchensync.sensors.files_on_disk import open_file
 from kitchensync.storage.chunks.compress import quick_deflater
 
 MADE_OF = "made_of"
@@ -99,10 +99,8 @@ def _write_blocks(member: IO[bytes], name: str, values: Blocks) -> None:
 @contextmanager
 def open_arrays(path: Path) -> Iterator[NpzFile]:
     """Open an `.npz` without pickle; refuse arrays far larger than their file together. Raises one of DAMAGED."""
-    if not path.is_file():
-        raise OSError(errno.EINVAL, "no file", str(path))
-    with zipfile.ZipFile(path) as file:
-        unpacked = sum(one.file_size for one in file.infolist())
+    with open_file(path) as file, zipfile.ZipFile(file) as archive:
+        unpacked = sum(one.file_size for one in archive.infolist())
     if unpacked > max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size):
         raise ValueError(f"{path.name} unpacks to {unpacked} bytes, no file of ours does")
     with np.load(path, allow_pickle=False) as arrays:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import math
-import stat
 import struct
 from collections.abc import Iterator
 from fractions import Fraction
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.sensors.files_on_disk import open_file
 
 MAX_MOOV_BYTES = 256 * 1024 * 1024
 MAX_TOP_BOXES = 10_000
@@ -93,28 +93,21 @@ def top_boxes(file: BinaryIO, file_bytes: int, most: int = MAX_TOP_BOXES) -> Ite
         at += size
 
 
-def _opened(path: Path) -> BinaryIO:
-    """Open a film, also by a link; a pipe or a device, which may never end, is none. Raises OSError."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(errno.EINVAL, "no file", str(path))
-    return path.open("rb")
-
-
 def has_moov(path: Path) -> bool:
     """Return whether an MP4 is finished: its index (`moov`) is there and whole."""
-    with _opened(path) as file:
+    with open_file(path) as file:
         return any(box.kind == "moov" for box in top_boxes(file, path.stat().st_size))
 
 
 def looks_like_mp4(path: Path) -> bool:
     """Return whether a file begins as an MP4 does."""
-    with _opened(path) as file:
+    with open_file(path) as file:
         return file.read(8)[4:] in (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip")
 
 
 def read_moov(path: Path) -> memoryview:
     """Read the contents of `moov`; `UnreadableMedia` when it is missing or absurd."""
-    with _opened(path) as file:
+    with open_file(path) as file:
         for box in top_boxes(file, path.stat().st_size):
             if box.kind == "moov":
                 if box.end - box.start > MAX_MOOV_BYTES:
@@ -132,7 +125,7 @@ def check_counts(path: Path) -> None:
     Raises OSError.
     """
     samples = 0
-    with _opened(path) as file:
+    with open_file(path) as file:
         for top in top_boxes(file, path.stat().st_size, MAX_FRAGMENTS):
             if top.kind in CONTAINERS:
                 file.seek(top.start)

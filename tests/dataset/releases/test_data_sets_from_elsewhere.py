@@ -192,7 +192,7 @@ def test_arrays_that_unpack_to_too_much_together_are_refused(tmp_path, monkeypat
 def test_a_pipe_holds_no_arrays_and_no_sums(data_set):
     path = data_set / TIMES.format("1_1")
     os.mkfifo(path)
-    with pytest.raises(OSError, match="no file"), arrays_file.open_arrays(path):
+    with pytest.raises(OSError, match="not a file"), arrays_file.open_arrays(path):
         pass
     (data_set / "SHA256SUMS").unlink()
     os.mkfifo(data_set / "SHA256SUMS")
@@ -203,11 +203,15 @@ def test_a_record_that_numpy_cannot_parse_names_none():
     assert record_of({"record": [["x", "(,)f4"]]}) is None
 
 
-@pytest.mark.parametrize(("column", "cell"), [(1, "north"), (2, ""), (4, "nan"), (4, "1e999"), (4, "\x1b[2J")])
+@pytest.mark.parametrize(
+    ("column", "cell"), [(1, "north"), (2, ""), (4, "nan"), (4, "1e999"), (4, "\x1b[2J")]
+)
 def test_a_cell_that_is_no_number_is_named(data_set, column, cell):
     rows = [line.split(",") for line in (data_set / VIDEOS).read_text().splitlines()]
     rows[1][column] = cell
     (data_set / VIDEOS).write_text("".join(",".join(row) + "\n" for row in rows))
     answered = ran("release", "stats", data_set)
-    assert (answered.exit_code, f"{VIDEOS}: line 2: no kitchen" in answered.stderr) == (1, True), answered.output
+    assert (answered.exit_code, f"{VIDEOS}: line 2: no kitchen" in answered.stderr) == (1, True), (
+        answered.output
+    )
     assert VIDEOS in ran("release", "check", data_set).output

@@ -344,6 +344,11 @@ def test_a_backup_that_unpacks_to_more_than_any_can_is_not_unpacked(tmp_path: Pa
     assert not (tmp_path / "new").exists()
 
 
+def test_a_pipe_is_no_backup(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "kitchen.backup")
+    assert "a pipe, not a file" in refused(tmp_path / "kitchen.backup", tmp_path / "app.db")
+
+
 ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n, 'x' AS hash FROM r"
 COLUMNS = "id TEXT, pseudonym TEXT, roles TEXT, active BOOLEAN"
 
@@ -361,6 +366,7 @@ COLUMNS = "id TEXT, pseudonym TEXT, roles TEXT, active BOOLEAN"
             "table 'person'",
         ),
         ("CREATE INDEX i ON person (hex(zeroblob(9)))", "index 'i'"),
+        ("UPDATE alembic_version SET version_num = '../../x'", "Can't locate revision"),
     ],
 )
 def test_a_database_that_runs_something_is_not_opened(

@@ -68,5 +68,5 @@ def test_sound_without_coding_has_a_sample_for_each_value(film: Path) -> None:
 def test_a_pipe_is_no_film(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "film.mp4")
     for opened in (open_media, open_container, read_chapter):
-        with pytest.raises((UnreadableMedia, OSError), match="no file"):
+        with pytest.raises((UnreadableMedia, OSError), match="not a file"):
             opened(tmp_path / "film.mp4")
