@@ -60,8 +60,10 @@ class CameraMode:
 
 MOST_PIXELS = 50_000_000
 """Of one picture of a film; 8K has 33 million. A file of 200 kB may promise a thousand times as many."""
-OF_ONE_FILE = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav"}
+OF_ONE_FILE = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav,ogg"}
 """For libav: a list of other files is no film."""
+MOST_PAYLOADS = 200_000
+"""Of telemetry, which comes once a second: of two days."""
 
 
 @dataclass(frozen=True)
@@ -277,6 +279,8 @@ class GoProMedia(Telemetry):
         except UnreadableMedia:
             return self._payloads_of_libav()
         units = track.timescale or 1000
+        if len(tables) > MOST_PAYLOADS:
+            raise UnreadableMedia(self.path, f"box stsz of track gpmd: {len(tables)} payloads")
         if not len(tables):  # a fragmented file has its tables elsewhere
             return self._payloads_of_libav()
         if int(tables.sizes.sum()) > self.path.stat().st_size:

@@ -11,6 +11,7 @@ from made_data_sets import small_film
 from made_videos import promise_samples
 
 from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.sensors.gopro.files import media
 from kitchensync.sensors.gopro.files.boxes import MAX_SAMPLES
 from kitchensync.sensors.gopro.files.media import open_container, open_media
 from kitchensync.sensors.gopro.files.sample_tables import box, read_chapter
@@ -70,3 +71,11 @@ def test_a_pipe_is_no_film(tmp_path: Path) -> None:
     for opened in (open_media, open_container, read_chapter):
         with pytest.raises((UnreadableMedia, OSError), match="not a file"):
             opened(tmp_path / "film.mp4")
+
+
+def test_more_telemetry_than_days_of_it_is_not_read(film: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(media, "MOST_PAYLOADS", 3)
+    content = film.read_bytes().replace(b"avc1\0\0\0\0", b"gpmd\0\0\0\0", 1)
+    film.write_bytes(content)
+    with pytest.raises(UnreadableMedia, match="box stsz of track gpmd: 10 payloads"):
+        _ = open_media(film).payloads
