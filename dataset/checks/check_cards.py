@@ -10,9 +10,9 @@ from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
 from kitchensync.dataset.source.data_set import BESIDE, LINKS
 from kitchensync.dataset.source.data_set_folder import lacking_in
 from kitchensync.dataset.source.facts_beside import parse_fact
+from kitchensync.dataset.source.sums import is_file_inside
 from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.untrusted_json import parse_json
-from kitchensync.storage.names import is_path_inside
 from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_bytes
 
 STATED = ("recipe", "participants")
@@ -54,17 +54,10 @@ def _croissant(checked: DataSetUnderCheck, path: Path) -> None:
         checked.found.differs(CROISSANT, "", "a Croissant card", str(error)[:80])
         return
     for name, want in stated.items():
-        got = file_sha256(checked.folder / name) if _is_inside(checked.folder, name) else "no file here"
+        is_here = isinstance(name, str) and is_file_inside(checked.folder, name)
+        got = file_sha256(checked.folder / name) if is_here else "no file here"
         if got != want:
             checked.found.differs(CROISSANT, str(name), want, got)
-
-
-def _is_inside(folder: Path, name: object) -> bool:
-    """Return whether a name is that of a file in a data set: a card may name anything."""
-    if not isinstance(name, str) or not is_path_inside(name):
-        return False
-    file = folder / name
-    return file.is_file() and file.resolve() == folder.resolve() / name
 
 
 def _links(checked: DataSetUnderCheck) -> None:

@@ -179,7 +179,7 @@ def get(visit: Visit, base: str, name: str, digest: str, folder: Path) -> str:
     """Fetch one file until it is what SHA256SUMS says; return `here`, `fetched` or what went wrong."""
     try:
         return _get(visit, base, name, digest, folder)
-    except (OSError, NoRoom) as error:
+    except (OSError, RuntimeError, NoRoom) as error:  # RuntimeError: a link to itself
         return str(error)
 
 

@@ -23,6 +23,7 @@ from kitchensync.dataset.data_set_cards import download_data_set
 from kitchensync.dataset.films.film_lanes import sound_levels
 from kitchensync.dataset.source.data_set import BESIDE
 from kitchensync.dataset.source.given_films import TIMES
+from kitchensync.dataset.source.sums import read_sums
 from kitchensync.sensors.stream import record_of
 from kitchensync.storage.exports import arrays_file
 from kitchensync.sync.errors import BadArrays
@@ -215,3 +216,13 @@ def test_a_cell_that_is_no_number_is_named(data_set, column, cell):
         answered.output
     )
     assert VIDEOS in ran("release", "check", data_set).output
+
+
+@pytest.mark.parametrize("to", ["SHA256SUMS", "loop", "/etc/hostname"])
+def test_a_link_is_no_file_of_a_data_set(data_set, to):
+    path = data_set / "data_splits" / "recordings_data_split_combined.json"
+    path.unlink()
+    path.symlink_to(path if to == "loop" else data_set / to)
+    assert ran("release", "check", data_set).exit_code == 1
+    with pytest.raises(BadGraph, match="is not there"):
+        read_sums(data_set)
