@@ -130,9 +130,10 @@ bench-graphs: $(VENV)/.core  ## counting, drawing and scoring task graphs (ANNOT
 bench-clips: $(VENV)/.dev  ## films of examples that stop early, against real time
 	@$(BIN)/python -P benchmarks/prefix_clips.py
 
-fuzz: $(VENV)/.all  ## give every parser wrong inputs (COUNT=50000 PARSERS=), and every command recordings that mean harm (RECORDINGS=3000)
+fuzz: $(VENV)/.all  ## give every parser wrong inputs (COUNT=50000 PARSERS=), and every command recordings and other things that mean harm (RECORDINGS=3000 OTHERS=500)
 	@$(BIN)/python -P benchmarks/fuzz $(PARSERS) --count $(or $(COUNT),50000)
 	@$(BIN)/python -P benchmarks/hostile_recordings --count $(or $(RECORDINGS),3000)
+	@$(BIN)/python -P benchmarks/hostile_recordings --others --count $(or $(OTHERS),500)
 
 rehearse: $(VENV)/.core  ## break everything on purpose and account for every packet (SCENARIOS=100 SEED=1 KEEP=rehearsal)
 	@$(BIN)/kitchensync rehearse --scenarios $(SCENARIOS) --seed $(SEED) --keep $(KEEP)

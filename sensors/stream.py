@@ -23,7 +23,7 @@ def record_of(form: Format) -> np.dtype | None:
         return None
     try:
         record = np.dtype([(str(name), str(kind)) for name, kind in described])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, SyntaxError):  # of NumPy's own parser of types
         return None
     is_plain = all(record[name].kind in "biuf" for name in record.names or ())
     return record if is_plain and record.itemsize else None

@@ -43,7 +43,7 @@ def parse_json(
         raise BadJson(f"{len(content)} bytes, at most {most_bytes} are taken")
     try:
         text = content if isinstance(content, str) else content.decode()
-        _check_shape(text, most_items)
+        check_shape(text, most_items)
         numbers: Any = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _bounded}
         found = json.loads(text, object_pairs_hook=pairs, **numbers)
         if _SURROGATE.search(text):
@@ -72,8 +72,11 @@ def parse_object(
     return found
 
 
-def _check_shape(text: str, most_items: int) -> None:
-    """Count values and depth before anything is made of them; most texts hold too few to be looked at."""
+def check_shape(text: str, most_items: int) -> None:
+    """Count values and depth before anything is made of them; most texts hold too few to be looked at.
+
+    Raises BadJson.
+    """
     brackets = text.count("[") + text.count("{")
     if brackets <= MOST_DEPTH and brackets + text.count(",") <= most_items:
         return

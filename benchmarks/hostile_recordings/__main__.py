@@ -1,8 +1,10 @@
 """Run every command, and the app, over recordings from a stranger that are well formed and mean harm.
 
     python -P benchmarks/hostile_recordings [--count 3000] [--seed 1] [--first 0] [--commands 2] [--app 200]
+    python -P benchmarks/hostile_recordings --others [--count 500]
 
-Each case is one recording with one lie (`mutations.py`) in a data folder, somebody's own files beside it. Wrong is: a
+Each case is one recording with one lie (`mutations.py`) in a data folder, somebody's own files beside it; with
+`--others` a data set, an archive, a backup or a dump of the app with one (`other_gifts.py`). Wrong is: a
 file outside the recording that changed or was read out, a connection, a traceback, a command that takes over 30 s or
 1 GB.
 The cases of a seed are always the same ones; `--first 17 --count 1 --commands 0` runs every command over case 17.
@@ -13,7 +15,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import random
 import resource
+import runpy
+import shutil
 import signal
 import socket
 import sys
@@ -37,6 +42,7 @@ from click.testing import CliRunner  # noqa: E402
 from command_tree import FILE, FOLDER, RECORDING, ROWS  # noqa: E402
 from cooked_recording import write_cooked  # noqa: E402
 from mutations import Place, make  # noqa: E402
+from other_gifts import INTO_MEMORY, PROGRAMS, Gift, memory, others, served  # noqa: E402
 
 from kitchensync.cli import main as kitchensync  # noqa: E402
 from kitchensync.storage.manifest import edit_manifest  # noqa: E402
@@ -96,7 +102,7 @@ def read_out(place: Place, printed: str) -> Iterator[str]:
                 yield str(path.relative_to(place.root))
 
 
-def words_of(name: str, place: Place) -> list[str]:
+def words_of(name: str, place: Place, row: list[str], address: str = "") -> list[str]:
     """Return a command line; what it is given is the stranger's recording, or the folder around it."""
     given = {
         RECORDING: str(place.gift),
@@ -104,7 +110,13 @@ def words_of(name: str, place: Place) -> list[str]:
         FILE: str(place.gift / "gopro/GX010001.MP4"),
     }
     given |= {"STORE": str(place.store)}
-    words = [given.get(word, word.replace("WRITTEN", str(place.root / "out"))) for word in COMMANDS[name]]
+    if address:
+        given |= {"NUMBERING": str(place.root / "numbering.json")}
+        first = min((one for one in place.gift.glob("*.*")), default=place.gift)
+        graph = min((place.gift / "task_graphs").glob("*"), default=first)
+        given |= {FOLDER: str(place.gift), FILE: str(graph), "SERVED": address}
+        given |= {"SPLITS": str(place.gift / "data_splits")}
+    words = [given.get(word, word.replace("WRITTEN", str(place.root / "out"))) for word in row]
     return [*name.split(), *words]
 
 
@@ -140,6 +152,10 @@ def _run_and_leave(words: list[str], output: int) -> None:
     os.dup2(output, 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
+        if words[0] in PROGRAMS:
+            sys.argv = words
+            runpy.run_path(PROGRAMS[words[0]], run_name="__main__")
+            sys.exit()
         done = CliRunner().invoke(kitchensync, words)
         os.write(1, done.output.encode(errors="replace"))
         if done.exception is not None and not isinstance(done.exception, SystemExit):
@@ -150,6 +166,12 @@ def _run_and_leave(words: list[str], output: int) -> None:
             place = f"{Path(ours.filename).name}:{ours.lineno}"
             said = f"\nTRACEBACK {type(done.exception).__name__} at {place}: {done.exception!s:.100}"
             os.write(1, said.encode(errors="replace"))
+    except SystemExit:
+        sys.stdout.flush()
+    except Exception as error:  # noqa: BLE001 (any is a mistake of a program)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}:{frame.lineno}"
+        os.write(1, f"\nTRACEBACK {type(error).__name__} at {place}: {error!s:.100}".encode(errors="replace"))
     finally:
         os._exit(0)
 
@@ -164,16 +186,68 @@ def run_case(
         with tempfile.TemporaryDirectory(prefix="hostile-", dir=given.place) as folder:
             place = Place(Path(folder), base, listener.address)
             lie = make(place, given.seed, number)
-            before, connected = state_of(place), listener.connections
-            printed, wrong = run_apart(words_of(name, place))
-            if wrong:
+            for wrong in wrongs_of(name, place, COMMANDS[name], listener):
                 yield name, lie, wrong
-            if state_of(place) != before:
-                yield name, lie, "changed a file outside"
-            for where in read_out(place, printed):
-                yield name, lie, f"read out a file outside ({where})"
-            if listener.connections != connected:
-                yield name, lie, "connected"
+
+
+def wrongs_of(
+    name: str, place: Place, row: list[str], listener: Listener, address: str = ""
+) -> Iterator[str]:
+    """Run a command over what was given; yield what was wrong."""
+    before, connected = state_of(place), listener.connections
+    printed, wrong = run_apart(words_of(name, place, row, address))
+    if wrong:
+        yield wrong
+    if state_of(place) != before:
+        yield "changed a file outside"
+    for where in read_out(place, printed):
+        yield f"read out a file outside ({where})"
+    if listener.connections != connected:
+        yield "connected"
+
+
+def run_other(
+    number: int, kind: str, gift: Gift, given: argparse.Namespace, bases: dict[str, Path], listener: Listener
+) -> Iterator[tuple[str, str, str]]:
+    """Play one case of something else than a recording; yield (command, lie, what was wrong)."""
+    names = list(gift.commands)
+    turn = {names[(number // len(bases) * given.commands + k) % len(names)] for k in range(given.commands)}
+    for name in sorted(turn) if given.commands else names:
+        with tempfile.TemporaryDirectory(prefix="hostile-", dir=given.place) as folder:
+            place = Place(Path(folder), bases["recording"], listener.address, bases[kind])
+            if name in INTO_MEMORY:
+                shutil.copytree(bases["memory"], place.root / "out" / "data")
+            numbering = bases[kind].with_name(f"{bases[kind].name}.numbering.json")
+            if numbering.is_file():
+                shutil.copy(numbering, place.root / "numbering.json")
+            lie = gift.lie(place, random.Random(f"{given.seed} {number} {kind}"))
+            with served(place.gift) as address:
+                for wrong in wrongs_of(name, place, gift.commands[name], listener, address):
+                    yield name, f"{kind}: {lie}", wrong
+
+
+def main_of_others(given: argparse.Namespace, listener: Listener) -> int:
+    """Play the cases of the other gifts in turn; print what was wrong."""
+    began, runs = time.monotonic(), 0
+    wrongs: Counter[tuple[str, str]] = Counter()
+    gifts = others(COMMANDS, base_recording)
+    with tempfile.TemporaryDirectory(prefix="hostile-base-", dir=given.place) as folder:
+        bases = {}
+        makers = {"recording": base_recording, "memory": memory}
+        for kind, made in {**makers, **{kind: one.made for kind, one in gifts.items()}}.items():
+            (Path(folder) / f"of-{kind}").mkdir()
+            bases[kind] = made(Path(folder) / f"of-{kind}")
+        kinds = [*gifts, "release", "release", "backup"]
+        for number in range(given.first, given.first + given.count):
+            kind = kinds[number % len(kinds)]
+            runs += min(given.commands or 1 << 10, len(gifts[kind].commands))
+            for name, lie, wrong in run_other(number, kind, gifts[kind], given, bases, listener):
+                wrongs[name, wrong] += 1
+                if wrongs[name, wrong] <= 2:
+                    print(f"case {number} ({lie}): {name}: {wrong}", flush=True)
+    seconds = time.monotonic() - began
+    print(f"{given.count} other gifts, {runs} commands, {seconds:.0f} s: {wrongs.total()} wrong")
+    return 1 if wrongs else 0
 
 
 def main() -> int:
@@ -187,7 +261,10 @@ def main() -> int:
         "--app", type=int, default=200, help="so many of the cases beside each other below one app"
     )
     asked.add_argument("--place", help="folder to work in")
+    asked.add_argument("--others", action="store_true", help="data sets, archives, backups and dumps")
     given = asked.parse_args()
+    if given.others:
+        return main_of_others(given, Listener())
     listener, began, runs = Listener(), time.monotonic(), 0
     wrongs: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory(prefix="hostile-base-", dir=given.place) as folder:

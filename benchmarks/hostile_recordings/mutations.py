@@ -82,12 +82,15 @@ Case = Callable[["Place", random.Random], str]
 class Place:
     """A data folder with a recording from a stranger, one of the lab, a store, and somebody's own files beside it."""
 
-    def __init__(self, root: Path, base: Path, listener: str) -> None:
-        """Lay it out; `base` is a finished recording, `listener` the address of a server that counts connections."""
+    def __init__(self, root: Path, base: Path, listener: str, given: Path | None = None) -> None:
+        """Lay it out; `base` is a finished recording, `listener` the address of a server that counts connections.
+
+        `given` is what the stranger gives, by itself that recording.
+        """
         self.root, self.gift = root, root / "data" / "gift"
         self.home, self.mine, self.store = root / "home", root / "data" / "mine", root / "store"
         self.listener = listener
-        shutil.copytree(base, self.gift)
+        shutil.copytree(given or base, self.gift)
         for folder in (
             self.home / "gift" / "sub",
             self.home / "thesis",

@@ -16,10 +16,11 @@ from kitchensync.dataset.checks.release_faults import DataSetUnderCheck, Release
 from kitchensync.dataset.source.data_set import BESIDE
 from kitchensync.task_graphs.errors import RecipeError
 from kitchensync.task_graphs.formats.annotations import parse_annotations
-from kitchensync.task_graphs.formats.graph_files import read_text
+from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_text
 
 MATTERS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films)
 _MOST_BYTES = 256 << 20
+"""Of all texts together."""
 
 
 def check(
@@ -59,11 +60,12 @@ def check(
 
 
 def _texts(folder: Path, found: ReleaseFaults) -> dict[str, str]:
-    texts = {}
+    texts, left = dict[str, str](), _MOST_BYTES
     for path in sorted(path for name in TEXTS for path in (folder / name).glob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
         try:
-            texts[name] = read_text(path, most_bytes=_MOST_BYTES)
+            texts[name] = read_text(path, most_bytes=min(left, MAX_ANNOTATION_BYTES))
+            left -= path.stat().st_size
         except RecipeError as error:
             found.differs(name, "", "a text", str(error))
     return texts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,16 @@ from kitchensync.dataset.checks.check_layout import CARDS, LICENCES, media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
 from kitchensync.dataset.source.data_set import BESIDE, LINKS
 from kitchensync.dataset.source.data_set_folder import lacking_in
+from kitchensync.dataset.source.facts_beside import parse_fact
+from kitchensync.dataset.source.sums import is_file_inside
 from kitchensync.sensors.files_on_disk import file_sha256
-from kitchensync.storage.names import is_path_inside
-from kitchensync.task_graphs.formats.graph_files import read_bytes
+from kitchensync.sensors.untrusted_json import parse_json
+from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_bytes
 
 STATED = ("recipe", "participants")
 """Lines of what people say, which are of no recording."""
 CROISSANT, README = "croissant.json", "README.md"
-_MOST_CARD_BYTES, _MOST_BYTES = 64 << 20, 256 << 20
+_MOST_CARD_BYTES = 64 << 20
 
 
 def check_cards(checked: DataSetUnderCheck) -> None:
@@ -45,29 +46,24 @@ def _croissant(checked: DataSetUnderCheck, path: Path) -> None:
     if not path.is_file():
         return
     try:
-        listed: Any = json.loads(read_bytes(path, most_bytes=_MOST_CARD_BYTES))["distribution"]
+        listed: Any = parse_json(read_bytes(path, most_bytes=_MOST_CARD_BYTES), most_bytes=_MOST_CARD_BYTES)[
+            "distribution"
+        ]
         stated = {one["contentUrl"]: one["sha256"] for one in listed}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         checked.found.differs(CROISSANT, "", "a Croissant card", str(error)[:80])
         return
     for name, want in stated.items():
-        got = file_sha256(checked.folder / name) if _is_inside(checked.folder, name) else "no file here"
+        is_here = isinstance(name, str) and is_file_inside(checked.folder, name)
+        got = file_sha256(checked.folder / name) if is_here else "no file here"
         if got != want:
             checked.found.differs(CROISSANT, str(name), want, got)
-
-
-def _is_inside(folder: Path, name: object) -> bool:
-    """Return whether a name is that of a file in a data set: a card may name anything."""
-    if not isinstance(name, str) or not is_path_inside(name):
-        return False
-    file = folder / name
-    return file.is_file() and file.resolve() == folder.resolve() / name
 
 
 def _links(checked: DataSetUnderCheck) -> None:
     """Compare the links of each recording with the files: each kind that is there has a key, no other has."""
     try:
-        links: dict[str, dict[str, Any]] = json.loads(checked.texts[LINKS])
+        links: dict[str, dict[str, Any]] = parse_json(checked.texts[LINKS], most_bytes=MAX_ANNOTATION_BYTES)
         stated = {
             (one, kind): path
             for one, kinds in links.items()
@@ -99,16 +95,16 @@ def _beside(checked: DataSetUnderCheck, path: Path) -> None:
     counts = {one.recording_id: len(one.entries) for one in checked.annotations.recordings}
     seen: set[tuple[str, int]] = set()
     facts: dict[str, dict[str, Any]] = {}
-    lines = read_bytes(path, most_bytes=_MOST_BYTES).decode(errors="replace").splitlines()
+    lines = read_bytes(path, most_bytes=MAX_ANNOTATION_BYTES).decode(errors="replace").splitlines()
     for number, line in enumerate(lines, start=1):
         try:
-            said = json.loads(line)
+            said = parse_fact(line)
             if said["kind"] in STATED:
                 continue
             key = (said["recording_id"], said["entry"] if said["kind"] == "entry" else -1)
             if not -1 <= key[1] < counts[key[0]]:
                 raise ValueError(f"no entry {key[1]}")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             checked.found.differs(BESIDE, f"line {number}", "a line of a recording or entry", str(error)[:80])
             continue
         seen.add(key)

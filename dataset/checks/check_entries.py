@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 
@@ -28,14 +29,14 @@ def check_entries(checked: DataSetUnderCheck) -> None:
     for recording_id, count in Counter(checked.ids).items():
         if count > 1:
             checked.found.differs(ERRORS, recording_id, "one recording of an id", f"{count}")
-    lengths = {row[0]: row[-1] for row in checked.annotations.videos[1:]}
+    lengths = film_lengths(checked)
     for one in checked.annotations.recordings:
         if not PUBLISHED_ID.fullmatch(one.recording_id):
             checked.found.differs(ERRORS, one.recording_id, "<activity>_<number>", "another id")
         elif int(one.recording_id.partition("_")[0]) != one.activity_id:
             checked.found.differs(ERRORS, one.recording_id, f"an id of recipe {one.activity_id}", "another")
         for place, entry in enumerate(one.entries):
-            _entry(checked, one, place, entry, float(lengths.get(one.recording_id, "nan")))
+            _entry(checked, one, place, entry, lengths.get(one.recording_id, math.nan))
 
 
 def _forms(checked: DataSetUnderCheck) -> None:
@@ -83,6 +84,12 @@ def _entry(
         checked.flaw(ERRORS, where, f"times within {film_s} s", f"{entry.start_s} to {entry.end_s}")
     if entry.has_tag(MISSING_STEP) and not checked.is_own:
         checked.flaw(ERRORS, where, "no times of a missing step", f"{entry.start_s} to {entry.end_s}")
+
+
+def film_lengths(checked: DataSetUnderCheck) -> dict[str, float]:
+    """Return the seconds of each film by recording id, as VIDEOS states them in numbers."""
+    rows = checked.annotations.videos[1:]
+    return {row[0]: float(row[-1]) for row in rows if re.fullmatch(r"[0-9]+(\.[0-9]+)?", row[-1])}
 
 
 def videos_table(checked: DataSetUnderCheck) -> dict[str, list[tuple[str, ...]]]:

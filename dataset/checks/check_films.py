@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.dataset.checks.check_entries import SLACK_S
+from kitchensync.dataset.checks.check_entries import SLACK_S, film_lengths
 from kitchensync.dataset.checks.check_layout import media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.dataset.source.film_pictures import is_times
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.exports.arrays_file import DAMAGED, each_array
@@ -27,7 +28,7 @@ TELLING = re.compile(r"location|gps|serial|xyz", re.IGNORECASE)
 
 def check_films(checked: DataSetUnderCheck) -> None:
     """Decode every film, load every array file; hold them against the tables and each other."""
-    lengths = {row[0]: float(row[-1]) for row in checked.annotations.videos[1:] if _is_number(row[-1])}
+    lengths = film_lengths(checked)
     pictures: dict[str, int] = {}
     paths = media_files(checked.folder)
     sizes = [path.stat().st_size for path in paths]
@@ -41,10 +42,6 @@ def check_films(checked: DataSetUnderCheck) -> None:
             pictures[name] = _film(checked, name, path, lengths.get(match[1]))
         elif path.suffix == ".npz":
             _arrays(checked, name, path, pictures)
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) is not None
 
 
 def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | None) -> int:
@@ -88,6 +85,9 @@ def _arrays(checked: DataSetUnderCheck, name: str, path: Path, pictures: dict[st
             found |= {key: values} if key == TIMES else {}
     except DAMAGED as error:
         checked.found.differs(name, "", "plain arrays", str(error)[:80])
+        return
+    if TIMES in found and not is_times(found[TIMES]):
+        checked.found.differs(name, TIMES, "times, (n,) int64", f"{found[TIMES].shape} {found[TIMES].dtype}")
         return
     film = name.replace("_frames.npz", ".mp4")
     if name.endswith("_frames.npz") and film in pictures and TIMES in found:

@@ -8,8 +8,10 @@ from pathlib import Path
 from kitchensync.dataset.checks.release_faults import ReleaseFaults
 from kitchensync.dataset.data_set_cards.readme import READERS
 from kitchensync.dataset.source.data_set import BESIDE
-from kitchensync.dataset.source.sums import LINE, SUMS
+from kitchensync.dataset.source.sums import LINE, MAX_SUMS_BYTES, SUMS, is_file_inside
 from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.names import is_path_inside
+from kitchensync.task_graphs.formats.graph_files import read_bytes
 
 TEXTS = ("annotation_json", "annotation_csv", "data_splits", "metadata", "task_graphs")
 """The folders of the published form."""
@@ -42,17 +44,16 @@ def _sums(folder: Path, there: set[str], found: ReleaseFaults) -> None:
         found.differs(SUMS, "", "the file", "no file")
         return
     named = set()
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = read_bytes(path, most_bytes=MAX_SUMS_BYTES).decode(errors="replace").splitlines()
     for number, line in enumerate(lines, start=1):
         match = LINE.fullmatch(line)
-        if match is None or not (folder / match[2]).resolve().is_relative_to(folder.resolve()):
+        if match is None or not is_path_inside(match[2]):
             found.differs(SUMS, f"line {number}", "<sha256>  <file>", line[:80])
             continue
         if match[2] in named:
             found.differs(SUMS, f"line {number}", "one line for a file", f"another for {match[2]}")
         named.add(match[2])
-        file = folder / match[2]
-        got = file_sha256(file) if file.is_file() else "no file"
+        got = file_sha256(folder / match[2]) if is_file_inside(folder, match[2]) else "no file"
         if got != match[1]:
             found.differs(match[2], "", match[1], got)
     for name in sorted(there - named):

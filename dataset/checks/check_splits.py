@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from itertools import combinations
 from typing import Any
 
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
 from kitchensync.dataset.splits.split_kinds import KINDS, PARTS, SEPARATED
+from kitchensync.sensors.untrusted_json import parse_json
 
 
 def check_splits(checked: DataSetUnderCheck) -> None:
@@ -28,7 +28,7 @@ def check_splits(checked: DataSetUnderCheck) -> None:
 
 def _parts(checked: DataSetUnderCheck, name: str, kind: str) -> dict[str, list[str]] | None:
     try:
-        found: Any = json.loads(checked.texts[name])
+        found: Any = parse_json(checked.texts[name])
         if set(found) != set(PARTS):
             raise ValueError("other parts than train, val and test")
         return {part: [str(one) for one in found[part]] for part in PARTS}

@@ -5,28 +5,39 @@
     python download.py https://example.org/our-kitchens FOLDER --only 'annotation_*/*' --only '*_360p.mp4'
 
 Run again, it goes on where it was interrupted: what is whole is not fetched twice, half a file is fetched to its end.
-No file is taken whose length the server does not state, or that would leave less than 1 GiB free on the disk.
+No file is taken whose length the server does not state, or that would leave less than 1 GiB free on the disk. A
+server may send us on to another one: from https to https only, and from a public address to public ones only.
 Exit code 0 when every wanted file is there as SHA256SUMS says, else 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import http.client
+import io
+import ipaddress
 import re
 import shutil
+import socket
 import sys
+import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from fnmatch import fnmatch
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
 SUMS = "SHA256SUMS"
 PART = ".part"
 BLOCK = 1 << 20
 TIMEOUT_S = 60
+SLOWEST = 4096
+"""Bytes a second, counted from a minute after the first."""
 TRIES = 3
 MOST_SUMS = 64 << 20
 KEPT_FREE = 1 << 30
@@ -37,17 +48,17 @@ def read_sums(text: str) -> dict[str, str]:
     found = {}
     for line in text.splitlines():
         match = re.fullmatch(r"([0-9a-f]{64})  (\S.*)", line)
-        path = PurePosixPath(match[2]) if match else PurePosixPath("..")
-        if (
-            not match
-            or not line.isprintable()
-            or path.is_absolute()
-            or ".." in path.parts
-            or "\\" in match[2]
-        ):
+        if not match or not line.isprintable() or leads_out(match[2]):
             raise ValueError(f"{SUMS}: not a line of it: {line[:80]!r}")
         found[match[2]] = match[1]
     return found
+
+
+def leads_out(name: str) -> bool:
+    """Return whether a name is that of no file in the folder."""
+    path = PurePosixPath(name)
+    is_elsewhere = path.is_absolute() or bool(PureWindowsPath(name).drive)
+    return is_elsewhere or not path.parts or ".." in path.parts or "\\" in name
 
 
 def sha256_of(path: Path) -> str:
@@ -63,6 +74,79 @@ class NoRoom(Exception):
     """A file that does not fit on the disk."""
 
 
+class Visit(urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.request.HTTPRedirectHandler):
+    """One server, and where it may send us on to: not from https to http, nor from a public address to a private."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began_public: bool | None = None
+        self.sockets: list[socket.socket] = []
+
+    def http_open(self, req: Any) -> Any:
+        """Ask over http."""
+        return self.do_open(self._seen(http.client.HTTPConnection), req)
+
+    def https_open(self, req: Any) -> Any:
+        """Ask over https."""
+        return self.do_open(self._seen(http.client.HTTPSConnection), req)
+
+    def _seen(self, kind: Any) -> Any:
+        """Return a kind of connection that is looked at before anything is asked over it."""
+
+        def connect(connection: Any) -> None:
+            kind.connect(connection)
+            self.connected(connection.sock)
+
+        return type("Seen", (kind,), {"connect": connect})
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        """Follow within http and https. Raises OSError elsewhere."""
+        scheme = urllib.parse.urlsplit(newurl).scheme
+        if scheme != "https" and (req.type, scheme) != ("http", "http"):
+            raise OSError(f"the server sends us on from {req.type} to {scheme}, which is not followed")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    def connected(self, to: socket.socket) -> None:
+        """Refuse a connection that leads from a public address to a private one. Raises OSError."""
+        address = ipaddress.ip_address(to.getpeername()[0].partition("%")[0])
+        is_public = (getattr(address, "ipv4_mapped", None) or address).is_global
+        if self.began_public is None:
+            self.began_public = is_public
+        if self.began_public and not is_public:
+            raise OSError(f"the server sends us on to {address}, which is not public")
+        self.sockets.append(to)
+
+    def hang_up(self) -> None:
+        """End what is being waited for."""
+        for one in self.sockets:
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(one, socket.SHUT_RDWR)
+
+    @contextlib.contextmanager
+    def answer(self, url: str, headers: dict[str, str] | None = None) -> Iterator[http.client.HTTPResponse]:
+        """Lend the answer of a server, whose head comes within `TIMEOUT_S`. Raises OSError, HTTPException."""
+        opener = urllib.request.build_opener(self)
+        timer = threading.Timer(TIMEOUT_S, self.hang_up)
+        self.sockets.clear()
+        timer.start()
+        try:
+            answer = opener.open(urllib.request.Request(url, headers=headers or {}), timeout=TIMEOUT_S)
+        finally:
+            timer.cancel()
+        with answer:
+            yield answer
+
+
+def blocks_of(answer: http.client.HTTPResponse, most_bytes: int) -> Iterator[bytes]:
+    """Yield what comes, at most so many bytes. Raises OSError where it is slower than `SLOWEST`."""
+    began_s, came = time.monotonic(), 0
+    while came < most_bytes and (block := answer.read1(min(BLOCK, most_bytes - came))):
+        yield block
+        came += len(block)
+        if time.monotonic() - began_s > TIMEOUT_S + came / SLOWEST:
+            raise OSError(f"slower than {SLOWEST} bytes a second")
+
+
 def stated_length(answer: http.client.HTTPResponse) -> int:
     """Return how many bytes an answer has. Raises OSError where the server does not say it: it might never end."""
     length = answer.headers.get("content-length") or ""
@@ -71,18 +155,17 @@ def stated_length(answer: http.client.HTTPResponse) -> int:
     return int(length)
 
 
-def fetch(url: str, part: Path) -> None:
+def fetch(visit: Visit, url: str, part: Path) -> None:
     """Fetch what is missing of a file; a server that gives no ranges gives it all again."""
     have = part.stat().st_size if part.exists() else 0
-    asked = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
-        with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as answer:
+        with visit.answer(url, {"Range": f"bytes={have}-"} if have else None) as answer:
             goes_on = answer.status == 206
             missing = stated_length(answer)
             if missing > shutil.disk_usage(part.parent).free - KEPT_FREE:
                 raise NoRoom(f"{missing} more bytes would leave less than {KEPT_FREE} free on the disk")
             with part.open("ab" if goes_on else "wb") as file:
-                while missing > 0 and (block := answer.read(min(BLOCK, missing))):
+                for block in blocks_of(answer, missing):
                     file.write(block)
                     missing -= len(block)
         if missing > 0:
@@ -92,33 +175,40 @@ def fetch(url: str, part: Path) -> None:
             raise
 
 
-def get(base: str, name: str, digest: str, folder: Path) -> str:
+def get(visit: Visit, base: str, name: str, digest: str, folder: Path) -> str:
     """Fetch one file until it is what SHA256SUMS says; return `here`, `fetched` or what went wrong."""
+    try:
+        return _get(visit, base, name, digest, folder)
+    except (OSError, RuntimeError, NoRoom) as error:  # RuntimeError: a link to itself
+        return str(error)
+
+
+def _get(visit: Visit, base: str, name: str, digest: str, folder: Path) -> str:
     path = folder / name
     part = path.with_name(path.name + PART)
     if path.resolve() != folder.resolve() / name or part.is_symlink():
         return "is reached by a link, which leads out of the folder; remove it"
     if path.is_file() and sha256_of(path) == digest:
         return "here"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        return str(error)
+    path.parent.mkdir(parents=True, exist_ok=True)
     trouble = ""
     for _ in range(TRIES):
         try:
-            fetch(base + urllib.parse.quote(name), part)
-        except (OSError, http.client.HTTPException) as error:
+            fetch(visit, base + urllib.parse.quote(name), part)
+        except (OSError, ValueError, http.client.HTTPException) as error:
             trouble = str(error)
             continue
-        except NoRoom as error:
-            return str(error)
         if part.exists() and sha256_of(part) == digest:
             part.replace(path)
             return "fetched"
         trouble = "is not what SHA256SUMS says"
         part.unlink(missing_ok=True)
     return trouble
+
+
+def shown(text: str) -> str:
+    """Return a text with control characters and the like as escapes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def main() -> int:
@@ -134,26 +224,32 @@ def main() -> int:
     asked = parser.parse_args()
     if not re.match(r"https?://", asked.address):
         parser.error("the address begins with http:// or https://")
-    base = asked.address.rstrip("/") + "/"
+    base, visit = asked.address.rstrip("/") + "/", Visit()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with urllib.request.urlopen(base + SUMS, timeout=TIMEOUT_S) as answer:
-            content = answer.read(MOST_SUMS + 1)
+        with visit.answer(base + SUMS) as answer:
+            content = b"".join(blocks_of(answer, MOST_SUMS + 1))
         if len(content) > MOST_SUMS:
             raise ValueError(f"more than {MOST_SUMS} bytes")
         text = content.decode()
         sums = read_sums(text)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        print(f"{base}{SUMS}: {error}", file=sys.stderr)
+        print(f"{base}{SUMS}: {shown(str(error))}", file=sys.stderr)
         return 1
     wanted = {n: h for n, h in sums.items() if not asked.only or any(fnmatch(n, one) for one in asked.only)}
     failed = 0
     for number, (name, digest) in enumerate(wanted.items(), start=1):
-        outcome = get(base, name, digest, asked.folder)
-        print(f"[{number}/{len(wanted)}] {name}: {outcome}", flush=True)
+        outcome = get(visit, base, name, digest, asked.folder)
+        print(f"[{number}/{len(wanted)}] {name}: {shown(outcome)}", flush=True)
         failed += outcome not in ("here", "fetched")
-    if not failed:
-        asked.folder.mkdir(parents=True, exist_ok=True)
-        (asked.folder / SUMS).write_text(text)
+    try:
+        if not failed:
+            asked.folder.mkdir(parents=True, exist_ok=True)
+            (asked.folder / SUMS).write_text(text)
+    except OSError as error:
+        print(f"{asked.folder / SUMS}: {error}", file=sys.stderr)
+        return 1
     print(f"{len(wanted) - failed} of {len(wanted)} files are whole")
     return 1 if failed else 0
 

@@ -22,8 +22,13 @@ column-vector: `world_from_camera @ (x, y, z, 1)`; camera axes are x right, y do
 from __future__ import annotations
 
 import json
+import lzma
+import re
 import sys
-from collections.abc import Iterator
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,10 +36,29 @@ from typing import Any
 import numpy as np
 
 UNKNOWN = np.iinfo(np.int64).min
-SYNC = "hololens_sync"
+SYNC, LINKS = "hololens_sync", "metadata/download_links.json"
 FILMS = ("gopro_720p", "gopro_360p")
 GAP_S = 0.1
 """Samples further apart than this have nothing between them."""
+MOST_TEXT, MOST_VALUES = 64 << 20, 5_000_000
+"""Bytes of a text, and values in one of JSON."""
+ALWAYS_TAKEN, MOST_RATIO = 256 << 20, 100
+"""Bytes that the arrays of a file may unpack to, and how many times its size."""
+ONE_FILE = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav"}
+"""For PyAV: a list of other files is no film."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+BAD_FILE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    MemoryError,
+    SyntaxError,
+)
+BAD_ARRAYS = (*BAD_FILE, zipfile.BadZipFile, zlib.error, lzma.LZMAError, tokenize.TokenError)
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
 """The front camera's own axes are x right, y up, z back."""
 
@@ -44,6 +68,30 @@ class NotReleased(KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+def read_json(path: Path) -> Any:
+    """Read a file of JSON. Raises NotReleased where there is none, or one with more than any data set has."""
+    try:
+        if not path.is_file():
+            raise ValueError("it is no file")
+        with path.open("rb") as file:
+            content = file.read(MOST_TEXT + 1)
+        if len(content) > MOST_TEXT or sum(map(content.count, (b"[", b"{", b","))) > MOST_VALUES:
+            raise ValueError("it is too large")
+        return json.loads(content)
+    except BAD_FILE as error:
+        raise NotReleased(f"{path.name} cannot be read ({error})") from error
+
+
+def are_links(found: Any) -> bool:
+    """Return whether these are recording -> kind -> file, with names that are some."""
+    return isinstance(found, dict) and all(
+        isinstance(kinds, dict)
+        and all(map(NAME.fullmatch, [name, *kinds]))
+        and all(isinstance(path, str) and path.isprintable() for path in kinds.values())
+        for name, kinds in found.items()
+    )
 
 
 def a_second(seconds: float) -> float:
@@ -108,7 +156,7 @@ class FilmValues(TimedValues):
         import av
 
         if self._film is None:
-            self._film = av.open(str(self.path))
+            self._film = av.open(str(self.path), options=ONE_FILE)
         stream = self._film.streams.video[0]
         if not 0 <= number - self._next < 2 * self.fps:
             pts = int(number / self.fps / stream.time_base) + (stream.start_time or 0)
@@ -211,8 +259,8 @@ class DepthValues(TimedValues):
         return self._image("ab", number)
 
     def _image(self, kind: str, number: int) -> Any:
-        with np.load(self.recording.path(f"{SYNC}_{self.sensor}_{kind}_npz"), allow_pickle=False) as file:
-            return file[f"{kind}-{self.frame[number]:06d}"]
+        name = f"{kind}-{self.frame[number]:06d}"
+        return self.recording.chosen_arrays(f"{SYNC}_{self.sensor}_{kind}_npz", lambda one: one == name)[name]
 
     @cached_property
     def poses(self) -> FramePoses:
@@ -308,8 +356,20 @@ class ReleasedRecording:
 
     def arrays(self, kind: str) -> dict[str, Any]:
         """Return the arrays of a file without its depth pictures. Raises NotReleased."""
-        with np.load(self.path(kind), allow_pickle=False) as file:
-            return {name: file[name] for name in file.files if not name.startswith(("depth-", "ab-"))}
+        return self.chosen_arrays(kind, lambda name: not name.startswith(("depth-", "ab-")))
+
+    def chosen_arrays(self, kind: str, is_chosen: Callable[[str], bool]) -> dict[str, Any]:
+        """Return some arrays of a file by name. Raises NotReleased."""
+        path = self.path(kind)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                sizes = [one.file_size for one in archive.infolist() if is_chosen(one.filename[:-4])]
+            if sum(sizes) > max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size):
+                raise ValueError("far too large when unpacked")
+            with np.load(path, allow_pickle=False) as file:
+                return {name: file[name] for name in file.files if is_chosen(name)}
+        except BAD_ARRAYS as error:
+            raise NotReleased(f"{self.id}: {kind} cannot be read as plain arrays") from error
 
     def constants(self, sensor: str) -> dict[str, Any]:
         """Return the constants of a sensor of the headset, such as `pv`. Raises NotReleased."""
@@ -318,14 +378,17 @@ class ReleasedRecording:
     @cached_property
     def calibration(self) -> dict[str, Any]:
         """What is said of clock and sensors: units, frames and meaning of the constants."""
-        found: dict[str, Any] = json.loads(self.path("calibration_json").read_text(encoding="utf-8"))
+        found: dict[str, Any] = read_json(self.path("calibration_json"))
         return found
 
     @cached_property
     def steps(self) -> list[dict[str, Any]]:
         """Steps as annotated: description, start_time, end_time (-1 where not done), errors where there were any."""
         found = self.data.read("annotation_json/error_annotations.json")
-        return next(one["step_annotations"] for one in found if one["recording_id"] == self.id)
+        try:
+            return list(next(one["step_annotations"] for one in found if one["recording_id"] == self.id))
+        except (*BAD_FILE, StopIteration) as error:
+            raise NotReleased(f"{self.id}: its steps are not told") from error
 
     @cached_property
     def film(self) -> ShownFilm:
@@ -451,18 +514,20 @@ class ReleasedData:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        if not (folder / "metadata" / "download_links.json").is_file():
-            raise NotReleased(f"{folder} holds no data set: metadata/download_links.json is not there")
-        self.links: dict[str, dict[str, str]] = self.read("metadata/download_links.json")
+        if not (folder / LINKS).is_file():
+            raise NotReleased(f"{folder} holds no data set: {LINKS} is not there")
+        self.links: dict[str, dict[str, str]] = self.read(LINKS)
+        if not are_links(self.links):
+            raise NotReleased(f"{LINKS} is not recording -> kind -> file")
 
     def read(self, name: str) -> Any:
-        """Return what a JSON file of the data set holds."""
-        return json.loads((self.folder / name).read_text(encoding="utf-8"))
+        """Return what a JSON file of the data set holds. Raises NotReleased."""
+        return read_json(self.folder / name)
 
     @property
     def recordings(self) -> list[str]:
         """The ids of all recordings."""
-        return sorted(self.links, key=lambda name: [int(part) for part in name.split("_")])
+        return sorted(self.links, key=lambda name: [(len(part), part) for part in name.split("_")])
 
     @property
     def joints(self) -> list[str]:
@@ -493,5 +558,8 @@ def open_data_set(folder: str | Path | None = None) -> ReleasedData:
 
 
 if __name__ == "__main__":
-    for one in open_data_set(sys.argv[1] if len(sys.argv) > 1 else None):
-        print(one)
+    try:
+        for one in open_data_set(sys.argv[1] if len(sys.argv) > 1 else None):
+            print(one)
+    except NotReleased as problem:
+        sys.exit(f"load.py: {problem}")

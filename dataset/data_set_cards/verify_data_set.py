@@ -16,15 +16,20 @@ import argparse
 import csv
 import hashlib
 import importlib.util
+import io
 import json
+import lzma
 import re
+import struct
 import sys
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -35,6 +40,14 @@ STEPS_JSON, STEPS_CSV = (
 )
 BESIDE = "kitchensync.jsonl"
 BLOCK = 1 << 20
+MOST_TEXT, MOST_VALUES = 64 << 20, 5_000_000
+"""Bytes of a text, and values in one of JSON."""
+ALWAYS_TAKEN, MOST_RATIO = 256 << 20, 100
+"""Bytes that the arrays of a recording may unpack to, and how many times the size of their files."""
+ONE_FILE = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav"}
+"""For PyAV: a list of other files is no film."""
+MOST_PICTURES, MOST_BOXES = 4_000_000, 1_000_000
+"""Of a film, and boxes of an MP4 that are looked at."""
 BAD_FILE = (
     OSError,
     EOFError,
@@ -49,6 +62,9 @@ BAD_FILE = (
     SyntaxError,
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    csv.Error,
     tokenize.TokenError,
 )
 """What reading a file raises that is not what it should be."""
@@ -111,25 +127,58 @@ class RecordingFindings:
         return {"recording": self.name, "status": self.status, "reasons": reasons, "pairs": self.pairs}
 
 
+# --- files
+
+
+def read_text(path: Path) -> str:
+    """Read a file as text. Raises OSError; ValueError for a pipe, a device, or more than `MOST_TEXT` bytes."""
+    if not path.is_file():
+        raise ValueError(f"{path.name} is no file")
+    with path.open("rb") as file:
+        content = file.read(MOST_TEXT + 1)
+    if len(content) > MOST_TEXT:
+        raise ValueError(f"{path.name} has more than {MOST_TEXT} bytes")
+    return content.decode("utf-8")
+
+
+@lru_cache(maxsize=4)
+def read_json(path: Path) -> Any:
+    """Read a file of JSON. Raises OSError; ValueError where it cannot be read or holds more than `MOST_VALUES`."""
+    text = read_text(path)
+    if sum(map(text.count, "[{,")) > MOST_VALUES:
+        raise ValueError(f"{path.name} holds more than {MOST_VALUES} values")
+    return json.loads(text)
+
+
+def shown(text: str) -> str:
+    """Return a text with control characters and the like as escapes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 # --- checksums
 
 
 def read_sums(text: str) -> dict[str, str]:
     """Return path -> hash. Raises ValueError for a line that is none, or a path that leads out of the folder."""
     found = {}
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), start=1):
         match = re.fullmatch(r"([0-9a-f]{64})  (\S.*)", line)
-        path = PurePosixPath(match[2]) if match else PurePosixPath("..")
-        if not match or path.is_absolute() or ".." in path.parts or "\\" in match[2]:
-            raise ValueError(f"{SUMS}: not a line of it: {line[:80]!r}")
+        if not match or leads_out(match[2]):
+            raise ValueError(f"{SUMS}: line {number} is not a line of it")
         found[match[2]] = match[1]
     return found
 
 
+def leads_out(name: str) -> bool:
+    """Return whether a name is that of no file in the data set."""
+    path = PurePosixPath(name)
+    is_elsewhere = path.is_absolute() or bool(PureWindowsPath(name).drive)
+    return is_elsewhere or not path.parts or ".." in path.parts or "\\" in name or "\0" in name
+
+
 def inside(folder: Path, name: str) -> Path:
     """Return the path of a file of the data set. Raises ValueError for one that leads out of its folder."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name:
+    if leads_out(name):
         raise ValueError(f"{name[:80]!r} leads out of the data set")
     return folder / name
 
@@ -139,7 +188,7 @@ def corrupt_files(folder: Path, *, partial: bool) -> list[dict[str, str]]:
 
     With `partial` those that are not here do not count.
     """
-    corrupt, sums = [], read_sums((folder / SUMS).read_text(encoding="utf-8"))
+    corrupt, sums = [], read_sums(read_text(folder / SUMS))
     for name, wanted in sums.items():
         path, digest = folder / name, hashlib.sha256()
         if not path.is_file():
@@ -162,15 +211,51 @@ def corrupt_files(folder: Path, *, partial: bool) -> list[dict[str, str]]:
 # --- tables and films
 
 
-def read_arrays(path: Path) -> Arrays:
-    """Load an .npz: plain arrays by name, of the pictures of depth only how many there are. Raises ValueError."""
+def read_arrays(path: Path, left_bytes: int = ALWAYS_TAKEN) -> Arrays:
+    """Load an .npz: plain arrays by name, of the pictures of depth only how many there are.
+
+    Raises ValueError, also where they unpack to more than `left_bytes` and than files of that size do.
+    """
     try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+        images = {one.filename for one in members if re.fullmatch(r"(depth|ab)-\d+\.npy", one.filename)}
+        loaded_bytes = sum(one.file_size for one in members if one.filename not in images)
+        if loaded_bytes > max(left_bytes, MOST_RATIO * path.stat().st_size):
+            raise ValueError("far too large when unpacked")
         with np.load(path, allow_pickle=False) as file:
-            images = [name for name in file.files if re.fullmatch(r"(depth|ab)-\d+", name)]
-            found = {name: file[name] for name in file.files if name not in images}
+            found = {name: file[name] for name in file.files if f"{name}.npy" not in images}
     except BAD_FILE as error:
         raise ValueError("cannot be read as plain arrays") from error
     return found | ({"images": np.array(len(images))} if images else {})
+
+
+def mp4_boxes(file: BinaryIO, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the boxes of an MP4: kind, first byte of what is in it, end."""
+    while at + 8 <= end:
+        file.seek(at)
+        size, kind = struct.unpack(">I4s", file.read(8))
+        start = at + 8
+        if size == 1:
+            size, start = struct.unpack(">Q", file.read(8))[0], at + 16
+        size = size or end - at
+        if at + size < start or at + size > end:
+            return
+        yield kind, start, at + size
+        if kind in (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"moof", b"traf"):
+            yield from mp4_boxes(file, start, at + size)
+        at += size
+
+
+def check_index(path: Path) -> None:
+    """Refuse an MP4 with more pictures than any has: libav makes room for each. Raises ValueError, OSError."""
+    with path.open("rb") as file:
+        for kind, start, end in islice(mp4_boxes(file, 0, path.stat().st_size), MOST_BOXES):
+            if kind in (b"stsz", b"trun") and end - start >= 12:
+                file.seek(start + 4)
+                same, count = struct.unpack(">II", file.read(8))
+                if (count if kind == b"stsz" else same) > MOST_PICTURES:
+                    raise ValueError("is no film: its index promises more pictures than any has")
 
 
 def count_pictures(path: Path) -> int:
@@ -178,9 +263,10 @@ def count_pictures(path: Path) -> int:
     import av
 
     try:
-        with av.open(str(path)) as film:
+        check_index(path)
+        with av.open(str(path), options=ONE_FILE) as film:
             return sum(packet.size > 0 for packet in film.demux(film.streams.video[0]))
-    except (av.FFmpegError, IndexError) as error:
+    except (av.FFmpegError, OSError, IndexError) as error:
         raise ValueError(f"is no film that can be read ({type(error).__name__})") from error
 
 
@@ -272,11 +358,19 @@ def check_samples(kind: str, arrays: Arrays, found: RecordingFindings) -> None:
             found.fail(f"{kind}: gravity is {weight:.2f} m/s^2 in it")
 
 
+@lru_cache(maxsize=1)
+def step_rows(path: Path) -> dict[str, list[dict[str, str]]]:
+    """Return the rows of the table of steps by recording."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in csv.DictReader(io.StringIO(read_text(path), newline="")):
+        found.setdefault(row["recording_id"], []).append(row)
+    return found
+
+
 def check_steps(folder: Path, name: str, lasts_s: float | None, found: RecordingFindings) -> None:
     """Check the steps of a recording: the table says what the JSON says, and each lies in the film."""
-    steps = json.loads((folder / STEPS_JSON).read_text(encoding="utf-8"))[name]["steps"]
-    with (folder / STEPS_CSV).open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["recording_id"] == name]
+    steps = read_json(folder / STEPS_JSON)[name]["steps"]
+    rows = step_rows(folder / STEPS_CSV).get(name, [])
     ours = [(str(one["step_id"]), float(one["start_time"]), float(one["end_time"])) for one in steps]
     theirs = [(row["step_id"], float(row["start_time"]), float(row["end_time"])) for row in rows]
     if ours != theirs:
@@ -612,6 +706,7 @@ def check_recording(
 ) -> RecordingFindings:
     """Check everything of one recording that is here."""
     found, tables, films = RecordingFindings(name), dict[str, Arrays](), dict[str, Path]()
+    left_bytes = ALWAYS_TAKEN
     for kind, path in links.items():
         try:
             place = inside(folder, path)
@@ -619,11 +714,12 @@ def check_recording(
                 if not partial:
                     found.fail(f"{kind}: {path} is not here")
             elif path.endswith(".npz"):
-                arrays = read_arrays(place)
+                arrays = read_arrays(place, left_bytes)
+                left_bytes -= sum(values.nbytes for values in arrays.values())
                 if not kind.startswith("calibration") and not lacks_columns(kind, arrays, found):
                     tables[kind] = arrays
             elif path.endswith(".json"):
-                json.loads(place.read_text(encoding="utf-8"))
+                read_json(place)
             else:
                 films[kind] = place
         except BAD_FILE as error:
@@ -731,7 +827,7 @@ def hidden_spans(frames: Arrays) -> list[tuple[int, int]]:
 def read_facts(folder: Path) -> dict[str, dict[str, Any]]:
     """Return what kitchensync.jsonl says of each recording; nothing where it is not there or not of that form."""
     try:
-        lines = [json.loads(line) for line in (folder / BESIDE).read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for line in read_text(folder / BESIDE).splitlines()]
         return {one["recording_id"]: one for one in lines if one["kind"] == "recording"}
     except BAD_FILE:
         return {}
@@ -739,7 +835,7 @@ def read_facts(folder: Path) -> dict[str, dict[str, Any]]:
 
 def read_links(folder: Path) -> dict[str, dict[str, str]]:
     """Return the files of each recording by kind. Raises ValueError."""
-    found = json.loads((folder / LINKS).read_text(encoding="utf-8"))
+    found = read_json(folder / LINKS)
     if not isinstance(found, dict) or not found:
         raise ValueError("names no recording")
     for kinds in found.values():
@@ -807,9 +903,11 @@ def main() -> int:
     try:
         answer = verify(asked.folder, asked.recording, partial=asked.partial)
     except (OSError, ValueError) as error:
-        print(f"verify.py: {error}", file=sys.stderr)
+        print(f"verify.py: {shown(str(error))}", file=sys.stderr)
         return 2
-    print(json.dumps(answer, indent=1) if asked.json else "\n".join(card(answer)))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    print(json.dumps(answer, indent=1) if asked.json else "\n".join(map(shown, card(answer))))
     return 1 if answer["status"] == FAIL else 0
 
 

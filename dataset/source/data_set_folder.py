@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +12,7 @@ from kitchensync.dataset.source.data_set import BESIDE
 from kitchensync.sensors.files_on_disk import check_plain
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
-from kitchensync.task_graphs.formats.graph_files import read_annotations, read_text
-
-_MOST_BYTES = 256 << 20
+from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_annotations, read_text
 
 
 @dataclass(frozen=True)
@@ -75,21 +73,25 @@ def _lengths(annotations: Annotations) -> dict[str, float]:
     found = {}
     for number, row in enumerate(annotations.videos[1:], start=2):
         try:
+            int(row[1]), int(row[2])
             found[row[0]] = float(row[4])
+            if not math.isfinite(found[row[0]]):
+                raise ValueError("no number")
         except (ValueError, IndexError) as error:
-            raise BadGraph(VIDEOS, f"line {number}", "no length in seconds in column 5") from error
+            why = "no kitchen, person and length in seconds in columns 2, 3 and 5"
+            raise BadGraph(VIDEOS, f"line {number}", why) from error
     return found
 
 
 def _lines(beside: Path) -> list[dict[str, Any]]:
     """Read what stands beside the form: a line of a recording names it."""
+    from kitchensync.dataset.source.facts_beside import parse_fact  # pydantic is slow to import
+
     found = []
-    for number, line in enumerate(read_text(beside, most_bytes=_MOST_BYTES).splitlines(), start=1):
+    text = read_text(beside, most_bytes=MAX_ANNOTATION_BYTES)
+    for number, line in enumerate(text.splitlines(), start=1):
         try:
-            said = json.loads(line)
-            if said["kind"] == "recording":
-                said["recording_id"]
-            found.append(said)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            found.append(parse_fact(line))
+        except ValueError as error:
             raise BadGraph(BESIDE, f"line {number}", "not a line that `release` writes") from error
     return found

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kitchensync.sensors.array_types import Int64, Mask
 
@@ -19,7 +22,22 @@ class FilmOf:
     hidden: Mask | None = None
     capture_ns: Int64 | None = None
 
+    @classmethod
+    def of(cls, table: Mapping[str, npt.NDArray[Any]]) -> FilmOf:
+        """Take the table of a film: `fps`, `capture_ns` and `hidden`. Raises KeyError, ValueError, TypeError."""
+        taken, hidden, fps = table["capture_ns"], table["hidden"], [int(part) for part in table["fps"]]
+        if not is_times(taken) or hidden.shape != taken.shape or hidden.dtype != bool:
+            raise ValueError("`capture_ns` and `hidden` are not columns of int64 and bool")
+        if len(fps) != 2 or min(fps) < 1:
+            raise ValueError("`fps` is no rate")
+        return cls(len(taken), Fraction(*fps), hidden, taken)
+
     def shown(self, every: int) -> Int64:
         """Return the numbers of each `every`-th picture that is not hidden."""
         numbers = np.arange(0, self.pictures, every, dtype=np.int64)
         return numbers if self.hidden is None else numbers[~self.hidden[numbers]]
+
+
+def is_times(values: npt.NDArray[Any]) -> bool:
+    """Return whether these are times, (n,) int64, as every table has them."""
+    return values.ndim == 1 and values.dtype == np.int64

@@ -53,8 +53,7 @@ def film_of(found: GivenData, recording: str, fps: Fraction) -> FilmOf:
 def _told(table: Path) -> FilmOf:
     try:
         with open_arrays(table) as arrays:
-            fps = Fraction(*map(int, arrays["fps"]))
-            return FilmOf(len(arrays["capture_ns"]), fps, arrays["hidden"], arrays["capture_ns"])
+            return FilmOf.of(arrays)
     except DAMAGED as error:
         raise BadGraph(
             table.name, "", f"is no table of pictures ({error}); release the data set again"

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kitchensync.sensors.untrusted_json import parse_json
 from kitchensync.task_graphs.errors import BadGraph
 
 SCHEMA = "release-numbering/1"
@@ -62,7 +63,7 @@ class Numbering:
 def parse_numbering(text: str, name: str) -> Numbering:
     """Read a table. Raises BadGraph."""
     try:
-        content = json.loads(text)
+        content = parse_json(text)
         if content["schema"] != SCHEMA:
             raise ValueError(f"not of schema {SCHEMA}")
         tables = {kind: _checked(content[kind], str if kind == "recordings" else int) for kind in KINDS}

@@ -7,12 +7,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.storage.names import is_path_inside
 from kitchensync.storage.shell.outputs import write_output
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.graph_files import read_text
 
 SUMS = "SHA256SUMS"
+MAX_SUMS_BYTES = 64 << 20
 LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
+
+
+def is_file_inside(folder: Path, name: str) -> bool:
+    """Return whether a name is that of a file in a data set, reached by no link."""
+    file = folder / name
+    return is_path_inside(name) and file.is_file() and file.resolve() == folder.resolve() / name
 
 
 def hashes_of(folder: Path, names: Iterable[str]) -> dict[str, str]:
@@ -29,7 +37,7 @@ def refresh(folder: Path, names: Iterable[str]) -> None:
     """Write new lines for files that were written into a data set; a folder without SHA256SUMS is none."""
     path = folder / SUMS
     if path.is_file():
-        lines = (LINE.fullmatch(line) for line in path.read_text(encoding="utf-8").splitlines())
+        lines = (LINE.fullmatch(line) for line in read_text(path, most_bytes=MAX_SUMS_BYTES).splitlines())
         known = {match[2]: match[1] for match in lines if match}
         write_output(path, sums_of(known | hashes_of(folder, names)).encode(), force=True)
 
@@ -40,11 +48,11 @@ def read_sums(folder: Path) -> dict[str, str]:
     if not path.is_file():
         raise BadGraph(str(folder), "", f"there is no {SUMS}; give the folder that `release` wrote")
     found = {}
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path, most_bytes=MAX_SUMS_BYTES).splitlines(), start=1):
         match = LINE.fullmatch(line)
-        if match is None or not (folder / match[2]).resolve().is_relative_to(folder.resolve()):
+        if match is None or not is_path_inside(match[2]):
             raise BadGraph(SUMS, f"line {number}", "is none of it; run `kitchensync release check`")
-        if not (folder / match[2]).is_file():
+        if not is_file_inside(folder, match[2]):
             raise BadGraph(
                 match[2], "", f"is not there, and {SUMS} names it; run `kitchensync release check`"
             )

@@ -13,9 +13,8 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from kitchensync.dataset.source.data_set import FINE_GRAINED
 from kitchensync.task_graphs.errors import BadGraph
-from kitchensync.task_graphs.formats.graph_files import read_text
+from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_text
 
-_MOST_BYTES = 256 << 20
 LEAST_S = 1.0
 """A narration of a moment, without an end, lasts so long."""
 _WORD = re.compile(r"\w+")
@@ -38,7 +37,7 @@ def released_narrations_of(folder: Path) -> dict[str, list[ReleasedNarration]]:
     if not (folder / FINE_GRAINED).exists():
         return {}
     try:
-        return _NARRATED.validate_json(read_text(folder / FINE_GRAINED, most_bytes=_MOST_BYTES))
+        return _NARRATED.validate_json(read_text(folder / FINE_GRAINED, most_bytes=MAX_ANNOTATION_BYTES))
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"]))
         raise BadGraph(FINE_GRAINED, place, "not as `release` writes narrations") from error

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from kitchensync.dataset.errors import BadOperation
 from kitchensync.recipe_app.commands.app_options import DATA, DATABASE
 from kitchensync.storage.shell.answer import Answer, answers
 from kitchensync.storage.shell.given_path import given_path
@@ -113,10 +112,10 @@ def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answ
 def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
     from kitchensync.recipe_app.commands.at_rest import memory
     from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, read_dump, take_in
+    from kitchensync.task_graphs.formats.graph_files import read_bytes
 
-    if large := [path for path in files if path.stat().st_size > 2 * MOST_BYTES]:
-        raise BadOperation(f"{large[0].name}: is larger than any dump of a tablet")
-    dumps = [read_dump(path.read_text(encoding="utf-8", errors="replace"), path.name) for path in files]
+    contents = [(read_bytes(path, most_bytes=2 * MOST_BYTES), path.name) for path in files]
+    dumps = [read_dump(content.decode(errors="replace"), name) for content, name in contents]
     total: dict[str, Any] = {"operations": 0, "new": 0, "known": 0, "sounds": 0, "refused": []}
     with memory(data, database) as tools:
         for dump in dumps:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.gopro.files.media import MOST_PIXELS, OF_ONE_FILE
+from kitchensync.sensors.gopro.files.media import MOST_PIXELS, open_container
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
 from kitchensync.sensors.gopro.files.pace import pace_words
 from kitchensync.sensors.host_clock import utc_anchor
@@ -110,7 +110,7 @@ def tell_facts(path: str) -> ToldApart:
     import av
 
     try:
-        with av.open(path, options=OF_ONE_FILE) as container:
+        with open_container(Path(path)) as container:
             video = next(iter(container.streams.video), None)
             if video is None:
                 return ToldApart("holds no video")

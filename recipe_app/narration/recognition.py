@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from kitchensync.dataset.narration.spoken import grammar_of
 from kitchensync.recipe_app.narration.speech_server import speech_server, text_from
+from kitchensync.sensors.gopro.files.media import open_container
 from kitchensync.storage.shell.endpoint import NoAnswer
 
 HZ = 16_000
@@ -38,7 +39,7 @@ def decode(path: Path) -> Pcm:
     import av
 
     parts = [np.zeros(0, np.int16)]
-    with av.open(str(path)) as file:
+    with open_container(path) as file:
         resampler = av.AudioResampler("s16", "mono", HZ)
         try:
             for frame in file.decode(audio=0):

@@ -32,6 +32,7 @@ from sqlalchemy import Connection, Table, func, select
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.database import open_database
+from kitchensync.sensors.files_on_disk import open_file
 from kitchensync.sensors.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import private
 from kitchensync.storage.disk.folder_lock import locked_folder
@@ -248,7 +249,7 @@ def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     """Open a backup and read its manifest. Raises BadSetup for whatever is none, or damaged."""
     with _damage_told(path), contextlib.ExitStack() as stack:
         with _unreadable_told(path):
-            archive = stack.enter_context(zipfile.ZipFile(path))
+            archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_file(path))))
             _check_sizes(path, archive)
             manifest = parse_object(archive.read(MANIFEST))
         names = set(archive.namelist()) - {MANIFEST}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
+import itertools
 import os
 import re
 import sqlite3
@@ -44,6 +45,7 @@ MOST_LINE = 256 << 20
 MOST_COLUMNS = 100
 STAGED = ".restore-"
 """Prefix of folders that hold what is not proven yet."""
+_QUOTED = re.compile(r"""\"[^\"]*\"|'[^']*'|`[^`]*`|\[[^\]]*\]""")
 _RECIPE = re.compile(rf"{RECIPES}/[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}\.json")
 
 
@@ -160,6 +162,7 @@ def _look(source: Path, made: Path, manifest: dict[str, Any]) -> None:
     """Prove a copied file before its tables are brought up to date."""
     with contextlib.closing(sqlite3.connect(made)) as connection:
         try:
+            _refuse_programs(source, connection)
             found = connection.execute("PRAGMA integrity_check").fetchone()[0]
             last = connection.execute("SELECT n, hash FROM op ORDER BY n DESC LIMIT 1").fetchone()
         except sqlite3.DatabaseError as error:
@@ -167,6 +170,21 @@ def _look(source: Path, made: Path, manifest: dict[str, Any]) -> None:
     if found != "ok":
         raise BadSetup(f"{source}: its database is damaged ({found}); take another copy")
     _require_end(source, manifest, last or (0, oplog.FIRST))
+
+
+def _refuse_programs(source: Path, connection: sqlite3.Connection) -> None:
+    """Refuse what SQLite would run by itself: views, triggers, virtual tables, calls of functions in a definition.
+
+    Of ours the parentheses are those of columns, inside them those of types and keys. Raises BadSetup, sqlite3.Error.
+    """
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+        bare, most = _QUOTED.sub("", sql or ""), {"table": 2, "index": 1}.get(kind, -1)
+        depths = itertools.accumulate({"(": 1, ")": -1}.get(c, 0) for c in bare)
+        is_virtual = bare.upper().startswith("CREATE VIRTUAL")
+        if is_virtual or "--" in bare or "/*" in bare or max(depths, default=0) > most:
+            raise BadSetup(
+                f"{source}: its database has a {kind} {str(name)[:40]!r} that is none of this app's"
+            )
 
 
 def _require_end(source: Path, manifest: dict[str, Any], end: tuple[int, str]) -> None:

@@ -5,7 +5,10 @@ Only plain arrays: `numpy.load(file)` reads them without pickle. The same arrays
 
 from __future__ import annotations
 
+import lzma
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -17,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.npyio import NpzFile
 
+from kitchensync.sensors.files_on_disk import open_file
 from kitchensync.storage.chunks.compress import quick_deflater
 
 MADE_OF = "made_of"
@@ -25,7 +29,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FAST = 1
 _LARGE = 1 << 30
 ALWAYS_TAKEN, MOST_RATIO = 256 << 20, 100
-"""Bytes that an array may unpack to, and how many times those that it has in the file; ours are packed to a tenth."""
+"""Bytes that a file may unpack to, and how many times those that it has; ours are packed to a tenth."""
 DAMAGED = (
     OSError,
     ValueError,
@@ -34,7 +38,12 @@ DAMAGED = (
     TypeError,
     AttributeError,
     MemoryError,
+    RuntimeError,  # a flipped bit that asks for a password, or for a compression that nobody knows
     zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    SyntaxError,
+    tokenize.TokenError,
 )
 """What reading arrays of others may raise; `MemoryError` where a head claims more than any computer has."""
 
@@ -89,11 +98,11 @@ def _write_blocks(member: IO[bytes], name: str, values: Blocks) -> None:
 
 @contextmanager
 def open_arrays(path: Path) -> Iterator[NpzFile]:
-    """Open an `.npz` without pickle; refuse an array far larger than its file. Raises one of DAMAGED."""
-    with zipfile.ZipFile(path) as file:
-        for one in file.infolist():
-            if one.file_size > max(ALWAYS_TAKEN, MOST_RATIO * one.compress_size):
-                raise ValueError(f"{one.filename} unpacks to {one.file_size} bytes, no array of ours does")
+    """Open an `.npz` without pickle; refuse arrays far larger than their file together. Raises one of DAMAGED."""
+    with open_file(path) as file, zipfile.ZipFile(file) as archive:
+        unpacked = sum(one.file_size for one in archive.infolist())
+    if unpacked > max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size):
+        raise ValueError(f"{path.name} unpacks to {unpacked} bytes, no file of ours does")
     with np.load(path, allow_pickle=False) as arrays:
         yield arrays
 
@@ -110,5 +119,5 @@ def made_of(path: Path) -> str:
     try:
         with open_arrays(path) as arrays:
             return str(arrays[MADE_OF])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except DAMAGED:
         return ""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.storage.errors import BadStamps
-from kitchensync.storage.exports.arrays_file import open_arrays
+from kitchensync.storage.exports.arrays_file import DAMAGED, open_arrays
 from kitchensync.storage.timeline.alignment import Alignment, Input
 from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_stamps
 from kitchensync.sync.align.gyro import align_pair
@@ -26,12 +23,6 @@ from kitchensync.sync.answers import plain
 from kitchensync.sync.errors import BadArrays, SyncError, TooShort
 from kitchensync.sync.fit.resample import make_track
 from kitchensync.sync.result.result import pair_aligned, refused
-
-DAMAGED = (
-    *(OSError, EOFError, ValueError, SyntaxError, MemoryError, RuntimeError),
-    *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
-)
-"What NumPy lets out of an archive with a byte that is wrong: in its index, in a header, in what is packed."
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from kitchensync.task_graphs.formats.by_name import kind_of, parse_graph
 from kitchensync.task_graphs.model import Graph
 
 MAX_BYTES = 20_000_000
-MAX_ANNOTATION_BYTES = 100_000_000
+MAX_ANNOTATION_BYTES = 32_000_000
 
 
 def read_graph(path: Path, *, toy: str = "") -> Graph:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from kitchensync.sensors.untrusted_json import MOST_ITEMS, check_shape
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.model import END, START
 
@@ -21,6 +22,7 @@ _LONG_PLACE = 120
 def load(text: str, name: str) -> Any:
     """Parse a document; a key that stands twice in one object is refused. Raises BadGraph."""
     try:
+        check_shape(text, MOST_ITEMS)
         found = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, name))
         refuse_half_letters(found, text, name)
         return found

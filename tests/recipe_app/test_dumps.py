@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +242,11 @@ def test_the_command_takes_a_file(kitchen: Any, recording: str, tmp_path: Path) 
         "schema": "take-dump/1", "operations": 2, "new": 1, "known": 1, "sounds": 1, "refused": []
     }  # fmt: skip
     assert "never started here" in run(main, ["take-dump", str(file), "--data", str(tmp_path / "no")]).stderr
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    done = CliRunner().invoke(
+        main, ["take-dump", str(tmp_path / "pipe.json"), "--data", str(tmp_path / "data")]
+    )
+    assert (done.exit_code, "is no file" in done.stderr) == (1, True), done.stderr

@@ -1,4 +1,4 @@
-"""A fixed hundred of the recordings that mean harm, through every command and the running app."""
+"""A fixed hundred of the recordings that mean harm, and forty other things, through commands and the running app."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ def test_nothing_outside_is_touched_and_nothing_hangs(first: int, tmp_path: Path
     done = played("--first", first, "--count", 50, "--app", 50, "--place", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert done.stdout.splitlines()[-1].startswith("50 recordings, 100 commands, 50 below the app")
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_gifts_of_strangers_do_no_harm_either(tmp_path: Path) -> None:
+    """Forty data sets, archives, backups and dumps of the app."""
+    done = played("--others", "--count", 40, "--commands", 1, "--place", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert done.stdout.splitlines()[-1].startswith("40 other gifts, 40 commands")
     assert not list(tmp_path.iterdir())
 
 

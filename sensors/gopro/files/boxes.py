@@ -5,6 +5,7 @@ ISO 14496-12: a box is u32 size, 4 letters, contents; size 1 = u64 size follows,
 
 from __future__ import annotations
 
+import errno
 import math
 import struct
 from collections.abc import Iterator
@@ -13,9 +14,16 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kitchensync.sensors.errors import UnreadableMedia
+from kitchensync.sensors.files_on_disk import open_file
 
 MAX_MOOV_BYTES = 256 * 1024 * 1024
 MAX_TOP_BOXES = 10_000
+MAX_FRAGMENTS = 1_000_000
+MAX_SAMPLES = 3_000_000
+"""Of a film: 28 hours of 30 pictures a second."""
+CONTAINERS = {"moov", "trak", "mdia", "minf", "stbl", "moof", "traf", "udta"}
+COUNTED = {"stts", "ctts", "stsc", "stco", "co64", "stss"}
+"""Tables that are version and flags, a count, and so many rows of four bytes or more."""
 
 
 class Box(NamedTuple):
@@ -63,10 +71,10 @@ class TopBox(NamedTuple):
     end: int
 
 
-def top_boxes(file: BinaryIO, file_bytes: int) -> Iterator[TopBox]:
+def top_boxes(file: BinaryIO, file_bytes: int, most: int = MAX_TOP_BOXES) -> Iterator[TopBox]:
     """List the boxes at the top of a file by reading only their headers; stops where one does not fit."""
     at = 0
-    for _ in range(MAX_TOP_BOXES):
+    for _ in range(most):
         file.seek(at)
         header = file.read(16)
         if len(header) < 8:
@@ -87,19 +95,19 @@ def top_boxes(file: BinaryIO, file_bytes: int) -> Iterator[TopBox]:
 
 def has_moov(path: Path) -> bool:
     """Return whether an MP4 is finished: its index (`moov`) is there and whole."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return any(box.kind == "moov" for box in top_boxes(file, path.stat().st_size))
 
 
 def looks_like_mp4(path: Path) -> bool:
     """Return whether a file begins as an MP4 does."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return file.read(8)[4:] in (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip")
 
 
 def read_moov(path: Path) -> memoryview:
     """Read the contents of `moov`; `UnreadableMedia` when it is missing or absurd."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         for box in top_boxes(file, path.stat().st_size):
             if box.kind == "moov":
                 if box.end - box.start > MAX_MOOV_BYTES:
@@ -109,6 +117,51 @@ def read_moov(path: Path) -> memoryview:
     raise UnreadableMedia(
         path, "no index (moov): the recording was cut short or the copy is not whole; copy it again"
     )
+
+
+def check_counts(path: Path) -> None:
+    """Refuse an MP4 that promises more samples than it holds: libav makes room for each.
+
+    Raises OSError.
+    """
+    samples = 0
+    with open_file(path) as file:
+        for top in top_boxes(file, path.stat().st_size, MAX_FRAGMENTS):
+            if top.kind in CONTAINERS:
+                file.seek(top.start)
+                data = memoryview(file.read(min(top.end - top.start, MAX_MOOV_BYTES)))
+                for table in _tables(data):
+                    samples += _samples_of(table, path)
+    if samples > MAX_SAMPLES:
+        raise OSError(errno.EINVAL, f"its index promises {samples} samples, no film has so many", str(path))
+
+
+def _tables(data: memoryview, depth: int = 0) -> Iterator[list[Box]]:
+    """Yield the boxes of each container that are none themselves."""
+    inner = list(boxes(data))
+    yield [box for box in inner if box.kind not in CONTAINERS]
+    for box in inner:
+        if box.kind in CONTAINERS and depth < len(CONTAINERS):
+            yield from _tables(box.data, depth + 1)
+
+
+def _samples_of(table: list[Box], path: Path) -> int:
+    """Count the samples that libav makes room for; of sound without coding it is the chunks. Raises OSError."""
+    count, is_coded = 0, True
+    for kind, data in table:
+        _, first, second = struct.unpack_from(">III", bytes(data[:12]).ljust(12, b"\0"))
+        rows = first if kind in COUNTED else second if kind == "stsz" and not first else 0
+        if rows > max(MAX_SAMPLES, len(data)):
+            raise OSError(
+                errno.EINVAL, f"box {kind}: promises {rows} entries, more than it has bytes", str(path)
+            )
+        if kind == "stsz":
+            count = second
+        elif kind == "trun":
+            count += first
+        elif kind == "stts":
+            is_coded = first != 1 or bytes(data[12:16]) != b"\0\0\0\1"
+    return count if is_coded else 0
 
 
 def boxes(data: memoryview) -> Iterator[Box]:

@@ -60,8 +60,10 @@ class CameraMode:
 
 MOST_PIXELS = 50_000_000
 """Of one picture of a film; 8K has 33 million. A file of 200 kB may promise a thousand times as many."""
-OF_ONE_FILE = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav"}
+OF_ONE_FILE = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav,ogg"}
 """For libav: a list of other files is no film."""
+MOST_PAYLOADS = 200_000
+"""Of telemetry, which comes once a second: of two days."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +99,11 @@ class AudioInfo:
 def open_container(path: Path) -> av.container.InputContainer:
     """Open a video with libav: no other file is opened, and no picture beyond `MOST_PIXELS` is decoded.
 
-    Raises av.FFmpegError, OSError.
+    Raises av.FFmpegError; OSError, also where its index promises more than the file holds.
     """
     import av
 
+    boxes.check_counts(path)
     container = av.open(str(path), "r", metadata_errors="replace", options=OF_ONE_FILE)
     for stream in container.streams.video:
         if stream.codec_context is not None:  # None where nobody can decode it
@@ -276,6 +279,8 @@ class GoProMedia(Telemetry):
         except UnreadableMedia:
             return self._payloads_of_libav()
         units = track.timescale or 1000
+        if len(tables) > MOST_PAYLOADS:
+            raise UnreadableMedia(self.path, f"box stsz of track gpmd: {len(tables)} payloads")
         if not len(tables):  # a fragmented file has its tables elsewhere
             return self._payloads_of_libav()
         if int(tables.sizes.sum()) > self.path.stat().st_size:

@@ -13,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kitchensync.sensors.errors import UnreadableMedia
-from kitchensync.sensors.gopro.files.boxes import Box, boxes, find, read_moov, top_boxes
+from kitchensync.sensors.gopro.files.boxes import MAX_SAMPLES, Box, boxes, find, read_moov, top_boxes
 
 U32_LIMIT = 1 << 32
 PER_SAMPLE = {"stts", "ctts", "stsc", "stsz", "stco", "co64", "stss", "sdtp"}
 DROPPED = {"sbgp", "sgpd", "stps", "padb", "subs", "saiz", "saio"}
 "Tables of samples that players may do without."
-MAX_SAMPLES = 20_000_000
 
 
 @dataclass
@@ -81,14 +80,14 @@ class _Reader:
             values = values.astype(np.uint32).view(np.int32).astype(np.int64)
         return np.repeat(values, runs[:, 0])
 
-    def sizes(self) -> np.ndarray:
+    def sizes(self, file_bytes: int) -> np.ndarray:
         box = self._boxes.get("stsz")
         if box is None:
             raise self.bad("stsz", "missing")
         if len(box.data) < 12:
             raise self.bad("stsz", "cut short")
         same, count = struct.unpack_from(">II", box.data, 4)
-        if count > MAX_SAMPLES or (not same and 12 + 4 * count > len(box.data)):
+        if count > MAX_SAMPLES or same * count > file_bytes or (not same and 12 + 4 * count > len(box.data)):
             raise self.bad("stsz", f"promises {count} sizes, {len(box.data) - 12} bytes are there")
         if same:
             return np.full(count, same, np.int64)
@@ -118,7 +117,7 @@ def read_tables(path: Path, track: str, stbl: memoryview, file_bytes: int) -> Sa
     reader = _Reader(path, track, stbl)
     if reader.has("stz2"):
         raise reader.bad("stz2", "compact sizes are not supported")
-    sizes = reader.sizes()
+    sizes = reader.sizes(file_bytes)
     offsets = reader.offsets(sizes)
     if len(sizes) and (offsets.min() < 0 or int((offsets + sizes).max()) > file_bytes):
         raise reader.bad("co64" if reader.has("co64") else "stco", "points past the end of the file")

@@ -94,4 +94,6 @@ def test_a_torn_file_gives_what_came_before_and_another_is_refused(tmp_path) -> 
     }
     (tmp_path / "b.webm").write_bytes(b"no sound")
     assert hear(tmp_path / "b.webm", STEPS)["why"].startswith("not a sound")
+    (tmp_path / "list.ogg").write_text("ffconcat version 1.0\nfile a.wav\n")
+    assert hear(tmp_path / "list.ogg", STEPS)["why"].startswith("not a sound")
     assert hear(tmp_path / "a.wav", [])["text"] == ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -342,6 +344,51 @@ def test_a_backup_that_unpacks_to_more_than_any_can_is_not_unpacked(tmp_path: Pa
     assert not (tmp_path / "new").exists()
 
 
+def test_a_pipe_is_no_backup(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "kitchen.backup")
+    assert "a pipe, not a file" in refused(tmp_path / "kitchen.backup", tmp_path / "app.db")
+
+
+ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n, 'x' AS hash FROM r"
+COLUMNS = "id TEXT, pseudonym TEXT, roles TEXT, active BOOLEAN"
+
+
+@pytest.mark.parametrize(
+    ("planted", "what"),
+    [
+        (f"DROP TABLE op; CREATE VIEW op AS {ENDLESS}", "view 'op'"),
+        (f"CREATE TRIGGER t AFTER INSERT ON person BEGIN INSERT INTO op {ENDLESS}; END", "trigger 't'"),
+        ("CREATE VIRTUAL TABLE words USING fts5(a)", "table 'words'"),
+        (f"DROP TABLE person; CREATE TABLE person ({COLUMNS} CHECK(zeroblob(9)))", "table 'person'"),
+        (f"""DROP TABLE person; CREATE TABLE person ({COLUMNS}, ")))" AS (zeroblob(9)))""", "table 'person'"),
+        (
+            f"DROP TABLE person; CREATE TABLE person ({COLUMNS} /* ))) */ CHECK(zeroblob(9)))",
+            "table 'person'",
+        ),
+        ("CREATE INDEX i ON person (hex(zeroblob(9)))", "index 'i'"),
+        ("UPDATE alembic_version SET version_num = '../../x'", "Can't locate revision"),
+    ],
+)
+def test_a_database_that_runs_something_is_not_opened(
+    tmp_path: Path, recipes: Path, planted: str, what: str
+) -> None:
+    made, whole, target = recipes.parent / "app.db", tmp_path / "whole.backup", tmp_path / "odd.backup"
+    open_database(made, SECRET).close()
+    make(made, recipes, whole)
+    with contextlib.closing(sqlite3.connect(made)) as connection:
+        connection.executescript(planted)
+    content = made.read_bytes()
+    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(target, "w") as forged:
+        manifest = json.loads(archive.read("backup.json"))
+        sha256 = hashlib.sha256(content).hexdigest()
+        manifest["files"] = {"app.db": {"bytes": len(content), "sha256": sha256}}
+        forged.writestr("app.db", content)
+        forged.writestr("backup.json", json.dumps(manifest))
+    said = refused(target, tmp_path / "new" / "app.db")
+    assert what in said
+    assert not (tmp_path / "new" / "app.db").exists()
+
+
 @pytest.mark.parametrize("place", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("row", ["[" + "[]," * 2000 + "0]", '["op"]', "7", '{"table": [], "row": {}}'])
 def test_a_row_of_a_dump_that_is_none_is_damage(
@@ -363,8 +410,6 @@ def refused(target: Path, restored: Path) -> str:
 
 def rewritten(source: Path, target: Path, change: Callable[[bytes], bytes]) -> None:
     """Change the log of a dump, and every hash of the file with it: only the chain can tell."""
-    import hashlib
-
     with zipfile.ZipFile(source) as archive, zipfile.ZipFile(target, "w") as made:
         manifest = json.loads(archive.read("backup.json"))
         changed = change(archive.read("tables.jsonl"))
