@@ -11,7 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from kitchensync.storage.errors import CloudRefused, CopyDiffers, SecretInAddress, SourceDiffers
+from kitchensync.storage.errors import (
+    CloudRefused,
+    CopyDiffers,
+    PlaceTaken,
+    SecretInAddress,
+    SourceDiffers,
+)
 from kitchensync.storage.manifest import MOST_BYTES
 from kitchensync.storage.names import MANIFEST
 
@@ -35,7 +41,7 @@ class CloudStore:
 
     def __init__(self, url: str) -> None:
         """Open it with the store's own settings (environment, profile files). Raises CloudRefused."""
-        self.url = url
+        self.url = self.identity = url
         try:
             core = importlib.import_module("fsspec.core")
             self._store, root = core.url_to_fs(url)
@@ -132,6 +138,21 @@ class CloudStore:
                 return None
             with self._store.open(place, "rb") as file:
                 return bytes(file.read(MOST_BYTES))
+        except Exception as error:
+            raise CloudRefused(self.url, name, why(error)) from error
+
+    def announce(self, name: str, content: bytes, *, is_new: bool) -> None:
+        """Write the `recording.json` of a copy that begins; a new one only where there is none.
+
+        Raises PlaceTaken where another copy has begun meanwhile, CloudRefused.
+        """
+        place = f"{self._root}/{name}/{MANIFEST}"
+        try:
+            if self._has_folders:
+                self._store.makedirs(place.rpartition("/")[0], exist_ok=True)
+            self._store.pipe_file(place, content, mode="create" if is_new else "overwrite")
+        except FileExistsError as error:
+            raise PlaceTaken(f"{self.url}/{name}", "another copy, which has just begun") from error
         except Exception as error:
             raise CloudRefused(self.url, name, why(error)) from error
 

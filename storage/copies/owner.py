@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 
 from kitchensync.sensors.untrusted_json import BadJson, parse_object
-from kitchensync.storage.errors import PlaceTaken
 from kitchensync.storage.manifest import MOST_BYTES, Manifest
 from kitchensync.storage.names import COPYING
 
@@ -25,25 +23,6 @@ def is_unfinished(content: bytes | None) -> bool:
     with suppress(BadJson):
         return COPYING in parse_object(content, most_bytes=MOST_BYTES)
     return False
-
-
-def check_owner(place: str, content: bytes | None, manifest: Manifest) -> None:
-    """Refuse a place that holds another recording; `content` is its `recording.json`, None without one.
-
-    Raises PlaceTaken.
-    """
-    there = uuid_in(content)
-    if there and there != manifest.get("uuid"):
-        raise PlaceTaken(place, f"another recording of this name (uuid {there})")
-
-
-def check_new_place(place: str, names: Iterable[str]) -> None:
-    """Refuse a place to which nothing of a recording was copied yet, and that holds files. Raises PlaceTaken.
-
-    Also one whose `recording.json` has no uuid, or cannot be read: it tells nobody whose it is.
-    """
-    if name := next(iter(names), ""):
-        raise PlaceTaken(place, f"files that are no copy of this recording, such as {name}")
 
 
 def is_same(there: Manifest, manifest: Manifest) -> bool:

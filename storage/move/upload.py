@@ -10,19 +10,17 @@ from kitchensync.storage.consent import Purpose, StillPermitted, note_override, 
 from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
-from kitchensync.storage.copies.owner import check_new_place, check_owner
 from kitchensync.storage.copies.read_through import missing_files, readable_folder
+from kitchensync.storage.copies.stored_copies import begin_copy
 from kitchensync.storage.errors import (
     CloudRefused,
     CopyDiffers,
     FilesMissing,
     NotFinished,
-    PlaceTaken,
     SourceDiffers,
     Withdrawn,
 )
 from kitchensync.storage.lab import NAME, lab_of
-from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.redact.to_destroy import check_no_pauses
 
 Progress = Callable[[str, int, int], None]
@@ -69,19 +67,12 @@ def upload(
     if missing := missing_files(readable_folder(recording, manifest), manifest):
         raise FilesMissing(recording, missing)
     store = CloudStore(url)
-    home, there = f"{url.rstrip('/')}/{recording.name}", store.manifest_of(recording.name)
-    check_owner(home, there, manifest)
     total = sum(item.source.stat().st_size for item in items)
     note_override(recording, purpose, without_consent)
     safe = sent = sent_bytes = 0
     with CopyLog(recording) as log:
         permitted.check()
-        if (url, url) not in log.made_here.known_stores:
-            if there is None:
-                check_new_place(home, store.names_below(recording.name) if store.has(recording.name) else ())
-            elif there != (recording / MANIFEST).read_bytes():
-                raise PlaceTaken(home, "a copy that was not made here")
-        log.begin(url, url)
+        begin_copy(store, recording, manifest, items, log)
         for item in items:
             size = item.source.stat().st_size
             place = f"{recording.name}/{item.relative}"

@@ -22,6 +22,7 @@ from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
 from kitchensync.storage.copies.owner import is_same
 from kitchensync.storage.copies.stored_copies import Content, FolderStore
+from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import NotRedactable, StorageError, UnreadableFile, words_of
@@ -256,7 +257,7 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
         if is_uploaded(where, target):
             continue
         try:
-            if _is_copy(FolderStore(Path(where), target), path, outside):
+            if _is_copy(FolderStore(Target(Path(where), target)), path, outside):
                 facts |= apply(copy, done | {"open": [], "places": []}, {})
                 _list_changed(path, target, where, facts)
                 done["places"].append(str(copy))
