@@ -21,14 +21,6 @@ CLOCKS_APART_NS = 86_400_000_000_000
 """How much the clock of a network drive may be behind ours; one that keeps local time is, too."""
 
 
-def read_derived(recording: Path) -> list[dict[str, Any]]:
-    """Return what was written of a recording since its last withdrawal, each place once.
-
-    Raises StorageError, OSError.
-    """
-    return by_place(own_list(recording).outside(uuid_of(recording)).derived)
-
-
 def by_place(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Merge lines of the list into one for each place.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,10 @@ def _films(recording: Path) -> dict[str, dict[str, Any]]:
     return known
 
 
-def missing_files(folder: Path, manifest: Manifest) -> list[str]:
-    """Return what is promised and not in a folder, in order of name; an archive stands for its chunks."""
-    promised = sorted(promised_hashes(folder, manifest))
-    return [name for name in promised if not (folder / name).is_file() and not _is_packed(folder / name)]
+def missing_files(folder: Path, promised: Iterable[str]) -> list[str]:
+    """Return which promised files are not in a folder, in order of name; an archive stands for its chunks."""
+    absent = (name for name in sorted(promised) if not (folder / name).is_file())
+    return [name for name in absent if not _is_packed(folder / name)]
 
 
 def _is_packed(chunk: Path) -> bool:
@@ -78,5 +79,5 @@ def _copy_in(line: CopyRecord, recording: Path, manifest: Manifest) -> tuple[str
         return str(error), copy
     if not is_same(there, manifest):
         return f"{copy}: is another recording", copy
-    missing = missing_files(copy, there)
+    missing = missing_files(copy, promised_files(copy, there))
     return (f"{copy}: lacks {len(missing)} files, such as {missing[0]}" if missing else ""), copy

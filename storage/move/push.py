@@ -172,17 +172,16 @@ def push(
             sent += [line] if line else []
             safe += sizes[name]
             progress(name, safe, total)
-        _finish(store, log, sent, to)
         ours = _enter(files, sent, log, store.identity, to, data)
         old, foreign = _others(store, files, ours)
-        if old and not keep_old:
-            for name in old:
-                store.remove(name)
-            store.finish()
-        if data.is_dir() and not (old and keep_old):
+        removed, kept = ([], old) if keep_old else (old, [])
+        for name in removed:
+            store.remove(name)
+        if sent or removed:
+            _finish(store, log, sent, to)
+        if data.is_dir() and not kept:
             OwnList(data).add(LineKind.PUSHED, f"pushed to {to.rstrip('/')}", where=to, holds=[*holds])
     size = sum(line.bytes for line in sent)
-    removed, kept = ([], old) if keep_old else (old, [])
     return Pushed(to, len(files), len(sent), size, removed, kept, foreign)
 
 
@@ -237,7 +236,7 @@ def _bring(
 
 
 def _finish(store: Store, log: CopyLog, sent: list[CopyRecord], to: str) -> None:
-    if store.commits and sent:
+    if store.commits:
         try:
             store.finish()
         except Exception as error:

@@ -10,7 +10,7 @@ from kitchensync.storage.consent import Purpose, StillPermitted, note_override, 
 from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
-from kitchensync.storage.copies.read_through import missing_files, readable_folder
+from kitchensync.storage.copies.read_through import missing_files, promised_files, readable_folder
 from kitchensync.storage.copies.stored_copies import begin_copy
 from kitchensync.storage.errors import (
     CloudRefused,
@@ -64,7 +64,8 @@ def upload(
     if not own:
         check_no_pauses(recording)
     items = files_of(recording, manifest)
-    if missing := missing_files(readable_folder(recording, manifest), manifest):
+    folder = readable_folder(recording, manifest)
+    if missing := missing_files(folder, promised_files(folder, manifest)):
         raise FilesMissing(recording, missing)
     store = CloudStore(url)
     total = sum(item.source.stat().st_size for item in items)

@@ -373,6 +373,7 @@ def test_the_hub_s_client_sends_large_files_once_and_everything_in_one_commit(
     code, said = push(data_set, "hf://datasets/lab/kitchens")
     assert (code, said["removed"], said["foreign"]) == (0, [film], ["notes.txt"])
     assert hub.files.keys() == contents(data_set).keys() | {"notes.txt"}
+    assert len(hub.commits) == 2, "what is sent and what is removed, in one"
     code, said = push(data_set, "hf://models/lab/kitchens")
     assert (code, "hf://datasets/OWNER/NAME" in said["reason"]) == (1, True)
     left = withdrawn_places(data_set.parent / "data" / "take-2")
