@@ -30,12 +30,16 @@ class UtcStep:
     after_host_ns: int
     by_ns: int
 
+    @property
+    def fact(self) -> str:
+        """Say what happened."""
+        return f"the computer's clock was set by {self.by_ns / 1e9:+.1f} s"
+
     def words(self, after: str) -> str:
         """Say it; `after` is the second anchor's time in words."""
-        words = f"the computer's clock was set by {self.by_ns / 1e9:+.1f} s"
         if self.after_host_ns - self.before_host_ns <= SOON_NS:
-            return f"{words} at {after}"
-        return f"{words} before {after}, unless the computer slept"
+            return f"{self.fact} at {after}"
+        return f"{self.fact} before {after}, unless the computer slept"
 
 
 class UtcTimes:
