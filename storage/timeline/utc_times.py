@@ -106,6 +106,12 @@ class UtcTimes:
             list(pair) for pair in zip(self.host_ns.tolist(), self.to_utc(self.host_ns).tolist(), strict=True)
         ]
 
+    def bounds_ns(self) -> list[int]:
+        """Return how far `to_utc` may be off between each anchor and the one before it, ns."""
+        middle = self.host_ns - np.diff(self.host_ns, prepend=self.host_ns[0]) // 2
+        either: Int64 = np.maximum(self.bound_ns(middle), self.bound_ns(self.host_ns))
+        return [int(bound_ns) for bound_ns in either]
+
     def where_set(self) -> list[dict[str, int]]:
         """Return the first anchor, the last, and those on both sides of each step, as a manifest has them."""
         around = [at for one in self.steps() for at in (one.before_host_ns, one.after_host_ns)]
