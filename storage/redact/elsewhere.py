@@ -34,8 +34,5 @@ def remove_changed(recording: Path, url: str) -> str:
 
 def made_before(recording: Path, utc_ns: int) -> Iterator[str]:
     """Name what commands wrote of a recording before a time and is still there: it may show what is destroyed."""
-    for place, command in older_than(recording, utc_ns):
-        if command:
-            yield f"{place}: may show it; make it anew with `{command}`, or remove it"
-        else:
-            yield f"{place}: it was sent there before; ask for its deletion"
+    for place, do in older_than(recording, utc_ns):
+        yield f"{place}: {do}"
