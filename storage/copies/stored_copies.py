@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from kitchensync.sensors.files_on_disk import NotPlainFile, check_plain, file_sha256
+from kitchensync.sensors.files_on_disk import check_plain, file_sha256
 from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import FileToCopy
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_uploaded
 from kitchensync.storage.copies.owner import is_unfinished, uuid_in
 from kitchensync.storage.copies.target import Target
-from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.errors import PlaceTaken, TargetAway
+from kitchensync.storage.errors import PlaceTaken
 from kitchensync.storage.installation.own_list import Entry, Outside
 from kitchensync.storage.manifest import Manifest, manifest_text
 from kitchensync.storage.names import COPYING, MANIFEST, PART_SUFFIX
@@ -40,10 +37,13 @@ class Destroyed:
 
 
 class CopyStore(Protocol):
-    """A place with copies of recordings, one folder each; its identity, and its path or address."""
+    """A place with copies of recordings, one folder each; names are relative to it."""
 
     identity: str
-    url: str
+
+    @property
+    def url(self) -> str:
+        """Return its path or address."""
 
     def has(self, name: str) -> bool:
         """Return whether anything is there."""
@@ -68,59 +68,6 @@ class CopyStore(Protocol):
 
     def tidy(self, name: str, files: set[str]) -> None:
         """Remove empty folders below a name, and the old versions of these files in it."""
-
-
-class FolderStore:
-    """A store that is a folder. No link is followed below it."""
-
-    def __init__(self, target: Target) -> None:
-        self._target, self.root = target, target.path
-        self.identity, self.url = target.identity, str(target.path)
-
-    def has(self, name: str) -> bool:
-        """Return whether anything is there."""
-        return os.path.lexists(self.root / name)
-
-    def names_below(self, name: str) -> list[str]:
-        """Return the files below a folder, links among them."""
-        home = self.root / name
-        if home.is_symlink():
-            raise TargetAway(home, "it is a link now")
-        found = []
-        for place, folders, files in os.walk(home):
-            links = [one for one in folders if Path(place, one).is_symlink()]
-            found += [Path(place, one).relative_to(home).as_posix() for one in (*files, *links)]
-        return sorted(found)
-
-    def size_of(self, name: str) -> int:
-        """Return the size of a file."""
-        return (self.root / name).lstat().st_size
-
-    def sha256_of(self, name: str) -> str:
-        """Return the hash of a file; empty for a link, a pipe or a device."""
-        with suppress(NotPlainFile):
-            check_plain(self.root / name)
-            return file_sha256(self.root / name)
-        return ""
-
-    def manifest_of(self, name: str) -> bytes | None:
-        """Return the `recording.json` in a recording's place, None where there is none."""
-        return self._target.manifest_of(Path(name))
-
-    def announce(self, name: str, content: bytes, *, is_new: bool) -> None:
-        """Write the `recording.json` of a copy that begins; a new one only where there is none."""
-        self._target.announce(Path(name), content, is_new=is_new)
-
-    def remove(self, name: str) -> None:
-        """Destroy a file."""
-        LOCAL.remove(self.root / name)
-
-    def tidy(self, name: str, files: set[str]) -> None:
-        """Remove a folder and those in it that hold nothing; old versions are not kept here."""
-        for place, *_ in os.walk(self.root / name, topdown=False):
-            with suppress(OSError):  # it holds something
-                Path(place).rmdir()
-        LOCAL.sync_folder(self.root)
 
 
 def begin_copy(
@@ -204,9 +151,7 @@ def destroy_copy(entry: Entry, recording: Path, outside: Outside) -> Destroyed:
     """
     where, name = entry["where"], recording.name
     store: CopyStore = (
-        CloudStore(where)
-        if is_uploaded(where, entry["target"])
-        else FolderStore(Target(Path(where), entry["target"]))
+        CloudStore(where) if is_uploaded(where, entry["target"]) else Target(Path(where), entry["target"])
     )
     names, content = store.names_below(name), Content(recording, outside.copied)
     there = store.manifest_of(name)

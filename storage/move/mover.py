@@ -13,7 +13,7 @@ from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
 from kitchensync.storage.copies.store_states import StoreState, state_by
-from kitchensync.storage.copies.stored_copies import FolderStore, begin_copy
+from kitchensync.storage.copies.stored_copies import begin_copy
 from kitchensync.storage.copies.target import MARKER, Stopped, Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.errors import StorageError, TargetAway, words_of
@@ -133,7 +133,7 @@ def _copy_all(
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = usable_manifest(recording)
     items = files_of(recording, manifest)
-    begin_copy(FolderStore(target), recording, manifest, items, log, is_ours=task.is_ours)
+    begin_copy(target, recording, manifest, items, log, is_ours=task.is_ours)
     task.is_ours = True
 
     def told(now: StoreProgress) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kitchensync.sensors.files_on_disk import file_sha256, files_below
-from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
+from kitchensync.storage.copies.cloud_store import CloudStore, check_address, refusals
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.errors import CloudRefused, NotAsStated, SourceDiffers, StorageError
+from kitchensync.storage.errors import CloudRefused, NotAsStated, SourceDiffers
 from kitchensync.storage.installation.own_list import LineKind, OwnList
 from kitchensync.storage.names import HUB
 
@@ -43,12 +43,10 @@ class HubStore:
         self._hub.utils.disable_progress_bars()  # there is one already
         self.identity, self._repository = url, repository
         self._added: list[Any] = []
-        try:
+        with refusals(url):
             self._api = self._hub.HfApi()
             self._api.create_repo(repository, repo_type="dataset", private=True, exist_ok=True)
             self._there = self._hashes()
-        except Exception as error:
-            raise CloudRefused(url, "", why(error)) from error
 
     def _hashes(self) -> dict[str, tuple[int, str]]:
         """Return size and hash of the large files that are there; of small ones the hub says no SHA-256."""
@@ -162,13 +160,9 @@ def push(
     with CopyLog(journal) as log:
         store = _store(to, log)
         for name, sha256 in files.items():
-            try:
+            with refusals(to, name):
                 tell = partial(_part_of, progress, name, safe, total)
                 line = _bring(store, log, folder / name, name, sha256, to, tell)
-            except StorageError:
-                raise
-            except Exception as error:
-                raise CloudRefused(to, name, why(error)) from error
             sent += [line] if line else []
             safe += sizes[name]
             progress(name, safe, total)
@@ -237,10 +231,8 @@ def _bring(
 
 def _finish(store: Store, log: CopyLog, sent: list[CopyRecord], to: str) -> None:
     if store.commits:
-        try:
+        with refusals(to):
             store.finish()
-        except Exception as error:
-            raise CloudRefused(to, "", why(error)) from error
         for line in sent:
             log.write(line)
 

@@ -7,19 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kitchensync.storage.consent import Purpose, StillPermitted, note_override, require_consent
-from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
+from kitchensync.storage.copies.cloud_store import CloudStore, check_address, refusals
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
 from kitchensync.storage.copies.read_through import missing_files, promised_files, readable_folder
 from kitchensync.storage.copies.stored_copies import begin_copy
-from kitchensync.storage.errors import (
-    CloudRefused,
-    CopyDiffers,
-    FilesMissing,
-    NotFinished,
-    SourceDiffers,
-    Withdrawn,
-)
+from kitchensync.storage.errors import FilesMissing, NotFinished
 from kitchensync.storage.lab import NAME, lab_of
 from kitchensync.storage.redact.to_destroy import check_no_pauses
 
@@ -82,16 +75,12 @@ def upload(
                 permitted.check()
                 progress(name, safe + here, total)
 
-            try:
+            with refusals(url, item.relative):
                 permitted.check()
                 line = log.copies.get((item.relative, url))
                 if not (is_as_sent(item, line, recording) and store.size_of(place) == size):
                     _send(store, place, item, log, url, tell)
                     sent, sent_bytes = sent + 1, sent_bytes + size
-            except (SourceDiffers, CopyDiffers, Withdrawn):
-                raise
-            except Exception as error:
-                raise CloudRefused(url, item.relative, why(error)) from error
             safe += size
             progress(item.relative, safe, total)
     return Uploaded(recording.name, url, len(items), sent, sent_bytes, own)

@@ -19,7 +19,15 @@ import numpy as np
 
 from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
 from kitchensync.sensors.gopro.files import strip
-from kitchensync.sensors.gopro.files.boxes import Box, boxes, find, read_edits, top_boxes
+from kitchensync.sensors.gopro.files.boxes import (
+    Box,
+    boxes,
+    edit_shift_s,
+    find,
+    read_edits,
+    timescale,
+    top_boxes,
+)
 from kitchensync.sensors.gopro.files.sample_tables import (
     ChapterFile,
     ChapterTrack,
@@ -207,18 +215,25 @@ def _begins(chapters: list[ChapterFile], key: TrackId, lengths: list[Fraction]) 
 
     The joined file has the edit lists of the first chapter alone.
     """
-    later_s = [chapter.tracks[key].later_s - _video_of(chapter).later_s for chapter in chapters]
+    later_s = [_later_s(one, one.tracks[key]) - _later_s(one, _video_of(one)) for one in chapters]
     return [sum(lengths[:k], Fraction(0)) + at_s - later_s[0] for k, at_s in enumerate(later_s)]
 
 
-def _follow_video(parts: list[SampleTables], begins_s: list[Fraction], timescale: int) -> None:
+def _later_s(chapter: ChapterFile, track: ChapterTrack) -> Fraction:
+    """Return when time 0 of a track is shown after that of the movie, by its edit list."""
+    trak = [one.data for one in boxes(chapter.moov) if one.kind == "trak"][track.number - 1]
+    movie_units = timescale(find(chapter.moov, "mvhd")) or 1000
+    return edit_shift_s(read_edits(find(trak, "edts", "elst")), track.timescale, movie_units)
+
+
+def _follow_video(parts: list[SampleTables], begins_s: list[Fraction], units: int) -> None:
     """Let each chapter's samples begin where they must: stretch or shorten the last ones before."""
     begin = 0
     for part, next_s in zip(parts[:-1], begins_s[1:], strict=True):
         if not part.durations.sum():
             continue  # durations of 0 say nothing (recovery data)
         durations = part.durations.copy()
-        change = round(next_s * timescale) - begin - int(durations.sum())
+        change = round(next_s * units) - begin - int(durations.sum())
         for at in range(len(durations) - 1, -1, -1):
             new = max(1, int(durations[at]) + change)
             change -= new - int(durations[at])

@@ -7,23 +7,13 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from kitchensync.sensors.errors import UnreadableMedia
-from kitchensync.sensors.gopro.files.boxes import (
-    Box,
-    boxes,
-    edit_shift_s,
-    find,
-    read_edits,
-    read_moov,
-    top_boxes,
-)
-from kitchensync.sensors.gopro.files.boxes import timescale as time_units
+from kitchensync.sensors.gopro.files.boxes import Box, boxes, find, read_moov, top_boxes
 
 U32_LIMIT = 1 << 32
 PER_SAMPLE = {"stts", "ctts", "stsc", "stsz", "stco", "co64", "stss", "sdtp"}
@@ -231,8 +221,6 @@ class ChapterTrack:
     timescale: int
     description: bytes
     tables: SampleTables
-    later_s: Fraction
-    "When its time 0 is shown after that of the movie, by the edit list."
 
 
 @dataclass
@@ -255,9 +243,8 @@ def read_chapter(path: Path) -> ChapterFile:
     except OSError as error:
         raise UnreadableMedia(path, (error.strerror or str(error)).lower()) from error
     chapter = ChapterFile(path, moov, {}, data)
-    movie_units = time_units(find(moov, "mvhd")) or 1000
     for number, entry in enumerate((b for b in boxes(moov) if b.kind == "trak"), 1):
-        key, track = _read_track(path, number, entry.data, file_bytes, movie_units)
+        key, track = _read_track(path, number, entry.data, file_bytes)
         same = sum(other.handler == key.handler and other.format == key.format for other in chapter.tracks)
         chapter.tracks[key._replace(nth=same)] = track
         _check_inside(chapter, number, track.tables)
@@ -266,9 +253,7 @@ def read_chapter(path: Path) -> ChapterFile:
     return chapter
 
 
-def _read_track(
-    path: Path, number: int, trak: memoryview, file_bytes: int, movie_units: int
-) -> tuple[TrackId, ChapterTrack]:
+def _read_track(path: Path, number: int, trak: memoryview, file_bytes: int) -> tuple[TrackId, ChapterTrack]:
     def need(*kinds: str) -> memoryview:
         found = find(trak, *kinds)
         if found is None:
@@ -285,8 +270,7 @@ def _read_track(
         raise UnreadableMedia(path, f"box mdhd of track {number}: no time scale")
     key = TrackId(bytes(handler[8:12]).decode("latin-1"), bytes(description[12:16]).decode("latin-1"), 0)
     tables = read_tables(path, str(number), stbl, file_bytes)
-    later_s = edit_shift_s(read_edits(find(trak, "edts", "elst")), timescale, movie_units)
-    return key, ChapterTrack(number, timescale, bytes(description), tables, later_s)
+    return key, ChapterTrack(number, timescale, bytes(description), tables)
 
 
 def _check_inside(chapter: ChapterFile, number: int, tables: SampleTables) -> None:
