@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
+from kitchensync.storage.copies.target import Copied
 from kitchensync.storage.errors import (
     CloudRefused,
     CopyDiffers,
@@ -85,8 +86,8 @@ class CloudStore:
                 tell(file.tell())
         return digest.hexdigest()
 
-    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> str:
-        """Write a file, read it back, compare, and return its hash; `tell` hears half its bytes each time.
+    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> Copied:
+        """Write a file, read it back and compare; `tell` hears half its bytes each time.
 
         Raises SourceDiffers where it is not what it must be, CopyDiffers; neither leaves a file in the store.
         """
@@ -106,7 +107,7 @@ class CloudStore:
         if self.sha256_of(name, lambda back: tell((size + back) // 2)) != digest.hexdigest():
             self._store.rm_file(place)
             raise CopyDiffers(Path(f"{self.url}/{name}"))
-        return digest.hexdigest()
+        return Copied(size, digest.hexdigest(), "downloaded")
 
     def names_below(self, name: str) -> list[str]:
         """Return the files below a name, by their path there. Raises CloudRefused."""

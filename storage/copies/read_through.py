@@ -10,7 +10,6 @@ from typing import Any
 
 from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
-from kitchensync.storage.copies.owner import is_same
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.errors import FilesFreed, NotARecording, TargetAway
 from kitchensync.storage.manifest import Manifest, read_manifest
@@ -81,3 +80,16 @@ def _copy_in(line: CopyRecord, recording: Path, manifest: Manifest) -> tuple[str
         return f"{copy}: is another recording", copy
     missing = missing_files(copy, promised_files(copy, there))
     return (f"{copy}: lacks {len(missing)} files, such as {missing[0]}" if missing else ""), copy
+
+
+def is_same(there: Manifest, manifest: Manifest) -> bool:
+    """Return whether two manifests are of one recording: by its uuid, and by a file that both have, if they have any.
+
+    A uuid alone proves nothing: anybody can write one. One without a list of files, such as a tombstone, is none.
+    """
+    if there.get("uuid") != manifest.get("uuid") or not {"files"} <= there.keys() & manifest.keys():
+        return False
+    ours, theirs = (
+        {(name, facts["sha256"]) for name, facts in one["files"].items()} for one in (manifest, there)
+    )
+    return not ours or bool(ours & theirs)

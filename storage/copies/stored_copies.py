@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from kitchensync.sensors.files_on_disk import check_plain, file_sha256
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import FileToCopy
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_uploaded
-from kitchensync.storage.copies.owner import is_unfinished, uuid_in
-from kitchensync.storage.copies.target import Target
+from kitchensync.storage.copies.target import Copied, Target
 from kitchensync.storage.errors import PlaceTaken
 from kitchensync.storage.installation.own_list import Entry, Outside
-from kitchensync.storage.manifest import Manifest, manifest_text
+from kitchensync.storage.manifest import MOST_BYTES, Manifest, manifest_text
 from kitchensync.storage.names import COPYING, MANIFEST, PART_SUFFIX
 
 
@@ -63,6 +64,9 @@ class CopyStore(Protocol):
     def announce(self, name: str, content: bytes, *, is_new: bool) -> None:
         """Write the `recording.json` of a copy that begins; a new one only where there is none."""
 
+    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> Copied:
+        """Bring a file there and prove it."""
+
     def remove(self, name: str) -> None:
         """Destroy a file."""
 
@@ -89,7 +93,7 @@ def begin_copy(
     if not is_ours:
         log.begin(store.identity, store.url)
     content = manifest_text(manifest | {COPYING: True})
-    if there == content or not is_unfinished(there):
+    if there == content or (there and COPYING not in _stated(there)):
         return
     digest = hashlib.sha256(content).hexdigest()
     line = CopyRecord(COPIED, MANIFEST, len(content), digest, 0, store.identity, store.url, "")
@@ -107,7 +111,7 @@ def check_place(
     """
     name, place = recording.name, f"{store.url.rstrip('/')}/{recording.name}"
     there = store.manifest_of(name)
-    owner = uuid_in(there)
+    owner = _owner(there)
     if owner and owner != manifest.get("uuid"):
         raise PlaceTaken(place, f"another recording of this name (uuid {owner})")
     names = store.names_below(name) if items is not None and store.has(name) else []
@@ -118,6 +122,17 @@ def check_place(
         if item.relative in names and store.sha256_of(f"{name}/{item.relative}") != digest:
             raise PlaceTaken(place, f"a copy that was not made here, with another {item.relative}")
     return there
+
+
+def _stated(content: bytes | None) -> dict[str, Any]:
+    """Return what the text of a `recording.json` states; nothing where there is none, or it cannot be read."""
+    with suppress(BadJson):
+        return parse_object(content or b"", most_bytes=MOST_BYTES)
+    return {}
+
+
+def _owner(content: bytes | None) -> str:
+    return str(_stated(content).get("uuid") or "")
 
 
 @dataclass(frozen=True)
@@ -155,9 +170,9 @@ def destroy_copy(entry: Entry, recording: Path, outside: Outside) -> Destroyed:
     )
     names, content = store.names_below(name), Content(recording, outside.copied)
     there = store.manifest_of(name)
-    if uuid_in(there) not in (entry["uuid"], ""):
+    if _owner(there) not in (entry["uuid"], ""):
         return Destroyed()
-    announced = {MANIFEST + PART_SUFFIX} if there == b"" or uuid_in(there) else set[str]()
+    announced = {MANIFEST + PART_SUFFIX} if there == b"" or _owner(there) else set[str]()
     ours = [one for one in names if one in announced or content.has(store, name, one)]
     for one in sorted(ours, key=lambda path: path == MANIFEST):  # last, since it tells whose copy it is
         store.remove(f"{name}/{one}")

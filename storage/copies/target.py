@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import NotPlainFile, check_plain, file_sha256, read_plain
+from kitchensync.sensors.files_on_disk import NotPlainFile, check_plain, read_plain
 from kitchensync.sensors.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import LOCAL, Disk, make_durable_folders, write_whole
 from kitchensync.storage.disk.read_back import STEP_BYTES, stored_sha256
@@ -92,20 +92,22 @@ class Target:
             found += [Path(place, one).relative_to(home).as_posix() for one in (*files, *links)]
         return sorted(found)
 
-    def size_of(self, name: str) -> int:
-        """Return the size of a file."""
-        return (self.path / name).lstat().st_size
+    def size_of(self, name: str) -> int | None:
+        """Return the size of a file, None where there is none."""
+        place = self.path / name
+        return place.lstat().st_size if os.path.lexists(place) else None
 
     def sha256_of(self, name: str) -> str:
-        """Return the hash of a file; empty for a link, a pipe or a device."""
+        """Return the hash of a file, read past the page cache; empty for a link, a pipe or a device."""
         with contextlib.suppress(NotPlainFile):
             check_plain(self.path / name)
-            return file_sha256(self.path / name)
+            return stored_sha256(self.path / name)[0]
         return ""
 
-    def remove(self, name: str) -> None:
-        """Destroy a file."""
-        self.disk.remove(self.path / name)
+    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> Copied:
+        """Copy a file as `copy` does, to the end."""
+        folder, _, relative = name.partition("/")
+        return self.copy(source, Path(folder), relative, expected, lambda: False, tell)
 
     def tidy(self, name: str, files: set[str]) -> None:
         """Remove a folder and those in it that hold nothing; old versions are not kept here."""
@@ -142,7 +144,7 @@ class Target:
         try:
             self._look_again()
         except TargetAway:
-            self._take_back(place)
+            self.remove(place.relative_to(self.path).as_posix())
             raise
 
     def holds(self, recording: Path, relative: str, sha256: str, stopping: Callable[[], bool]) -> str | None:
@@ -196,8 +198,9 @@ class Target:
         except (OSError, ValueError, KeyError) as error:
             raise TargetAway(self.path, words_of(error)) from error
 
-    def _take_back(self, place: Path) -> None:
-        """Remove a file that did not go to the store, and the folders that were made for it."""
+    def remove(self, name: str) -> None:
+        """Destroy a file, and remove the folders around it that hold nothing."""
+        place = self.path / name
         self.disk.remove(place)
         for folder in place.parents:
             if folder == self.path:

@@ -92,6 +92,6 @@ def _send(
     """Write a file to the store, proved, and note it."""
     item.check_size()
     facts = item.source.stat()
-    digest = store.send(item.source, place, item.expected, tell)
-    line = CopyRecord(COPIED, item.relative, facts.st_size, digest, facts.st_mtime_ns, url, url, "downloaded")
-    log.write(line)
+    sent = store.send(item.source, place, item.expected, tell)
+    facts_of_it = (sent.bytes, sent.sha256, facts.st_mtime_ns)
+    log.write(CopyRecord(COPIED, item.relative, *facts_of_it, url, url, sent.read))

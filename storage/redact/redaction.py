@@ -20,7 +20,7 @@ from kitchensync.storage.chunks.archive_part import write_without
 from kitchensync.storage.chunks.chunk_reader import Chunk, is_archive
 from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
-from kitchensync.storage.copies.owner import is_same
+from kitchensync.storage.copies.read_through import is_same
 from kitchensync.storage.copies.stored_copies import Content
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
