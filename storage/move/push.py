@@ -160,7 +160,7 @@ def push(
         store = _store(to, log)
         for name, sha256 in files.items():
             with refusals(to, name):
-                tell = partial(_part_of, progress, name, safe, total)
+                tell = partial(lambda name, safe, here: progress(name, safe + here, total), name, safe)
                 line = _bring(store, log, folder / name, name, sha256, to, tell)
             sent += [line] if line else []
             safe += sizes[name]
@@ -204,10 +204,6 @@ def _others(
         is_ours = name in names and (sha256 is None or (name, sha256) in ours)
         (old if is_ours else foreign).append(name)
     return old, foreign
-
-
-def _part_of(progress: Progress, name: str, safe: int, total: int, here: int) -> None:
-    progress(name, safe + here, total)
 
 
 def _bring(

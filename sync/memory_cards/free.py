@@ -11,8 +11,8 @@ from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.open_camera import open_camera
 from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.copies.verified_places import verified_places
-from kitchensync.storage.errors import UnknownCamera, UnreadableFile
-from kitchensync.storage.installation.own_list import own_list, uuid_of
+from kitchensync.storage.errors import UnreadableFile
+from kitchensync.storage.installation.own_list import camera_address, own_list, uuid_of
 from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
 
@@ -34,15 +34,16 @@ def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) 
     """
     rows = []
     recording = recording.resolve()
-    known = own_list(recording).outside(uuid_of(recording))
+    own = own_list(recording)  # held, so that it is read once
+    taken_in = own.outside(uuid_of(recording)).films
     for path in sorted(recording.glob(f"*/{MEDIA}")):
-        media, device = _read(path), path.parent.name
-        judged = [_judge(recording, device, entry, rule, known.films) for entry in media.get("files") or []]
+        media = _read(path)
+        judged = [
+            _judge(recording, path.parent.name, entry, rule, taken_in) for entry in media.get("files") or []
+        ]
         if any(not row["why"] for row in judged):
-            address = addresses.get(device) or known.cameras.get(device, {}).get("address")
-            if not address:
-                raise UnknownCamera(recording, device)
-            with open_camera(address) as camera:
+            device = path.parent.name
+            with open_camera(addresses.get(device) or camera_address(recording, device)) as camera:
                 _erase(camera, media, judged)
         rows += judged
     return rows
