@@ -181,7 +181,7 @@ def _moved(offsets: np.ndarray, moved: list[tuple[int, int, int]]) -> np.ndarray
 def _joined_tables(chapters: list[ChapterFile]) -> Tracks:
     """Concatenate the tables; the time code keeps its first sample, sound and telemetry follow the pictures' time."""
     tracks: Tracks = {}
-    lengths = [_video_length(chapter) for chapter in chapters]
+    lengths = [Fraction(int(of.tables.durations.sum()), of.timescale) for of in map(_video_of, chapters)]
     for key, first in chapters[0].tracks.items():
         parts = [chapter.tracks[key].tables for chapter in chapters]
         if key.format == "tmcd":
@@ -195,12 +195,6 @@ def _joined_tables(chapters: list[ChapterFile]) -> Tracks:
             _follow_video(parts, _begins(chapters, key, lengths), first.timescale)
         tracks[key] = (first, concatenate(parts))
     return tracks
-
-
-def _video_length(chapter: ChapterFile) -> Fraction:
-    """Seconds of the chapter's pictures, exact."""
-    video = _video_of(chapter)
-    return Fraction(int(video.tables.durations.sum()), video.timescale)
 
 
 def _video_of(chapter: ChapterFile) -> ChapterTrack:
