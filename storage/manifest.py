@@ -15,7 +15,7 @@ from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.disk.durable import LOCAL, Disk, write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound
-from kitchensync.storage.errors import ManifestDamaged, ManifestLost, NotARecording, UnsafeFile
+from kitchensync.storage.errors import CopyBegun, ManifestDamaged, ManifestLost, NotARecording, UnsafeFile
 from kitchensync.storage.names import MANIFEST, MEDIA, PART_SUFFIX, holds_recorded_files
 from kitchensync.storage.recording_folder import check_folder
 
@@ -75,6 +75,8 @@ def _parsed(recording: Path, content: bytes) -> Manifest:
     try:
         manifest = parse_object(content, most_bytes=MOST_BYTES)
     except BadJson:
+        if not content and not holds_recorded_files(recording):
+            raise CopyBegun(recording) from None
         raise _without_manifest(recording, f"{MANIFEST} cannot be read") from None
     if manifest.get("schema") != SCHEMA and not holds_recorded_files(recording):
         raise NotARecording(recording, f"{MANIFEST} has not the schema {SCHEMA}")

@@ -248,6 +248,7 @@ class ManifestForm(Form):
     files: dict[Inside, FileFactsForm] = {}
     restarts: list[Any] = []
     problems: list[str] = []
+    notes: list[str] = []
     declared_losses: list[dict[str, Any]] = []
     waiting: dict[Inside, WaitingForm] = {}
     redactions: list[RedactionForm] = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kitchensync.sensors.hololens.catalogue import GYROSCOPE
-from kitchensync.storage.copies.read_through import missing_files
+from kitchensync.storage.copies.read_through import missing_files, promised_files
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment, ChapterPlace, Input
@@ -335,10 +335,11 @@ def _inputs(session: Session, clip: CameraClip, master: Master | None) -> list[I
 
 def _missing_cameras(session: Session) -> list[Alignment]:
     """A camera that was armed and left no file is said, and each file that was recorded and is not here."""
-    devices = session.recording.manifest.get("devices") or {}
+    folder, manifest = session.recording.readable, session.recording.manifest
+    devices = manifest.get("devices") or {}
     armed = [name for name, device in devices.items() if device.get("kind") == "gopro"]
     missing = [name for name in armed if not any(file.device == name for file in session.cameras)]
-    lost = missing_files(session.recording.readable, session.recording.manifest)
+    lost = missing_files(folder, promised_files(folder, manifest))
     apart = [name for name in lost if name.partition("/")[0] in set(armed) - set(missing)]
     said = {name: f"{name} was recording, but none of its files is here" for name in missing}
     said |= {name: f"{name.rpartition('/')[2]} was recorded, but is not here" for name in apart}

@@ -9,10 +9,14 @@ start_world_s)` is the truth of a file. All cameras share motion, scene and soun
 crystal, serial number) comes of its `camera_seed`.
 """
 
+import os
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from kitchensync.virtual_kitchen.truth import Truth
 from kitchensync.virtual_kitchen.world.boards import BoardShow
@@ -22,6 +26,13 @@ from kitchensync.virtual_kitchen.world.motion import HeadMotion
 from kitchensync.virtual_kitchen.world.scene import Scene
 
 NS_PER_S = 1_000_000_000
+Encoded = TypeVar("Encoded")
+
+
+def encode_groups(encode: Callable[[int], dict[int, Encoded]], starts: range) -> dict[int, Encoded]:
+    """Encode groups of pictures on all processors; return the pictures by number."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return {number: one for group in pool.map(encode, starts) for number, one in group.items()}
 
 
 @dataclass

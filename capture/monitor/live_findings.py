@@ -70,6 +70,8 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
     now_ns, name = int(state["host_ns"]), str(state["recording"])
     for problem in state["befallen"]:
         yield "recording", {"name": name, "problem": problem}
+    for by_ns in state["clock_set_by_ns"][-1:]:
+        yield "computer", {"name": "computer", "by_s": by_ns / 1e9}
     yield "disk", state["disk"] | {"name": "disk", "free_gb": state["disk"].get("free_bytes", 0) / 1e9}
     queue = {
         key: state[key] for key in ("queue_refuses", "queue_silent_s", "queue_evicts", "queue_vanished_ns")

@@ -1,7 +1,8 @@
 """What can be wrong with a running recording: one table, with the words for the cook and for the operator.
 
-A rule sees the facts of one subject (a stream, a camera, a process, the disk, the queue, the recording) and holds or
-does not. Of a subject's rules the first that holds is said. The names are stable: other tools may rely on them.
+A rule sees the facts of one subject (a stream, a camera, a process, the computer, the disk, the queue, the recording)
+and holds or does not. Of a subject's rules the first that holds is said. The names are stable: other tools rely on
+them.
 """
 
 from __future__ import annotations
@@ -235,6 +236,13 @@ RULES: tuple[LiveRule, ...] = (
         "{name}: its clock has not answered for {silent_s:.0f} s",
         "look at the network and the headset; without answers this stretch is aligned less exactly",
         is_of_network=True,
+    ),
+    LiveRule(
+        "clock_set",
+        "computer",
+        lambda f: True,
+        "the computer's clock was set by {by_s:+.1f} s",
+        "find out what sets it; UTC of each packet is by the nearest reading, and `verify` says when it was",
     ),
     LiveRule(
         "store_problem",

@@ -13,6 +13,7 @@ from typing import Any
 
 from kitchensync.capture.process.pause import LATE_NS
 from kitchensync.sensors.host_clock import UtcAnchor, utc_anchor
+from kitchensync.storage.timeline.utc_times import UtcStep, UtcTimes
 
 NAME = "alive"
 HELD = "held"
@@ -43,6 +44,8 @@ class Heartbeat:
         self._count = (work / ANCHORS).stat().st_size // _ANCHOR.size
         self._kept: UtcAnchor | None = None
         self._read: UtcAnchor | None = None
+        self.clock_steps: list[UtcStep] = []
+        """Where the computer's clock was set."""
 
     def beat(self) -> None:
         """Say that we live, if it is time to."""
@@ -65,7 +68,9 @@ class Heartbeat:
         is_moved = moved_ns > CHANGED_NS + kept.bound_ns + anchor.bound_ns
         if self._kept and not is_moved and anchor.host_ns - kept.host_ns < ANCHOR_PERIOD_NS:
             return
-        for one in (read, anchor) if is_moved and read and read != kept else (anchor,):
+        around = (read, anchor) if is_moved and read else (anchor,)
+        self.clock_steps += UtcTimes(map(asdict, around)).steps()
+        for one in around if read != kept else (anchor,):
             with contextlib.suppress(OSError):  # the disk is in trouble: UTC gets less exact
                 self._anchors.seek(self._count * _ANCHOR.size)  # over what a full disk took a part of
                 self._count += self._anchors.write(_ANCHOR.pack(*astuple(one))) == _ANCHOR.size

@@ -19,6 +19,8 @@ class Outcome:
     reason: str = ""
     restarts: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What befell it and did no harm by itself."""
     first_packets: bool = False
     missing: dict[str, str] = field(default_factory=dict)
     """Streams that gave nothing when it began all the same, and why."""

@@ -132,6 +132,8 @@ def _write(
         unstored = ["not everything in the queue could be stored"] if lost else []
         problems = [*manifest.get("problems", []), *outcome.problems, *unstored]
         manifest["problems"] = list(dict.fromkeys(problems))
+        if outcome.notes:
+            manifest["notes"] = list(dict.fromkeys([*manifest.get("notes", []), *outcome.notes]))
         manifest["declared_losses"] = [
             {"stream": one.stream, "first_seq": one.first_seq, "last_seq": one.last_seq, "cause": cause}
             for one in lost

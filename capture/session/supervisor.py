@@ -129,7 +129,8 @@ class Supervisor:
         cameras = [f"{one.device}: {one.state.problem}" for one in self.cameras if one.state.problem]
         copies = self._mover.progress() if self._mover is not None else []
         stores = [f"{one['target']}: {one['problem']}" for one in copies if one["problem"]]
-        return [*self._befallen(), *self._alarms(), *cameras, *stores]
+        clock = [step.fact for step in self._heart.clock_steps[-1:]]
+        return [*self._befallen(), *self._alarms(), *cameras, *stores, *clock]
 
     def _alarms(self) -> list[str]:
         """Report what does not come; what the queue server holds up is no fault of a process or a device."""
@@ -238,6 +239,9 @@ class Supervisor:
         """Hear the processes, keep the queue server up, tell who asks how it is; return what was asked."""
         self.board.update(LOOP_MS)
         self._trouble.look()
+        if refused := self._refused():
+            note = f"the queue server refused writes for a while: {refused}; packets waited for it"
+            self.outcome.notes += [note] if note not in self.outcome.notes else []
         if self.server is not None and not self.server.is_up():
             code = self.server.process.returncode if self.server.process else None
             self.outcome.restarted("queue server", code)
@@ -280,6 +284,7 @@ class Supervisor:
             "waiting": self.waiting,
             "restarts": self.outcome.restarts,
             "streams": self.streams(),
+            "clock_set_by_ns": [step.by_ns for step in self._heart.clock_steps],
             "queue_refuses": self._refused(),
             "queue_silent_s": self._queue_watch.silent_s,
             "queue_evicts": self._queue_watch.evicts,

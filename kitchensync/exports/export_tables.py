@@ -25,10 +25,11 @@ def tables(
     """Write motion, poses, hands, gaze, declared records, steps and events as Parquet, one file a stream.
 
     The files are `<recording>/<stream>.parquet`. Every row has session_s, host_ns (CLOCK_MONOTONIC of the capture
-    computer) and utc; units are in the names of the columns; what was not seen is empty. Pictures, depth and sound
-    are not in tables: `<camera>/video` says when each picture was taken. about.json lists the files, and what was
-    left out with the reason: WARN where a table could hold it. Given again, it writes what is not there yet. A
-    folder stands for the recordings in it. Needs the extra `data`.
+    computer), utc and utc_bound_ns (how far utc may be off that computer's clock); units are in the names of the
+    columns; what was not seen is empty. Pictures, depth and sound are not in tables: `<camera>/video` says when each
+    picture was taken. about.json lists the files, and what was left out with the reason: WARN where a table could
+    hold it. Given again, it writes what is not there yet. A folder stands for the recordings in it. Needs the extra
+    `data`.
 
     \b
     Example:

@@ -161,17 +161,22 @@ def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
 
 
 def _utc(recording: OpenedRecording) -> dict[str, str]:
-    """Return what is added to host ns to have UTC ns at 0:00, and host ns and UTC ns of each anchor.
+    """Return what is added to host ns to have UTC ns at 0:00, host ns and UTC ns of each anchor, and bounds.
 
-    A message has the UTC of the anchor nearest to it. Nothing where nobody noted it.
+    A message has the UTC of the anchor nearest to it; before each anchor it may be off by that one's bound. Nothing
+    where nobody noted it.
     """
     zero = np.zeros(1, np.int64)
     try:
-        utc_ns, anchors = int(recording.clock.to_utc(zero).astype(np.int64)[0]), recording.clock.utc.pairs()
+        utc_ns, times = int(recording.clock.to_utc(zero).astype(np.int64)[0]), recording.clock.utc
     except NotKnown:
-        return {"utc_minus_host_ns": "", "host_ns_and_utc_ns": "[]"}
+        return {"utc_minus_host_ns": "", "host_ns_and_utc_ns": "[]", "utc_bounds_ns": "[]"}
     offset_ns = utc_ns - int(host_ns_of(recording, zero)[0])
-    return {"utc_minus_host_ns": str(offset_ns), "host_ns_and_utc_ns": json.dumps(anchors)}
+    return {
+        "utc_minus_host_ns": str(offset_ns),
+        "host_ns_and_utc_ns": json.dumps(times.pairs()),
+        "utc_bounds_ns": json.dumps(times.bounds_ns()),
+    }
 
 
 def _knots(recording: OpenedRecording) -> list[list[int]]:

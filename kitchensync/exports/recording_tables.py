@@ -116,12 +116,16 @@ def _columns_of(stream: TimedStream) -> Callable[[Int64], Columns] | None:
 
 
 def _timed(stream: TimedStream, more: Callable[[Int64], Columns]) -> Callable[[Int64], Columns]:
-    """Put the three times before the columns of some rows; empty where a film's chapter is not aligned."""
+    """Put the times before the columns of some rows; empty where a film's chapter is not aligned."""
 
     def columns(rows: Int64) -> Columns:
         known = stream.session_ns[rows] != UNKNOWN
         at_ns, times, clock = np.where(known, stream.session_ns[rows], 0), {}, stream.recording.clock
-        for name, of, form in (("host_ns", clock.to_host, pa.int64()), ("utc", clock.to_utc, UTC)):
+        for name, of, form in (
+            ("host_ns", clock.to_host, pa.int64()),
+            ("utc", clock.to_utc, UTC),
+            ("utc_bound_ns", clock.utc_bound_ns, pa.int64()),
+        ):
             try:
                 times[name] = pa.array(of(at_ns).astype(np.int64), pa.int64(), mask=~known).cast(form)
             except NotKnown:  # of a film of which nobody knows when it was made
@@ -133,7 +137,7 @@ def _timed(stream: TimedStream, more: Callable[[Int64], Columns]) -> Callable[[I
 
 def _column(field: str) -> str:
     """Return the name of a record's column: the times' names are taken."""
-    return f"{field}_of_record" if field in ("session_s", "host_ns", "utc") else field
+    return f"{field}_of_record" if field in ("session_s", "host_ns", "utc", "utc_bound_ns") else field
 
 
 def _pose(transforms: Floats) -> Columns:

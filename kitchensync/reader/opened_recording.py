@@ -296,7 +296,7 @@ class OpenedRecording:
         Around the moment at which that clock was set it is the whole step.
         """
         at_s = np.asarray(seconds, np.float64)
-        return self.clock.utc_bound_s(_whole_ns(at_s)).reshape(at_s.shape)[()]
+        return (self.clock.utc_bound_ns(_whole_ns(at_s)) / 1e9).reshape(at_s.shape)[()]
 
     @property
     def calibration(self) -> dict[str, dict[str, npt.NDArray[Any]]]:

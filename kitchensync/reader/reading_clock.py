@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.sensors.array_types import Int64
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
@@ -102,9 +102,9 @@ class ReadingClock:
         """
         return self.utc.to_utc(self.to_host(session_ns)).astype("datetime64[ns]")
 
-    def utc_bound_s(self, session_ns: npt.ArrayLike) -> Floats:
-        """How far `to_utc` may be off that computer's clock, seconds (n,). Raises NotKnown."""
-        return self.utc.bound_ns(self.to_host(session_ns)) / 1e9
+    def utc_bound_ns(self, session_ns: npt.ArrayLike) -> Int64:
+        """How far `to_utc` may be off that computer's clock, ns (n,). Raises NotKnown."""
+        return self.utc.bound_ns(self.to_host(session_ns))
 
     @cached_property
     def utc(self) -> UtcTimes:

@@ -47,6 +47,7 @@ def withdraw(
     """
     from kitchensync.recipe_app.commands.at_rest import memory_beside
     from kitchensync.storage.errors import SameUuid
+    from kitchensync.storage.installation.own_list import list_in, own_list
     from kitchensync.storage.names import recordings_in
     from kitchensync.storage.withdraw.withdrawal import SAME_UUID, recordings_of, require_closed, with_made_of
     from kitchensync.storage.withdraw.withdrawal import withdraw as withdraw_one
@@ -54,6 +55,7 @@ def withdraw(
     if bool(paths) == bool(person) or bool(person) != bool(data):
         raise click.UsageError("give recordings, or --person and --data")
     found = [one for path in paths for one in recordings_in(path)]
+    _held = [*map(own_list, found), *([list_in(data)] if data else [])]  # each list is read once
     if person and data:
         found = recordings_of(person, data)
     folders = dict.fromkeys([*(one.resolve().parent for one in found), *([data.resolve()] if data else [])])

@@ -16,7 +16,7 @@ from kitchensync.recipe_app.exchange import app_withdrawals
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.destruction import ToDestroy
 from kitchensync.storage.errors import StorageError, words_of
-from kitchensync.storage.installation.own_list import OwnList, uuid_of
+from kitchensync.storage.installation.own_list import list_in, uuid_of
 from kitchensync.storage.withdraw.withdrawal import (
     Policy,
     WithdrawnPlace,
@@ -81,7 +81,8 @@ def finish_open(tools: Collaborators, own: Path) -> list[WithdrawnPlace]:
     places: list[WithdrawnPlace] = []
     with tools.destroying:
         try:
-            listed = OwnList(tools.folders.data).all_outside()
+            held = list_in(tools.folders.data)  # it is read once
+            listed = held.all_outside()
         except (OSError, StorageError) as error:
             log.warning("%s", words_of(error))
             return []

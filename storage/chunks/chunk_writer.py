@@ -160,12 +160,6 @@ def _layout(attributes: dict[str, Any]) -> Layout:
     return layout_of(str(attributes.get("stream", "")), str(attributes.get("format", "{}")))
 
 
-def image_of(packets: Sequence[Packet], attributes: dict[str, Any]) -> bytes:
-    """Build the HDF5 file of these packets in memory."""
-    _, pieces = layout_image(packets, attributes, _layout(attributes))
-    return b"".join(pieces)
-
-
 def prepare_folder(recording: Path, stream: str, disk: Disk = LOCAL) -> Path:
     """Make the folder of a stream so that it survives a power cut; drop what a crash left half written.
 

@@ -6,12 +6,20 @@ import errno
 import hashlib
 import importlib
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from kitchensync.storage.errors import CloudRefused, CopyDiffers, SecretInAddress, SourceDiffers
+from kitchensync.storage.copies.target import Copied
+from kitchensync.storage.errors import (
+    CloudRefused,
+    CopyDiffers,
+    PlaceTaken,
+    SecretInAddress,
+    SourceDiffers,
+    StorageError,
+)
 from kitchensync.storage.manifest import MOST_BYTES
 from kitchensync.storage.names import MANIFEST
 
@@ -22,6 +30,17 @@ WITH_FOLDERS = {"file", "local", "memory", "sftp", "ssh", "smb"}
 
 PASSWORD = re.compile(r"(\w+)://[^/@]*:[^/@]*@")
 """Protocol of a store whose address holds a password."""
+
+
+@contextmanager
+def refusals(url: str, name: str = "") -> Iterator[None]:
+    """Give whatever a store answers as CloudRefused; errors of our own pass."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as error:
+        raise CloudRefused(url, name, why(error)) from error
 
 
 def check_address(url: str) -> None:
@@ -35,7 +54,7 @@ class CloudStore:
 
     def __init__(self, url: str) -> None:
         """Open it with the store's own settings (environment, profile files). Raises CloudRefused."""
-        self.url = url
+        self.url = self.identity = url
         try:
             core = importlib.import_module("fsspec.core")
             self._store, root = core.url_to_fs(url)
@@ -67,8 +86,8 @@ class CloudStore:
                 tell(file.tell())
         return digest.hexdigest()
 
-    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> str:
-        """Write a file, read it back, compare, and return its hash; `tell` hears half its bytes each time.
+    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> Copied:
+        """Write a file, read it back and compare; `tell` hears half its bytes each time.
 
         Raises SourceDiffers where it is not what it must be, CopyDiffers; neither leaves a file in the store.
         """
@@ -88,15 +107,13 @@ class CloudStore:
         if self.sha256_of(name, lambda back: tell((size + back) // 2)) != digest.hexdigest():
             self._store.rm_file(place)
             raise CopyDiffers(Path(f"{self.url}/{name}"))
-        return digest.hexdigest()
+        return Copied(size, digest.hexdigest(), "downloaded")
 
     def names_below(self, name: str) -> list[str]:
         """Return the files below a name, by their path there. Raises CloudRefused."""
         place = f"{self._root}/{name}".rstrip("/")
-        try:
+        with refusals(self.url, name):
             found = self._found(place)
-        except Exception as error:
-            raise CloudRefused(self.url, name, why(error)) from error
         return [str(path).partition(f"{place}/")[2] for path in found]
 
     def _found(self, place: str) -> list[str]:
@@ -109,39 +126,49 @@ class CloudStore:
     def remove(self, name: str) -> None:
         """Destroy a file, and what a bucket with versions keeps of it. Raises CloudRefused."""
         place = f"{self._root}/{name}"
-        try:
+        with refusals(self.url, name):
             self._store.rm_file(place)
             self._remove_versions(place, {place})
-        except Exception as error:
-            raise CloudRefused(self.url, name, why(error)) from error
 
     def has(self, name: str) -> bool:
         """Return whether anything is there. Raises CloudRefused."""
-        try:
+        with refusals(self.url, name):
             self._store.invalidate_cache()
             return bool(self._store.exists(f"{self._root}/{name}"))
-        except Exception as error:
-            raise CloudRefused(self.url, name, why(error)) from error
 
     def manifest_of(self, name: str) -> bytes | None:
         """Return the `recording.json` in a recording's place, None where there is none. Raises CloudRefused."""
         place, file = f"{self._root}/{name}/{MANIFEST}", cast(Any, None)
-        try:
+        with refusals(self.url, name):
             self._store.invalidate_cache()
             if not self._store.exists(place):
                 return None
             with self._store.open(place, "rb") as file:
                 return bytes(file.read(MOST_BYTES))
-        except Exception as error:
-            raise CloudRefused(self.url, name, why(error)) from error
+
+    def announce(self, name: str, content: bytes, *, is_new: bool) -> None:
+        """Write the `recording.json` of a copy that begins; a new one only where there is none.
+
+        Raises PlaceTaken where another copy has begun meanwhile, CloudRefused.
+        """
+        place = f"{self._root}/{name}/{MANIFEST}"
+        with refusals(self.url, name):
+            if self._has_folders:
+                self._store.makedirs(place.rpartition("/")[0], exist_ok=True)
+            try:
+                self._store.pipe_file(place, content, mode="create" if is_new else "overwrite")
+            except FileExistsError as error:
+                raise PlaceTaken(f"{self.url}/{name}", "another copy, which has just begun") from error
+            except OSError as error:
+                if error.errno != errno.ENOSYS:
+                    raise
+                self._store.pipe_file(place, content)  # that nothing is there was asked just before
 
     def tidy(self, name: str, files: set[str]) -> None:
         """Remove empty folders below a name, and versions that a bucket keeps of files. Raises CloudRefused."""
         place = f"{self._root}/{name}"
-        try:
+        with refusals(self.url, name):
             self._remove_versions(place, {f"{place}/{file}" for file in files})
-        except Exception as error:
-            raise CloudRefused(self.url, name, why(error)) from error
         if self._has_folders and self._store.isdir(place):
             for folder, _, _ in sorted(self._store.walk(place), reverse=True):
                 with suppress(Exception):  # it holds something

@@ -133,7 +133,6 @@ class CopyLog:
         except BaseException:
             os.close(self._handle)  # else it stays locked as long as this process lives
             raise
-        self._stores = {(line.target, line.where) for line in lines}
         self.copies = {(line.file, line.target): line for line in lines if line.kind == COPIED}
 
     def __enter__(self) -> CopyLog:
@@ -182,16 +181,9 @@ class CopyLog:
         """What this installation copied; the log itself came with the recording, from whomever."""
         return own_list(self._recording).outside(self._uuid) if self._uuid else Outside()
 
-    def knows(self, target: str, where: str) -> bool:
-        """Return whether something was copied to a store before, or began to be."""
-        return (target, where) in self._stores
-
     def begin(self, target: str, where: str) -> None:
         """Name a store before anything is written to it: whoever withdraws finds it, however this ends."""
-        if not self.knows(target, where) or (target, where) not in self.made_here.known_stores:
-            self.write(CopyRecord(BEGUN, "", 0, "", 0, target, where, ""))
-            self._stores.add((target, where))
-            self.made_here.known_stores.add((target, where))
+        self.write(CopyRecord(BEGUN, "", 0, "", 0, target, where, ""))
 
     def target_of(self, where: Path) -> str | None:
         """Return the identity that a store at this path had before."""

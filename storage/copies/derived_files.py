@@ -21,14 +21,6 @@ CLOCKS_APART_NS = 86_400_000_000_000
 """How much the clock of a network drive may be behind ours; one that keeps local time is, too."""
 
 
-def read_derived(recording: Path) -> list[dict[str, Any]]:
-    """Return what was written of a recording since its last withdrawal, each place once.
-
-    Raises StorageError, OSError.
-    """
-    return by_place(own_list(recording).outside(uuid_of(recording)).derived)
-
-
 def by_place(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Merge lines of the list into one for each place.
 
@@ -51,13 +43,13 @@ def by_place(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def older_than(recording: Path, utc_ns: int) -> list[tuple[str, str]]:
-    """Return places that hold what was written before a time, with the command; for a server the command is empty."""
+    """Return places that hold what was written before a time, and what is to do there."""
     written: dict[tuple[str, str], tuple[Stamp, int, str]] = {}
-    servers = {}
+    servers: dict[str, dict[str, Any]] = {}
     lines = own_list(recording).outside(uuid_of(recording)).derived
     for line in lines:
         if "server" in line:
-            servers[line["server"]] = line["utc_ns"]
+            servers[line["server"]] = line
         for name, stamp in line.get("files", {}).items():
             written[line["path"], name] = (tuple(stamp), line["utc_ns"], line["command"])
     there = {place: stamps_of(Path(place)) for place in {place for place, _ in written}}
@@ -71,7 +63,14 @@ def older_than(recording: Path, utc_ns: int) -> list[tuple[str, str]]:
             place = Path(line["path"])
             left = [place] if _of_unended(line, stamps_of(place)) else []
             old |= {str(path): line["command"] for path in (*left, *_parts_of_unended(line))}
-    return sorted(old.items()) + [(server, "") for server, at_ns in sorted(servers.items()) if at_ns < utc_ns]
+    made = [
+        (place, f"may show it; make it anew with `{command}`, or remove it")
+        for place, command in sorted(old.items())
+    ]
+    sent = [(place, line) for place, line in sorted(servers.items()) if line["utc_ns"] < utc_ns]
+    return made + [
+        (place, do) for place, line in sent if (do := _where_sent(line, recording, "make it anew"))
+    ]
 
 
 def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
@@ -80,10 +79,8 @@ def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
     Files made of several recordings stay and are open, until they are gone or were made anew of others; so do those
     of a command that noted no end, except the ones that were not whole yet.
     """
-    if "data_set" in line:
-        return 0, _in_data_set(line, recording)
     if "server" in line:
-        return 0, "it was sent there: ask for its deletion"
+        return 0, _where_sent(line, recording, "make it anew without it")
     place = Path(line["path"])
     if not place.parent.is_dir():
         return 0, "it is away"
@@ -121,15 +118,20 @@ def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
     return found, "; ".join(left)
 
 
-def _in_data_set(line: dict[str, Any], recording: Path) -> str:
-    """Return what is to do where a data set with a recording was pushed; nothing once one without it is there."""
+def _where_sent(line: dict[str, Any], recording: Path, how: str) -> str:
+    """Return what is to do where a recording, or a data set with it, was sent; nothing once one without it is there.
+
+    `how` says how the data set is changed.
+    """
+    if "data_set" not in line:
+        return "it was sent there: ask for its deletion"
     to, uuid, revisions = line["server"], line["uuid"], "delete the revisions there that have it"
     holds = [uuid]
     for one in own_list(recording).entries():
         if one["kind"] == LineKind.PUSHED and one["where"] == to and one["n"] > line["n"]:
             holds = one["holds"]
     left = [f"the data set {line['data_set']} with this recording was pushed there"] if uuid in holds else []
-    left += ["make it anew without it and run `kitchensync release push` again"] if left else []
+    left += [f"{how} and run `kitchensync release push` again"] if left else []
     return "; ".join(left + [revisions] * to.startswith(HUB))
 
 

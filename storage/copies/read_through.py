@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
-from kitchensync.storage.copies.owner import is_same
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.errors import FilesFreed, NotARecording, TargetAway
 from kitchensync.storage.manifest import Manifest, read_manifest
@@ -37,10 +37,10 @@ def _films(recording: Path) -> dict[str, dict[str, Any]]:
     return known
 
 
-def missing_files(folder: Path, manifest: Manifest) -> list[str]:
-    """Return what is promised and not in a folder, in order of name; an archive stands for its chunks."""
-    promised = sorted(promised_hashes(folder, manifest))
-    return [name for name in promised if not (folder / name).is_file() and not _is_packed(folder / name)]
+def missing_files(folder: Path, promised: Iterable[str]) -> list[str]:
+    """Return which promised files are not in a folder, in order of name; an archive stands for its chunks."""
+    absent = (name for name in sorted(promised) if not (folder / name).is_file())
+    return [name for name in absent if not _is_packed(folder / name)]
 
 
 def _is_packed(chunk: Path) -> bool:
@@ -78,5 +78,18 @@ def _copy_in(line: CopyRecord, recording: Path, manifest: Manifest) -> tuple[str
         return str(error), copy
     if not is_same(there, manifest):
         return f"{copy}: is another recording", copy
-    missing = missing_files(copy, there)
+    missing = missing_files(copy, promised_files(copy, there))
     return (f"{copy}: lacks {len(missing)} files, such as {missing[0]}" if missing else ""), copy
+
+
+def is_same(there: Manifest, manifest: Manifest) -> bool:
+    """Return whether two manifests are of one recording: by its uuid, and by a file that both have, if they have any.
+
+    A uuid alone proves nothing: anybody can write one. One without a list of files, such as a tombstone, is none.
+    """
+    if there.get("uuid") != manifest.get("uuid") or not {"files"} <= there.keys() & manifest.keys():
+        return False
+    ours, theirs = (
+        {(name, facts["sha256"]) for name, facts in one["files"].items()} for one in (manifest, there)
+    )
+    return not ours or bool(ours & theirs)

@@ -1,22 +1,24 @@
-"""The copy of a recording in a store, file by file: only files that are the recording's are destroyed there."""
+"""The copy of a recording in a store: only in a place of its own is anything written, changed or destroyed."""
 
 from __future__ import annotations
 
-import os
+import hashlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from kitchensync.sensors.files_on_disk import NotPlainFile, check_plain, file_sha256
+from kitchensync.sensors.files_on_disk import check_plain, file_sha256
+from kitchensync.sensors.untrusted_json import BadJson, parse_object
 from kitchensync.storage.copies.cloud_store import CloudStore
-from kitchensync.storage.copies.copy_log import is_uploaded
-from kitchensync.storage.copies.owner import uuid_in
-from kitchensync.storage.copies.target import Target
-from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.errors import TargetAway
+from kitchensync.storage.copies.copy_list import FileToCopy
+from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_uploaded
+from kitchensync.storage.copies.target import Copied, Target
+from kitchensync.storage.errors import PlaceTaken
 from kitchensync.storage.installation.own_list import Entry, Outside
-from kitchensync.storage.names import MANIFEST, PART_SUFFIX
+from kitchensync.storage.manifest import MOST_BYTES, Manifest, manifest_text
+from kitchensync.storage.names import COPYING, MANIFEST, PART_SUFFIX
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,16 @@ class Destroyed:
 
 
 class CopyStore(Protocol):
-    """A place with copies of recordings, one folder each."""
+    """A place with copies of recordings, one folder each; names are relative to it."""
+
+    identity: str
+
+    @property
+    def url(self) -> str:
+        """Return its path or address."""
+
+    def has(self, name: str) -> bool:
+        """Return whether anything is there."""
 
     def names_below(self, name: str) -> list[str]:
         """Return the files below a name, by their path there."""
@@ -50,6 +61,12 @@ class CopyStore(Protocol):
     def manifest_of(self, name: str) -> bytes | None:
         """Return the `recording.json` in a recording's place, None where there is none."""
 
+    def announce(self, name: str, content: bytes, *, is_new: bool) -> None:
+        """Write the `recording.json` of a copy that begins; a new one only where there is none."""
+
+    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> Copied:
+        """Bring a file there and prove it."""
+
     def remove(self, name: str) -> None:
         """Destroy a file."""
 
@@ -57,49 +74,65 @@ class CopyStore(Protocol):
         """Remove empty folders below a name, and the old versions of these files in it."""
 
 
-class FolderStore:
-    """A store that is a folder. No link is followed below it."""
+def begin_copy(
+    store: CopyStore,
+    recording: Path,
+    manifest: Manifest,
+    items: Sequence[FileToCopy],
+    log: CopyLog,
+    *,
+    is_ours: bool = False,
+) -> None:
+    """Take the place of a recording in a store, note it, and announce there the copy that is not whole yet.
 
-    def __init__(self, where: Path, target: str) -> None:
-        """Raises TargetAway where it is another store than the one that took the copies."""
-        self._target, self.root = Target(where, target), where
+    A place where this installation copied nothing (`is_ours`: it did just now) must be empty, or hold an equal copy.
+    Raises PlaceTaken, TargetAway, CloudRefused, OSError.
+    """
+    is_ours = is_ours or (store.identity, store.url) in log.made_here.known_stores
+    there = check_place(store, recording, manifest, None if is_ours else items)
+    if not is_ours:
+        log.begin(store.identity, store.url)
+    content = manifest_text(manifest | {COPYING: True})
+    if there == content or (there and COPYING not in _stated(there)):
+        return
+    digest = hashlib.sha256(content).hexdigest()
+    line = CopyRecord(COPIED, MANIFEST, len(content), digest, 0, store.identity, store.url, "")
+    log.enter(line)  # a withdrawal finds it by its hash; the log gets the manifest of the whole copy
+    store.announce(recording.name, content, is_new=there is None)
 
-    def names_below(self, name: str) -> list[str]:
-        """Return the files below a folder, links among them."""
-        home = self.root / name
-        if home.is_symlink():
-            raise TargetAway(home, "it is a link now")
-        found = []
-        for place, folders, files in os.walk(home):
-            links = [one for one in folders if Path(place, one).is_symlink()]
-            found += [Path(place, one).relative_to(home).as_posix() for one in (*files, *links)]
-        return sorted(found)
 
-    def size_of(self, name: str) -> int:
-        """Return the size of a file."""
-        return (self.root / name).lstat().st_size
+def check_place(
+    store: CopyStore, recording: Path, manifest: Manifest, items: Sequence[FileToCopy] | None = None
+) -> bytes | None:
+    """Refuse the place of another recording; return the `recording.json` that is there, None without one.
 
-    def sha256_of(self, name: str) -> str:
-        """Return the hash of a file; empty for a link, a pipe or a device."""
-        with suppress(NotPlainFile):
-            check_plain(self.root / name)
-            return file_sha256(self.root / name)
-        return ""
+    With `items` all that is there must be equal; a `recording.json` without a uuid does not state its owner.
+    Raises PlaceTaken, CloudRefused, OSError.
+    """
+    name, place = recording.name, f"{store.url.rstrip('/')}/{recording.name}"
+    there = store.manifest_of(name)
+    owner = _owner(there)
+    if owner and owner != manifest.get("uuid"):
+        raise PlaceTaken(place, f"another recording of this name (uuid {owner})")
+    names = store.names_below(name) if items is not None and store.has(name) else []
+    if names and not owner:
+        raise PlaceTaken(place, f"files that are no copy of this recording, such as {names[0]}")
+    for item in reversed(items or ()):  # the manifest, which is small, first
+        digest = item.expected or file_sha256(item.source)
+        if item.relative in names and store.sha256_of(f"{name}/{item.relative}") != digest:
+            raise PlaceTaken(place, f"a copy that was not made here, with another {item.relative}")
+    return there
 
-    def manifest_of(self, name: str) -> bytes | None:
-        """Return the `recording.json` in a recording's place, None where there is none."""
-        return self._target.manifest_of(Path(name))
 
-    def remove(self, name: str) -> None:
-        """Destroy a file."""
-        LOCAL.remove(self.root / name)
+def _stated(content: bytes | None) -> dict[str, Any]:
+    """Return what the text of a `recording.json` states; nothing where there is none, or it cannot be read."""
+    with suppress(BadJson):
+        return parse_object(content or b"", most_bytes=MOST_BYTES)
+    return {}
 
-    def tidy(self, name: str, files: set[str]) -> None:
-        """Remove a folder and those in it that hold nothing; old versions are not kept here."""
-        for place, *_ in os.walk(self.root / name, topdown=False):
-            with suppress(OSError):  # it holds something
-                Path(place).rmdir()
-        LOCAL.sync_folder(self.root)
+
+def _owner(content: bytes | None) -> str:
+    return str(_stated(content).get("uuid") or "")
 
 
 @dataclass(frozen=True)
@@ -133,14 +166,14 @@ def destroy_copy(entry: Entry, recording: Path, outside: Outside) -> Destroyed:
     """
     where, name = entry["where"], recording.name
     store: CopyStore = (
-        CloudStore(where)
-        if is_uploaded(where, entry["target"])
-        else FolderStore(Path(where), entry["target"])
+        CloudStore(where) if is_uploaded(where, entry["target"]) else Target(Path(where), entry["target"])
     )
     names, content = store.names_below(name), Content(recording, outside.copied)
-    if uuid_in(store.manifest_of(name)) not in (entry["uuid"], ""):
+    there = store.manifest_of(name)
+    if _owner(there) not in (entry["uuid"], ""):
         return Destroyed()
-    ours = [one for one in names if content.has(store, name, one)]
+    announced = {MANIFEST + PART_SUFFIX} if there == b"" or _owner(there) else set[str]()
+    ours = [one for one in names if one in announced or content.has(store, name, one)]
     for one in sorted(ours, key=lambda path: path == MANIFEST):  # last, since it tells whose copy it is
         store.remove(f"{name}/{one}")
     store.tidy(name, {file for file, _ in outside.copied})

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import read_plain
+from kitchensync.sensors.files_on_disk import NotPlainFile, check_plain, read_plain
 from kitchensync.sensors.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import LOCAL, Disk, make_durable_folders, write_whole
 from kitchensync.storage.disk.read_back import STEP_BYTES, stored_sha256
@@ -72,20 +72,64 @@ class Target:
         """Return where a file of a recording lies in the store."""
         return self.path / recording.name / relative
 
-    def manifest_of(self, recording: Path) -> bytes | None:
+    @property
+    def url(self) -> str:
+        """Return its path."""
+        return str(self.path)
+
+    def has(self, name: str) -> bool:
+        """Return whether anything is there."""
+        return os.path.lexists(self.path / name)
+
+    def names_below(self, name: str) -> list[str]:
+        """Return the files below a folder, links among them. Raises TargetAway where it is a link itself."""
+        home = self.path / name
+        if home.is_symlink():
+            raise TargetAway(home, "it is a link now")
+        found = []
+        for place, folders, files in os.walk(home):
+            links = [one for one in folders if Path(place, one).is_symlink()]
+            found += [Path(place, one).relative_to(home).as_posix() for one in (*files, *links)]
+        return sorted(found)
+
+    def size_of(self, name: str) -> int | None:
+        """Return the size of a file, None where there is none."""
+        place = self.path / name
+        return place.lstat().st_size if os.path.lexists(place) else None
+
+    def sha256_of(self, name: str) -> str:
+        """Return the hash of a file, read past the page cache; empty for a link, a pipe or a device."""
+        with contextlib.suppress(NotPlainFile):
+            check_plain(self.path / name)
+            return stored_sha256(self.path / name)[0]
+        return ""
+
+    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> Copied:
+        """Copy a file as `copy` does, to the end."""
+        folder, _, relative = name.partition("/")
+        return self.copy(source, Path(folder), relative, expected, lambda: False, tell)
+
+    def tidy(self, name: str, files: set[str]) -> None:
+        """Remove a folder and those in it that hold nothing; old versions are not kept here."""
+        for place, *_ in os.walk(self.path / name, topdown=False):
+            with contextlib.suppress(OSError):  # it holds something
+                Path(place).rmdir()
+        self.disk.sync_folder(self.path)
+
+    def manifest_of(self, name: str) -> bytes | None:
         """Return the `recording.json` in a recording's place, None where there is none. Raises OSError."""
         try:
-            return read_plain(self.place_of(recording, MANIFEST), MOST_BYTES)
+            return read_plain(self.path / name / MANIFEST, MOST_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def announce(self, recording: Path, content: bytes, *, is_new: bool) -> None:
+    def announce(self, name: str, content: bytes, *, is_new: bool) -> None:
         """Write the manifest of a copy that begins; a new one only where there is none.
 
         Raises PlaceTaken where another copy has begun meanwhile, TargetAway, OSError.
         """
         self._look_again()
-        place = self.place_of(recording, MANIFEST)
+        place = self.path / name / MANIFEST
         make_durable_folders(place.parent, self.path, self.disk)
         if is_new:
             try:
@@ -100,7 +144,7 @@ class Target:
         try:
             self._look_again()
         except TargetAway:
-            self._take_back(place)
+            self.remove(place.relative_to(self.path).as_posix())
             raise
 
     def holds(self, recording: Path, relative: str, sha256: str, stopping: Callable[[], bool]) -> str | None:
@@ -154,8 +198,9 @@ class Target:
         except (OSError, ValueError, KeyError) as error:
             raise TargetAway(self.path, words_of(error)) from error
 
-    def _take_back(self, place: Path) -> None:
-        """Remove a file that did not go to the store, and the folders that were made for it."""
+    def remove(self, name: str) -> None:
+        """Destroy a file, and remove the folders around it that hold nothing."""
+        place = self.path / name
         self.disk.remove(place)
         for folder in place.parents:
             if folder == self.path:

@@ -18,7 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 from kitchensync.sensors.files_on_disk import open_plain
 from kitchensync.storage.disk.durable import LOCAL
@@ -122,6 +124,8 @@ class OwnList:
     def __init__(self, data: Path) -> None:
         self.folder = data / APP_FOLDER
         self._path = self.folder / OWN_LIST
+        self._reading = Lock()
+        self._entries, self._mac, self._end, self._inode = list[Entry](), _FIRST, 0, 0
 
     def add(self, kind: LineKind, uuid: str, **facts: Any) -> None:
         """Append a line and sync it. Raises OSError, BadInstallation."""
@@ -150,24 +154,30 @@ class OwnList:
         finally:
             os.close(handle)
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield every line, oldest first; one that has no end yet was never written.
+    def entries(self) -> list[Entry]:
+        """Return every line, oldest first; one that has no end yet was never written.
 
-        Raises BadInstallation at the first line that is not as this installation wrote it, OSError.
+        Lines are only appended: what was read and proved is not read again as long as this object lives. Raises
+        BadInstallation at the first line that is not as this installation wrote it, OSError.
         """
         if not self._path.exists():
-            return
-        key, before = own_key(self.folder), _FIRST
-        with open_plain(self._path) as file:
-            for number, line in enumerate(file, start=1):
+            return []
+        key = own_key(self.folder)
+        with self._reading, open_plain(self._path) as file:
+            facts = os.fstat(file.fileno())
+            if facts.st_ino != self._inode or facts.st_size < self._end:
+                self._entries, self._mac, self._end, self._inode = [], _FIRST, 0, facts.st_ino
+            file.seek(self._end)
+            for line in file:
                 if not line.endswith(b"\n"):
-                    return
-                text, mac = line[:-_TAIL], line[-_TAIL + len(_MARK) : -3]
-                if not hmac.compare_digest(_mac(key, before, text), mac):
+                    break
+                number, text, mac = len(self._entries) + 1, line[:-_TAIL], line[-_TAIL + len(_MARK) : -3]
+                if not hmac.compare_digest(_mac(key, self._mac, text), mac):
                     why = f"line {number} was not written by this installation; move the list away to begin a new one"
                     raise BadInstallation(self._path, why)
-                before = mac
-                yield json.loads(text + b"}") | {"n": number}
+                self._entries.append(json.loads(text + b"}") | {"n": number})
+                self._mac, self._end = mac, self._end + len(line)
+            return [*self._entries]
 
     def outside(self, uuid: str) -> Outside:
         """Return what is outside of one recording. Raises BadInstallation, OSError."""
@@ -181,9 +191,17 @@ class OwnList:
         return found
 
 
+_held: WeakValueDictionary[Path, OwnList] = WeakValueDictionary()
+
+
+def list_in(data: Path) -> OwnList:
+    """Return the list of a data folder: the same one, which was read already, as long as somebody holds it."""
+    return _held.get(data.resolve()) or _held.setdefault(data.resolve(), OwnList(data.resolve()))
+
+
 def own_list(recording: Path) -> OwnList:
     """Return the list that a recording belongs to: the one beside it."""
-    return OwnList(recording.resolve().parent)
+    return list_in(recording.resolve().parent)
 
 
 def note_films(recording: Path, device: str, files: list[Entry]) -> None:
@@ -202,17 +220,13 @@ def camera_address(recording: Path, device: str) -> str:
     `media.json` has an address too, which is not used: it may come from anybody. Raises UnknownCamera,
     BadInstallation, OSError.
     """
-    uuid, found = uuid_of(recording), ""
-    is_lost = uuid == f"name:{recording.name}"
-    for one in own_list(recording).entries():
-        is_of_it = one["kind"] == LineKind.CAMERA and (
-            one["uuid"] == uuid or (is_lost and one["recording"] == recording.name)
-        )
-        if is_of_it and one["device"] == device:
-            found = one["address"]
+    lines = [one for one in own_list(recording).entries() if one["kind"] == LineKind.CAMERA]
+    uuid = uuid_of(recording)
+    key, wanted = ("recording", recording.name) if uuid == f"name:{recording.name}" else ("uuid", uuid)
+    found = [one["address"] for one in lines if (one[key], one["device"]) == (wanted, device)]
     if not found:
         raise UnknownCamera(recording, device)
-    return found
+    return str(found[-1])
 
 
 def uuid_of(recording: Path, manifest: Manifest | None = None) -> str:

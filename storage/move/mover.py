@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import file_sha256, files_below
 from kitchensync.storage.chunks.chunk_reader import is_archive
 from kitchensync.storage.consent import Purpose, StillPermitted, require_consent
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_store_of_another
-from kitchensync.storage.copies.owner import check_new_place, check_owner, is_unfinished, uuid_in
 from kitchensync.storage.copies.store_states import StoreState, state_by
+from kitchensync.storage.copies.stored_copies import begin_copy
 from kitchensync.storage.copies.target import MARKER, Stopped, Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
-from kitchensync.storage.errors import PlaceTaken, StorageError, TargetAway, words_of
+from kitchensync.storage.errors import StorageError, TargetAway, words_of
 from kitchensync.storage.life import usable_manifest
-from kitchensync.storage.manifest import Manifest, manifest_text
 from kitchensync.storage.move.freeing import DEFAULT_RULE, FreeRule, free
-from kitchensync.storage.names import CHUNK_SUFFIX, COPYING, MANIFEST, chunk_number, chunk_range
+from kitchensync.storage.names import CHUNK_SUFFIX, chunk_number, chunk_range
 
 FOLLOW_S = 1.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
@@ -135,14 +132,9 @@ def _copy_all(
     if target.shares_disk_with(recording):
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = usable_manifest(recording)
-    there = target.manifest_of(recording)
-    check_owner(str(target.path / recording.name), there, manifest)
     items = files_of(recording, manifest)
-    if not task.is_ours and (target.identity, str(target.path)) not in log.made_here.known_stores:
-        _check_place(recording, items, there, target, stop)
-    log.begin(target.identity, str(target.path))
+    begin_copy(target, recording, manifest, items, log, is_ours=task.is_ours)
     task.is_ours = True
-    _announce(recording, manifest, there, log, target)
 
     def told(now: StoreProgress) -> None:
         permitted.check()
@@ -162,33 +154,6 @@ def _copy_all(
         told(state)
     _drop_packed(recording, items, log, target, disk)
     state.finished = is_closed(manifest)
-
-
-def _check_place(
-    recording: Path, items: list[FileToCopy], there: bytes | None, target: Target, stop: threading.Event
-) -> None:
-    """Refuse a place to which this installation copied nothing, unless what is there is equal. Raises PlaceTaken."""
-    place = target.path / recording.name
-    if not uuid_in(there):
-        check_new_place(str(place), (path.name for path in files_below(place)))
-        return
-    for item in items:
-        digest = item.expected or file_sha256(item.source)
-        if (place / item.relative).exists() and not target.holds(
-            recording, item.relative, digest, stop.is_set
-        ):
-            raise PlaceTaken(str(place), f"a copy that was not made here, with another {item.relative}")
-
-
-def _announce(recording: Path, manifest: Manifest, there: bytes | None, log: CopyLog, target: Target) -> None:
-    """Write the manifest of a copy that is not whole yet, marked as such, unless it is there already."""
-    content = manifest_text(manifest | {COPYING: True})
-    if there == content or not is_unfinished(there):
-        return
-    digest = hashlib.sha256(content).hexdigest()
-    line = CopyRecord(COPIED, MANIFEST, len(content), digest, 0, target.identity, str(target.path), "")
-    log.enter(line)  # a withdrawal finds it by its hash; the log gets the manifest of the whole copy
-    target.announce(recording, content, is_new=there is None)
 
 
 def _check_mounted(recording: Path, where: Path) -> None:

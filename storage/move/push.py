@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from kitchensync.sensors.files_on_disk import file_sha256, files_below
-from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
+from kitchensync.sensors.files_on_disk import file_sha256, is_left_by_system
+from kitchensync.storage.copies.cloud_store import CloudStore, check_address, refusals
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
+from kitchensync.storage.copies.stored_copies import CopyStore
 from kitchensync.storage.copies.target import Target
-from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.errors import CloudRefused, NotAsStated, SourceDiffers, StorageError
+from kitchensync.storage.errors import CloudRefused, NotAsStated, SourceDiffers
 from kitchensync.storage.installation.own_list import LineKind, OwnList
 from kitchensync.storage.names import HUB
 
@@ -43,12 +42,10 @@ class HubStore:
         self._hub.utils.disable_progress_bars()  # there is one already
         self.identity, self._repository = url, repository
         self._added: list[Any] = []
-        try:
+        with refusals(url):
             self._api = self._hub.HfApi()
             self._api.create_repo(repository, repo_type="dataset", private=True, exist_ok=True)
             self._there = self._hashes()
-        except Exception as error:
-            raise CloudRefused(url, "", why(error)) from error
 
     def _hashes(self) -> dict[str, tuple[int, str]]:
         """Return size and hash of the large files that are there; of small ones the hub says no SHA-256."""
@@ -162,27 +159,22 @@ def push(
     with CopyLog(journal) as log:
         store = _store(to, log)
         for name, sha256 in files.items():
-            try:
-                tell = partial(_part_of, progress, name, safe, total)
+            with refusals(to, name):
+                tell = partial(lambda name, safe, here: progress(name, safe + here, total), name, safe)
                 line = _bring(store, log, folder / name, name, sha256, to, tell)
-            except StorageError:
-                raise
-            except Exception as error:
-                raise CloudRefused(to, name, why(error)) from error
             sent += [line] if line else []
             safe += sizes[name]
             progress(name, safe, total)
-        _finish(store, log, sent, to)
         ours = _enter(files, sent, log, store.identity, to, data)
         old, foreign = _others(store, files, ours)
-        if old and not keep_old:
-            for name in old:
-                store.remove(name)
-            store.finish()
-        if data.is_dir() and not (old and keep_old):
+        removed, kept = ([], old) if keep_old else (old, [])
+        for name in removed:
+            store.remove(name)
+        if sent or removed:
+            _finish(store, log, sent, to)
+        if data.is_dir() and not kept:
             OwnList(data).add(LineKind.PUSHED, f"pushed to {to.rstrip('/')}", where=to, holds=[*holds])
     size = sum(line.bytes for line in sent)
-    removed, kept = ([], old) if keep_old else (old, [])
     return Pushed(to, len(files), len(sent), size, removed, kept, foreign)
 
 
@@ -214,10 +206,6 @@ def _others(
     return old, foreign
 
 
-def _part_of(progress: Progress, name: str, safe: int, total: int, here: int) -> None:
-    progress(name, safe + here, total)
-
-
 def _bring(
     store: Store, log: CopyLog, source: Path, name: str, sha256: str, to: str, tell: Tell
 ) -> CopyRecord | None:
@@ -237,11 +225,9 @@ def _bring(
 
 
 def _finish(store: Store, log: CopyLog, sent: list[CopyRecord], to: str) -> None:
-    if store.commits and sent:
-        try:
+    if store.commits:
+        with refusals(to):
             store.finish()
-        except Exception as error:
-            raise CloudRefused(to, "", why(error)) from error
         for line in sent:
             log.write(line)
 
@@ -250,73 +236,35 @@ def _store(to: str, log: CopyLog) -> Store:
     if to.startswith(HUB):
         return HubStore(to)
     if "://" in to:
-        return _Cloud(to)
-    return _Folder(Path(to).absolute(), log)
+        return _Folder(CloudStore(to), "")
+    path = Path(to).resolve()  # the folder around it must be there
+    return _Folder(Target(path.parent, log.target_of(path)), f"{path.name}/")
 
 
 class _Folder(Store):
-    """A folder of a disk or a mounted store; the folder around it must be there."""
+    """A folder in a store: a disk, a mounted one, or one that fsspec knows."""
 
-    def __init__(self, path: Path, log: CopyLog) -> None:
-        """Look whether the store is the one of the last time. Raises TargetAway."""
-        self._target = Target(path.parent, log.target_of(path))
-        self._name = Path(path.name)
-        self.identity = self._target.identity
-
-    def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
-        """Read the copy back past the cache, unless it is noted and of the same size."""
-        place = self._target.place_of(self._name, name)
-        if not place.is_file() or place.stat().st_size != size:
-            return False
-        return noted or self._target.holds(self._name, name, sha256, lambda: False) is not None
-
-    def send(self, source: Path, name: str, sha256: str, tell: Tell) -> str:
-        """Copy, sync, read back past the cache; an interrupted copy goes on where it was."""
-        return self._target.copy(source, self._name, name, sha256, lambda: False, tell).read
-
-    def names(self) -> list[str]:
-        """Return the files in the folder."""
-        home = self._target.path / self._name
-        return [path.relative_to(home).as_posix() for path in files_below(home)]
-
-    def sha256_of(self, name: str) -> str:
-        """Hash a file."""
-        return file_sha256(self._target.place_of(self._name, name))
-
-    def remove(self, name: str) -> None:
-        """Remove a file and the folders that are empty then."""
-        place = self._target.place_of(self._name, name)
-        LOCAL.remove(place)
-        with suppress(OSError):  # it holds something
-            for folder in place.parents[: name.count("/")]:
-                folder.rmdir()
-
-
-class _Cloud(Store):
-    """A store that fsspec knows."""
-
-    def __init__(self, url: str) -> None:
-        """Open it. Raises CloudRefused."""
-        self._store = CloudStore(url)
-        self.identity = url
+    def __init__(self, store: CopyStore, folder: str) -> None:
+        self._store, self._folder, self.identity = store, folder, store.identity
 
     def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
         """Ask for the size; a file that is not noted is read back."""
-        return self._store.size_of(name) == size and (noted or self._store.sha256_of(name) == sha256)
+        place = self._folder + name
+        return self._store.size_of(place) == size and (noted or self._store.sha256_of(place) == sha256)
 
     def send(self, source: Path, name: str, sha256: str, tell: Tell) -> str:
         """Write and read back."""
-        self._store.send(source, name, sha256, tell)
-        return "downloaded"
+        return self._store.send(source, self._folder + name, sha256, tell).read
 
     def names(self) -> list[str]:
-        """Return the files below the address."""
-        return self._store.names_below("")
+        """Return the files in the folder, but what systems left there."""
+        names = self._store.names_below(self._folder.rstrip("/"))
+        return [name for name in names if not any(map(is_left_by_system, name.split("/")))]
 
     def sha256_of(self, name: str) -> str:
         """Read a file back."""
-        return self._store.sha256_of(name)
+        return self._store.sha256_of(self._folder + name)
 
     def remove(self, name: str) -> None:
-        """Remove a file, and its versions."""
-        self._store.remove(name)
+        """Remove a file."""
+        self._store.remove(self._folder + name)

@@ -7,22 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kitchensync.storage.consent import Purpose, StillPermitted, note_override, require_consent
-from kitchensync.storage.copies.cloud_store import CloudStore, check_address, why
+from kitchensync.storage.copies.cloud_store import CloudStore, check_address, refusals
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_as_sent, is_closed
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
-from kitchensync.storage.copies.owner import check_new_place, check_owner
-from kitchensync.storage.copies.read_through import missing_files, readable_folder
-from kitchensync.storage.errors import (
-    CloudRefused,
-    CopyDiffers,
-    FilesMissing,
-    NotFinished,
-    PlaceTaken,
-    SourceDiffers,
-    Withdrawn,
-)
+from kitchensync.storage.copies.read_through import missing_files, promised_files, readable_folder
+from kitchensync.storage.copies.stored_copies import begin_copy
+from kitchensync.storage.errors import FilesMissing, NotFinished
 from kitchensync.storage.lab import NAME, lab_of
-from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.redact.to_destroy import check_no_pauses
 
 Progress = Callable[[str, int, int], None]
@@ -66,22 +57,16 @@ def upload(
     if not own:
         check_no_pauses(recording)
     items = files_of(recording, manifest)
-    if missing := missing_files(readable_folder(recording, manifest), manifest):
+    folder = readable_folder(recording, manifest)
+    if missing := missing_files(folder, promised_files(folder, manifest)):
         raise FilesMissing(recording, missing)
     store = CloudStore(url)
-    home, there = f"{url.rstrip('/')}/{recording.name}", store.manifest_of(recording.name)
-    check_owner(home, there, manifest)
     total = sum(item.source.stat().st_size for item in items)
     note_override(recording, purpose, without_consent)
     safe = sent = sent_bytes = 0
     with CopyLog(recording) as log:
         permitted.check()
-        if (url, url) not in log.made_here.known_stores:
-            if there is None:
-                check_new_place(home, store.names_below(recording.name) if store.has(recording.name) else ())
-            elif there != (recording / MANIFEST).read_bytes():
-                raise PlaceTaken(home, "a copy that was not made here")
-        log.begin(url, url)
+        begin_copy(store, recording, manifest, items, log)
         for item in items:
             size = item.source.stat().st_size
             place = f"{recording.name}/{item.relative}"
@@ -90,16 +75,12 @@ def upload(
                 permitted.check()
                 progress(name, safe + here, total)
 
-            try:
+            with refusals(url, item.relative):
                 permitted.check()
                 line = log.copies.get((item.relative, url))
                 if not (is_as_sent(item, line, recording) and store.size_of(place) == size):
                     _send(store, place, item, log, url, tell)
                     sent, sent_bytes = sent + 1, sent_bytes + size
-            except (SourceDiffers, CopyDiffers, Withdrawn):
-                raise
-            except Exception as error:
-                raise CloudRefused(url, item.relative, why(error)) from error
             safe += size
             progress(item.relative, safe, total)
     return Uploaded(recording.name, url, len(items), sent, sent_bytes, own)
@@ -111,6 +92,6 @@ def _send(
     """Write a file to the store, proved, and note it."""
     item.check_size()
     facts = item.source.stat()
-    digest = store.send(item.source, place, item.expected, tell)
-    line = CopyRecord(COPIED, item.relative, facts.st_size, digest, facts.st_mtime_ns, url, url, "downloaded")
-    log.write(line)
+    sent = store.send(item.source, place, item.expected, tell)
+    facts_of_it = (sent.bytes, sent.sha256, facts.st_mtime_ns)
+    log.write(CopyRecord(COPIED, item.relative, *facts_of_it, url, url, sent.read))

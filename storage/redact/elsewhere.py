@@ -9,7 +9,7 @@ from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import files_of, is_as_sent
 from kitchensync.storage.copies.copy_log import COPIED, read_copies
 from kitchensync.storage.copies.derived_files import older_than
-from kitchensync.storage.copies.owner import check_owner
+from kitchensync.storage.copies.stored_copies import check_place
 from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.manifest import read_manifest
 
@@ -21,10 +21,9 @@ def remove_changed(recording: Path, url: str) -> str:
     """
     sent = {line.file: line for line in read_copies(recording) if line.where == url and line.kind == COPIED}
     try:
-        held = {item.relative: item for item in files_of(recording, read_manifest(recording))}
-        store = CloudStore(url)
-        place = f"{url.rstrip('/')}/{recording.name}"
-        check_owner(place, store.manifest_of(recording.name), read_manifest(recording))
+        manifest, store = read_manifest(recording), CloudStore(url)
+        held = {item.relative: item for item in files_of(recording, manifest)}
+        check_place(store, recording, manifest)
         for name in store.names_below(recording.name):
             if not is_as_sent(held.get(name), sent.get(name), recording):
                 store.remove(f"{recording.name}/{name}")
@@ -35,8 +34,5 @@ def remove_changed(recording: Path, url: str) -> str:
 
 def made_before(recording: Path, utc_ns: int) -> Iterator[str]:
     """Name what commands wrote of a recording before a time and is still there: it may show what is destroyed."""
-    for place, command in older_than(recording, utc_ns):
-        if command:
-            yield f"{place}: may show it; make it anew with `{command}`, or remove it"
-        else:
-            yield f"{place}: it was sent there before; ask for its deletion"
+    for place, do in older_than(recording, utc_ns):
+        yield f"{place}: {do}"

@@ -20,8 +20,9 @@ from kitchensync.storage.chunks.archive_part import write_without
 from kitchensync.storage.chunks.chunk_reader import Chunk, is_archive
 from kitchensync.storage.copies.copy_list import is_closed
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
-from kitchensync.storage.copies.owner import is_same
-from kitchensync.storage.copies.stored_copies import Content, FolderStore
+from kitchensync.storage.copies.read_through import is_same
+from kitchensync.storage.copies.stored_copies import Content
+from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import NotRedactable, StorageError, UnreadableFile, words_of
@@ -256,7 +257,7 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
         if is_uploaded(where, target):
             continue
         try:
-            if _is_copy(FolderStore(Path(where), target), path, outside):
+            if _is_copy(Target(Path(where), target), path, outside):
                 facts |= apply(copy, done | {"open": [], "places": []}, {})
                 _list_changed(path, target, where, facts)
                 done["places"].append(str(copy))
@@ -289,13 +290,13 @@ def _list_changed(path: Path, target: str, where: str, facts: Facts) -> None:
         own.add(LineKind.COPY, uuid, target=target, where=where, file=name, sha256=sha256)
 
 
-def _is_copy(store: FolderStore, path: Path, outside: Outside) -> bool:
+def _is_copy(store: Target, path: Path, outside: Outside) -> bool:
     """Return whether a store has a copy of a recording.
 
     One that was never finished has no manifest, which comes last: then each whole file must be the recording's.
     Raises StorageError where some are not.
     """
-    copy, content = store.root / path.name, Content(path, outside.copied)
+    copy, content = store.path / path.name, Content(path, outside.copied)
     if (copy / MANIFEST).exists():
         return is_same(read_manifest(copy), read_manifest(path))
     whole = [one for one in store.names_below(path.name) if not one.endswith(PART_SUFFIX)]

@@ -30,12 +30,16 @@ class UtcStep:
     after_host_ns: int
     by_ns: int
 
+    @property
+    def fact(self) -> str:
+        """Say what happened."""
+        return f"the computer's clock was set by {self.by_ns / 1e9:+.1f} s"
+
     def words(self, after: str) -> str:
         """Say it; `after` is the second anchor's time in words."""
-        words = f"the computer's clock was set by {self.by_ns / 1e9:+.1f} s"
         if self.after_host_ns - self.before_host_ns <= SOON_NS:
-            return f"{words} at {after}"
-        return f"{words} before {after}, unless the computer slept"
+            return f"{self.fact} at {after}"
+        return f"{self.fact} before {after}, unless the computer slept"
 
 
 class UtcTimes:
@@ -101,6 +105,12 @@ class UtcTimes:
         return [
             list(pair) for pair in zip(self.host_ns.tolist(), self.to_utc(self.host_ns).tolist(), strict=True)
         ]
+
+    def bounds_ns(self) -> list[int]:
+        """Return how far `to_utc` may be off between each anchor and the one before it, ns."""
+        middle = self.host_ns - np.diff(self.host_ns, prepend=self.host_ns[0]) // 2
+        either: Int64 = np.maximum(self.bound_ns(middle), self.bound_ns(self.host_ns))
+        return [int(bound_ns) for bound_ns in either]
 
     def where_set(self) -> list[dict[str, int]]:
         """Return the first anchor, the last, and those on both sides of each step, as a manifest has them."""

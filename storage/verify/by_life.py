@@ -62,9 +62,10 @@ def unreadable(recording: Path, error: NotARecording) -> dict[str, Any]:
 
 def unfinished_copy(copy: Path, manifest: Manifest) -> dict[str, Any]:
     """Answer for a copy that is not whole yet: what is missing, and how it is finished; nothing is checked."""
-    findings, missing = Findings(), missing_files(copy, manifest)
+    findings, promised = Findings(), promised_files(copy, manifest)
+    missing = missing_files(copy, promised)
     if manifest["state"] in ("complete", "aborted"):
-        lacks = f"{len(missing)} of {len(promised_files(copy, manifest))} files are missing"
+        lacks = f"{len(missing)} of {len(promised)} files are missing"
         lacks += f", such as {missing[0]}" if missing else "; reports, events or its manifest may be too"
     else:
         lacks = "its recording was still running"

@@ -46,7 +46,7 @@ def session_of(
     """Return the session; None where no packet came.
 
     The end is the recording's, not that of a stream: a stream that died early must not shorten it. A part of a
-    recording ends where it was cut, and its 0:00 is that of the whole.
+    recording begins and ends where it was cut, however late its packets came; its 0:00 is that of the whole.
     """
     filled = [index for index in indexes.values() if len(index)]
     if not filled:
@@ -59,7 +59,8 @@ def session_of(
     if (part := manifest.get(PART_OF)) is None:
         return SessionTimes(min(firsts), max(firsts), stop_ns)
     first_ns, last_ns = part["host_ns"]
-    return SessionTimes(part["first_host_ns"], max(*firsts, first_ns), min(stop_ns, last_ns))
+    begun = [int(index["host_ns"][0]) for index in filled if index["seq"][0] == 0]  # others had come before
+    return SessionTimes(part["first_host_ns"], max([*begun, first_ns]), min(stop_ns, last_ns))
 
 
 def _ended_by_devices(indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]]) -> bool:

@@ -69,6 +69,8 @@ def verify(
         return unfinished_copy(recording, manifest)
     if not can_be_judged(life, manifest, findings):
         return answer(recording.name, findings, {}, life)
+    for note in manifest.get("notes", []):
+        findings.note(note)
     for problem in manifest.get("problems", []):
         findings.add(WARN, problem)
     _check_redactions(manifest, findings)

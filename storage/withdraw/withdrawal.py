@@ -28,7 +28,7 @@ from kitchensync.storage.copies.stored_copies import destroy_copy
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
-from kitchensync.storage.installation.own_list import Entry, LineKind, Outside, OwnList, own_list, uuid_of
+from kitchensync.storage.installation.own_list import Entry, LineKind, Outside, list_in, own_list, uuid_of
 from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
 from kitchensync.storage.names import DERIVED, MADE_FROM, MANIFEST, PART_OF, WORK
 from kitchensync.storage.withdraw.camera_cards import cards_of, erase
@@ -77,7 +77,7 @@ def recordings_of(person: str, data: Path) -> list[Path]:
     A tombstone names nobody: each withdrawal of this installation that was interrupted, or is open somewhere, is
     among them and goes on. Raises StorageError for one that cannot be read: it could be theirs.
     """
-    found, listed = [], OwnList(data).all_outside()
+    found, listed = [], list_in(data).all_outside()
     for recording in recordings_below(data):
         manifest = read_manifest(recording)
         known = listed.get(uuid_of(recording, manifest))
@@ -103,7 +103,7 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
     facts = {"recording": recording.name, "policy": policy.value}
     if not own.outside(uuid).is_unfinished:
         own.add(LineKind.WITHDRAWING, uuid, **facts)
-    places, before, left = _outside(recording, manifest, own, uuid)
+    places, before, left = _outside(recording, manifest, uuid)
     here = _here(recording, policy, manifest)
     if not _is_as_before(before.last, left):
         own.add(LineKind.WITHDRAWN, uuid, upto=before.upto, **facts, **left)
@@ -112,9 +112,10 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
 
 
 def _outside(
-    recording: Path, manifest: Manifest, own: OwnList, uuid: str
+    recording: Path, manifest: Manifest, uuid: str
 ) -> tuple[list[WithdrawnPlace], Outside, dict[str, list[Entry]]]:
     """Destroy what the list names outside; return the places, what the list held, and which of it is open."""
+    own = own_list(recording)
     cards = [] if manifest.get("virtual") is True else list(own.outside(uuid).cameras.values())
     erased = [_card(card) for card in cards]  # which may take minutes, in which commands end
     outside = own.outside(uuid)

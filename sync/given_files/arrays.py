@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.storage.errors import BadStamps
 from kitchensync.storage.exports.arrays_file import DAMAGED, open_arrays
 from kitchensync.storage.timeline.alignment import Alignment, Input
@@ -115,15 +116,6 @@ def _object(answer: Alignment) -> dict[str, Any]:
     return said
 
 
-def file_sha256(path: Path) -> str:
-    """Hash a file in blocks."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def file_input(path: Path) -> Input:
     """Name a file with its hash. Raises BadArrays."""
     try:
@@ -146,4 +138,4 @@ def _rates(given: GivenArrays, count: int) -> npt.NDArray[Any]:
     return array
 
 
-__all__ = ["GivenArrays", "SyncError", "align_arrays", "file_sha256"]
+__all__ = ["GivenArrays", "SyncError", "align_arrays"]

@@ -34,7 +34,8 @@ def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) 
     """
     rows = []
     recording = recording.resolve()
-    taken_in = own_list(recording).outside(uuid_of(recording)).films
+    own = own_list(recording)  # held, so that it is read once
+    taken_in = own.outside(uuid_of(recording)).films
     for path in sorted(recording.glob(f"*/{MEDIA}")):
         media = _read(path)
         judged = [

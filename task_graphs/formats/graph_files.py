@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import matching
+from kitchensync.sensors.files_on_disk import matching, read_plain
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import (
     AVERAGES,
@@ -45,12 +44,7 @@ def read_text(path: Path, *, most_bytes: int = MAX_BYTES) -> str:
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:
     """Read a file whole. Raises BadGraph when it is missing, too large, or a pipe or device, which may never end."""
     try:
-        facts = path.stat()
-        if not stat.S_ISREG(facts.st_mode):
-            raise BadGraph(path.name, "", "is no file; give a file")
-        if facts.st_size > most_bytes:
-            raise BadGraph(path.name, "", f"larger than {most_bytes} bytes; divide it, or check the path")
-        return path.read_bytes()
+        return read_plain(path.resolve(), most_bytes)
     except OSError as error:
         raise BadGraph(path.name, "", f"cannot be read ({error.strerror}); check the path") from error
 

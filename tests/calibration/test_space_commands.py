@@ -11,6 +11,7 @@ import furnished as room
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from derived_places import read_derived
 
 import kitchensync as ks
 from kitchensync.calibration.commands.space import cloud, mesh, overlay
@@ -26,7 +27,6 @@ from kitchensync.calibration.space.eyes import eye_of
 from kitchensync.calibration.space.mesh import open3d_or_refuse
 from kitchensync.calibration.space.onlooker import Onlooker
 from kitchensync.cli import main
-from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.recording import open_recording
 from kitchensync.virtual_kitchen.world.optics import Optics
 from kitchensync.virtual_kitchen.world.room import off_surface_m

@@ -78,6 +78,7 @@ def test_both_sides_of_each_change_of_the_clock_are_kept_and_little_else(tmp_pat
     for _ in range(600):
         heart.beat()
     heart.close()
+    assert [round(step.by_ns / SECOND) for step in heart.clock_steps] == [3600, -7200]
     found = kept_anchors(tmp_path)
     times = [one["host_ns"] // SECOND for one in found]
     assert {99, 100, 349, 350} <= set(times)

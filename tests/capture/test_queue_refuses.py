@@ -164,3 +164,5 @@ def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch)
         assert (facts["received"], facts["duplicates"]) == (facts["stored"] + missing, 0), name
         assert not {gap["cause"] for gap in facts["gaps"]} & {"no_space", "declared_loss"}, name
     assert not any("disk" in reason for reason in answer["reasons"])
+    said = [note for note in answer["notes"] if "the queue server refused writes for a while" in note]
+    assert all(any(f": {kind}" in note for note in said) for kind in REFUSALS), said

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from derived_places import read_derived
 
 from kitchensync.cli import main
-from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from derived_places import read_derived
 from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
 from kitchensync.storage.annotation_folder import add_judged
-from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
 

@@ -45,6 +45,7 @@ def test_tables_hold_what_reading_gives(cooked: Path, tmp_path: Path, form: str)
         utc = pandas.to_datetime(turning["utc"])
         assert str(utc.dt.tz) == "UTC", "else Python takes it for the reader's own time"
         np.testing.assert_array_equal(utc.dt.tz_localize(None).to_numpy(), rec.gyroscope.utc)
+        np.testing.assert_allclose(turning["utc_bound_ns"] / 1e9, rec.utc_bound(rec.gyroscope.times))
         columns = ["x_rad_per_s", "y_rad_per_s", "z_rad_per_s"]
         np.testing.assert_allclose(turning[columns], rec.gyroscope.values, rtol=1e-6)
         film = tables["gopro/video"]

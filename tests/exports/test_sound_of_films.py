@@ -16,6 +16,7 @@ from film_sounds import (
     HOLE_S,
     LATE_S,
     SECONDS,
+    end_of_sound,
     flashes,
     number_of,
     onsets,
@@ -25,6 +26,7 @@ from film_sounds import (
     tones_of_file,
     write_uneven,
 )
+from made_videos import SOUND_HZ
 from mcap_files import read
 from numpy.typing import NDArray
 from small_recordings import seal_stream
@@ -32,6 +34,8 @@ from small_recordings import seal_stream
 import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.sensors.gopro.files.film_sound import AAC_SAMPLES
+from kitchensync.sensors.gopro.files.join import join
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.exports.film import write_small_film
 from kitchensync.storage.manifest import edit_manifest
@@ -107,6 +111,19 @@ def test_chapters_are_heard_where_their_pictures_are(films: dict[str, Path], tmp
     np.testing.assert_allclose(tones, true, atol=WITHIN_S)
     write_small_film(clip, tmp_path / "small.mp4", height=180)
     np.testing.assert_allclose(tones_of_file(tmp_path / "small.mp4"), true, atol=WITHIN_S)
+
+
+@pytest.mark.parametrize("kinds", [("uneven",) * 3, ("hole",) * 3, ("uneven", "late", "uneven"), ("late",) * 2,
+                                   ("late", "uneven", "late"), ("early", "uneven", "late")])  # fmt: skip
+def test_joined_chapters_are_heard_where_their_pictures_are(
+    films: dict[str, Path], tmp_path: Path, kinds: tuple[str, ...]
+) -> None:
+    stored = films | {"uneven": stored_again(films["uneven"], tmp_path / "uneven.MP4")}
+    join([stored[kind] for kind in kinds], tmp_path / "joined.MP4")
+    tones = np.concatenate([number * SECONDS + true_tones(kind) for number, kind in enumerate(kinds)])
+    np.testing.assert_allclose(tones_of_file(tmp_path / "joined.MP4"), tones, atol=WITHIN_S)
+    ends = [end_of_sound(path) for path in (stored[kinds[-1]], tmp_path / "joined.MP4")]
+    assert ends[1] == pytest.approx(SECONDS * (len(kinds) - 1) + ends[0], abs=AAC_SAMPLES / SOUND_HZ)
 
 
 @pytest.fixture(scope="module", params=KINDS)

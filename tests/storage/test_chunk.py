@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sealed_chunks import image_of
 
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
-from kitchensync.storage.chunks.chunk_writer import Packet, image_of, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.errors import BadChunk
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from derived_places import read_derived
 
 from kitchensync.storage.copies.derived import asked, before_of, may_write, noting, stamps_of, will_write
-from kitchensync.storage.copies.derived_files import destroy_derived, read_derived
+from kitchensync.storage.copies.derived_files import destroy_derived
 from kitchensync.storage.installation.own_list import LineKind, OwnList, uuid_of
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.shell.outputs import write_into, written

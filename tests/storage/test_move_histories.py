@@ -26,6 +26,8 @@ from kitchensync.storage.disk.durable import LocalDisk
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.move.freeing import FreeRule
 from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.verify import verify
+from kitchensync.storage.withdraw.withdrawal import Policy, withdraw
 
 pytestmark = pytest.mark.slow
 HISTORIES = int(os.environ.get("KITCHENSYNC_HISTORIES") or 1)
@@ -166,6 +168,58 @@ def test_of_two_copies_that_begin_at_once_one_is_refused(tmp_path: Path) -> None
     (again,) = run_mover([second], [store], rule=NOW)
     assert "holds another recording of this name (uuid x take-1)" in again.problem
     assert truth.items() <= hashes(store / "take-1").items()
+
+
+def test_interrupted_uploads_of_one_name_do_not_mix(dying: Dying, tmp_path: Path) -> None:
+    """The first computer's upload is killed at each step; then the second one's ends or is refused."""
+    kills, lives = 0, set[str]()
+    for step in range(40):
+        place = tmp_path / str(step)
+        first, second = place / "x" / "take-1", place / "y" / "take-1"
+        truth = {one: write_recording(one) for one in (first, second)}
+        (place / "store").mkdir()
+        for data in (first.parent, second.parent):
+            (data / "lab.toml").write_text(f'stores = ["file://{place}/store"]')
+        upload = {one: ["upload", str(one), f"file://{place}/store"] for one in truth}
+        kills += dying(place, upload[first], step)
+        there = place / "store" / "take-1" / "recording.json"
+        if there.exists() and there.read_bytes():
+            lives.add(verify(there.parent)["life"])
+        dying(place, upload[second], 10_000)
+        dying(place, upload[first], 10_000)
+        copy = hashes(place / "store" / "take-1")
+        whole = [one for one, heavy in truth.items() if heavy.items() <= copy.items()]
+        assert len(whole) == 1, step
+        assert {name for name in copy if name.endswith((".h5", ".MP4"))} == truth[whole[0]].keys()
+        assert verify(there.parent)["life"] == "complete", step
+        if kills <= step:
+            break
+    assert (kills > 5, "copying" in lives, lives <= {"copying", "complete"}) == (True, True, True)
+
+
+def test_a_copy_that_was_interrupted_at_its_begin_is_named_and_goes(dying: Dying, tmp_path: Path) -> None:
+    """Killed before, while, and after the manifest of the copy is written beside the one that took the place."""
+    said = set[str]()
+    for again in (True, False):
+        for step in range(30):
+            place = tmp_path / f"{again}-{step}"
+            take, copy = place / "x" / "take-1", place / "store" / "take-1"
+            write_recording(take)
+            copy.parent.mkdir()
+            if not dying(place, ["move", str(take), "--to", str(copy.parent)], step):
+                break
+            if not (copy / "recording.json").is_file() or (copy / "recording.json").read_bytes():
+                continue
+            reasons = verify(copy)["reasons"]
+            assert "is a copy that was interrupted before its first file; run `kitchensync move" in reasons[0]
+            said |= {path.name for path in copy.iterdir()}
+            if again:
+                assert run_mover([take], [copy.parent])[0].finished
+                assert not list(copy.rglob("*.part"))
+            else:
+                assert [one.open for one in withdraw(take, Policy.DESTROY) if one.open] == []
+                assert not copy.exists()
+    assert said == {"recording.json", "recording.json.part"}
 
 
 @pytest.mark.parametrize("content", [b"{", b"{}"])

@@ -27,6 +27,7 @@ from kitchensync.storage.copies.store_states import (
 from kitchensync.storage.copies.target import MARKER
 from kitchensync.storage.disk.durable import LocalDisk
 from kitchensync.storage.errors import CopyUnfinished, PlaceTaken, TargetAway
+from kitchensync.storage.installation.own_list import OwnList
 from kitchensync.storage.manifest import edit_manifest, read_manifest
 from kitchensync.storage.move import mover as mover_module
 from kitchensync.storage.move.freeing import FreeRule
@@ -192,7 +193,8 @@ def test_a_running_recording_is_followed_and_finished_when_it_closes(finished, s
     monkeypatch.setattr(mover_module, "FOLLOW_S", 0.01)
     with edit_manifest(finished) as manifest:
         manifest["state"] = "recording"
-    passes = []
+    passes, reads, real = [], [], OwnList.entries
+    monkeypatch.setattr(OwnList, "entries", lambda self: (reads.append(1), real(self))[1])
 
     def close_later(state):
         passes.append(state.files_done)
@@ -202,7 +204,7 @@ def test_a_running_recording_is_followed_and_finished_when_it_closes(finished, s
                 manifest["state"] = "complete"
 
     (state,) = run_mover([finished], stores[:1], follow=True, report=close_later)
-    assert state.finished
+    assert (state.finished, len(reads)) == (True, 1)
     assert verify(stores[0] / "take")["status"] == "PASS"
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 from disk_model import TracingDisk, choices, remains
+from sealed_chunks import image_of
 
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
-from kitchensync.storage.chunks.chunk_writer import Packet, image_of, prepare_folder, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, prepare_folder, seal
 from kitchensync.storage.disk.durable import make_durable_folders
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import chunk_name

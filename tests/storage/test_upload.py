@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -16,8 +17,9 @@ from s3_server import s3_server
 
 from kitchensync.cli import main
 from kitchensync.storage.commands.storage import upload as upload_command
+from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_log import read_copies
-from kitchensync.storage.errors import CloudRefused, CopyDiffers, NotFinished, SecretInAddress
+from kitchensync.storage.errors import CloudRefused, CopyDiffers, NotFinished, PlaceTaken, SecretInAddress
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.move import upload as upload_module
 from kitchensync.storage.move.upload import upload
@@ -194,3 +196,22 @@ def test_who_sends_to_strangers_hears_what_is_in_the_files(finished, bucket):
     assert (told.exit_code, told.stderr.count("serial numbers and places")) == (0, 1)
     (finished.parent / "lab.toml").write_text(f'stores = ["{bucket}"]')
     assert CliRunner().invoke(main, ["upload", str(finished), bucket]).stderr == ""
+
+
+def test_a_place_that_another_copy_took_meanwhile_is_refused(finished, bucket):
+    import s3fs
+
+    class Unconditional(s3fs.S3FileSystem):
+        async def _pipe_file(self, path, data, *more, mode="overwrite", **options):
+            if mode == "create":
+                raise OSError(errno.ENOSYS, "a header implies functionality that is not implemented")
+            await super()._pipe_file(path, data, *more, mode=mode, **options)
+
+    store = CloudStore(bucket)
+    store.announce("take", b"first", is_new=True)
+    with pytest.raises(PlaceTaken, match="another copy, which has just begun"):
+        store.announce("take", b"second", is_new=True)
+    assert store.manifest_of("take") == b"first"
+    store._store = Unconditional(skip_instance_cache=True)
+    store.announce("other", b"second", is_new=True)
+    assert store.manifest_of("other") == b"second"

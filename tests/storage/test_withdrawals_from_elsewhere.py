@@ -22,6 +22,7 @@ from kitchensync.storage.copies.verified_places import verified_places
 from kitchensync.storage.disk.self_check import append_line
 from kitchensync.storage.errors import BadInstallation
 from kitchensync.storage.installation import key
+from kitchensync.storage.installation import own_list as own_list_module
 from kitchensync.storage.installation.own_list import LineKind, OwnList, own_list
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move.freeing import FreeRule
@@ -386,3 +387,18 @@ def test_a_store_inside_a_recording_is_no_second_place(lab: Path) -> None:
 def test_a_tombstone_of_other_types_is_refused(lab: Path, key: str, odd: Any) -> None:
     code, said = run("withdraw", tombstone(lab, **{key: odd}))
     assert (code, "restore it from a copy" in said.get("reason", "")) == (1, True)
+
+
+def test_a_command_proves_each_line_of_the_list_once(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("two", "three"):
+        shutil.copytree(lab / "data" / "mine", lab / "data" / name)
+        with edit_manifest(lab / "data" / name) as manifest:
+            manifest |= {"recording": name, "uuid": f"uuid of {name}"}
+    takes = [lab / "data" / name for name in ("mine", "two", "three")]
+    assert all(one.finished for one in run_mover(takes, [lab / "store"], rule=None))
+    before, proved, mac = len(OwnList(lab / "data").entries()), [], own_list_module._mac
+    monkeypatch.setattr(own_list_module, "_mac", lambda *texts: (proved.append(1), mac(*texts))[1])
+    assert run("withdraw", "--person", "P07", "--data", lab / "data")[1]["status"] == "done"
+    written = len(OwnList(lab / "data").entries()) - before
+    read_at_the_end = before + written
+    assert len(proved) - read_at_the_end <= before + 2 * written, "read once, and what was written since"

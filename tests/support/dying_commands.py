@@ -14,7 +14,7 @@ DIES = """
 import json, os, signal, sys
 from kitchensync.cli import main
 import kitchensync.recipe_app.commands.at_rest, scipy.optimize
-import kitchensync.storage.move.mover
+import kitchensync.storage.move.mover, kitchensync.storage.move.upload, fsspec.implementations.local
 import kitchensync.storage.redact.redaction, kitchensync.storage.withdraw.withdrawal
 
 os.nice = os.sched_setscheduler = lambda *_: None  # a busy computer would let a mover wait

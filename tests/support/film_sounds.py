@@ -113,6 +113,12 @@ def tones_of_file(path: Path) -> np.ndarray:
         return onsets((float(f.pts * f.time_base), f.to_ndarray()[0], f.sample_rate) for f in frames)
 
 
+def end_of_sound(path: Path) -> float:
+    """Return when the sound ends as libav plays a file, seconds."""
+    with av.open(str(path)) as film:
+        return max(float(f.pts * f.time_base) + f.samples / f.sample_rate for f in film.decode(audio=0))
+
+
 def pictures_of_file(path: Path) -> list[tuple[float, np.ndarray]]:
     """Return time and pixels, 180 lines, of each picture of a file."""
     with av.open(str(path)) as film:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kitchensync.storage.chunks.chunk_writer import Packet, seal
+from kitchensync.storage.chunks.chunk_writer import Packet, layout_image, seal
+from kitchensync.storage.chunks.layout import layout_of
 
 
 def sealed(
@@ -15,3 +17,9 @@ def sealed(
     (path / stream).mkdir(parents=True, exist_ok=True)
     made = seal(path / stream, number, packets, {"stream": stream, **attributes})
     return {f"{stream}/{made.path.name}": {"bytes": made.bytes, "sha256": made.sha256}}
+
+
+def image_of(packets: Sequence[Packet], attributes: dict[str, Any]) -> bytes:
+    """Build the HDF5 file of these packets in memory."""
+    _, pieces = layout_image(packets, attributes, layout_of(str(attributes.get("stream", ""))))
+    return b"".join(pieces)

@@ -56,6 +56,7 @@ def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
         "waiting": "",
         "restarts": [],
         "processes": {},
+        "clock_set_by_ns": [],
         "queue_refuses": "",
         "queue_silent_s": 0.0,
         "queue_evicts": "",

@@ -210,7 +210,7 @@ def _track(trak: memoryview) -> Track | None:
     if entry is None:
         return None
     reorders = find(table, "ctts") is not None
-    units, edits = timescale(find(trak, "mdia", "mdhd")), _edits(find(trak, "edts", "elst"))
+    units, edits = timescale(find(trak, "mdia", "mdhd")), read_edits(find(trak, "edts", "elst"))
     return Track(track_id, entry.kind, entry.data, reorders, units, edits, table, _clockwise_deg(header))
 
 
@@ -229,7 +229,7 @@ def timescale(header: memoryview | None) -> int:
     return struct.unpack_from(">I", header, at)[0] if header is not None and len(header) >= at + 4 else 0
 
 
-def _edits(elst: memoryview | None) -> tuple[EditPart, ...]:
+def read_edits(elst: memoryview | None) -> tuple[EditPart, ...]:
     """Read the entries that are there whole; their rate, which no camera changes, is not looked at."""
     if elst is None or len(elst) < 8:
         return ()

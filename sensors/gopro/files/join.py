@@ -19,7 +19,15 @@ import numpy as np
 
 from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
 from kitchensync.sensors.gopro.files import strip
-from kitchensync.sensors.gopro.files.boxes import Box, boxes, find, top_boxes
+from kitchensync.sensors.gopro.files.boxes import (
+    Box,
+    boxes,
+    edit_shift_s,
+    find,
+    read_edits,
+    timescale,
+    top_boxes,
+)
 from kitchensync.sensors.gopro.files.sample_tables import (
     ChapterFile,
     ChapterTrack,
@@ -171,9 +179,9 @@ def _moved(offsets: np.ndarray, moved: list[tuple[int, int, int]]) -> np.ndarray
 
 
 def _joined_tables(chapters: list[ChapterFile]) -> Tracks:
-    """Concatenate the tables; the time code keeps its first sample, telemetry follows the pictures' time."""
+    """Concatenate the tables; the time code keeps its first sample, sound and telemetry follow the pictures' time."""
     tracks: Tracks = {}
-    lengths = [_video_length(chapter) for chapter in chapters]
+    lengths = [Fraction(int(of.tables.durations.sum()), of.timescale) for of in map(_video_of, chapters)]
     for key, first in chapters[0].tracks.items():
         parts = [chapter.tracks[key].tables for chapter in chapters]
         if key.format == "tmcd":
@@ -183,30 +191,43 @@ def _joined_tables(chapters: list[ChapterFile]) -> Tracks:
                 tables.durations[-1] = max(0, whole - int(tables.durations[:-1].sum()))
             tracks[key] = (first, tables)
             continue
-        if key.handler not in ("vide", "soun"):
-            _follow_video(parts, lengths, first.timescale)
+        if key.handler != "vide":
+            _follow_video(parts, _begins(chapters, key, lengths), first.timescale)
         tracks[key] = (first, concatenate(parts))
     return tracks
 
 
-def _video_length(chapter: ChapterFile) -> Fraction:
-    """Seconds of the chapter's pictures, exact."""
-    for key, track in chapter.tracks.items():
-        if key.handler == "vide":
-            return Fraction(int(track.tables.durations.sum()), track.timescale)
-    return Fraction(0)
+def _video_of(chapter: ChapterFile) -> ChapterTrack:
+    found = (track for key, track in chapter.tracks.items() if key.handler == "vide")
+    if (video := next(found, None)) is None:
+        raise UnreadableMedia(chapter.path, "no video track")
+    return video
 
 
-def _follow_video(parts: list[SampleTables], lengths: list[Fraction], timescale: int) -> None:
-    """Let each chapter's samples begin where its pictures do: stretch or shorten the last ones before."""
+def _begins(chapters: list[ChapterFile], key: TrackId, lengths: list[Fraction]) -> list[Fraction]:
+    """Return where each chapter of a track begins, seconds: with its pictures, as its own edit list has it.
+
+    The joined file has the edit lists of the first chapter alone.
+    """
+    later_s = [_later_s(one, one.tracks[key]) - _later_s(one, _video_of(one)) for one in chapters]
+    return [sum(lengths[:k], Fraction(0)) + at_s - later_s[0] for k, at_s in enumerate(later_s)]
+
+
+def _later_s(chapter: ChapterFile, track: ChapterTrack) -> Fraction:
+    """Return when time 0 of a track is shown after that of the movie, by its edit list."""
+    trak = [one.data for one in boxes(chapter.moov) if one.kind == "trak"][track.number - 1]
+    movie_units = timescale(find(chapter.moov, "mvhd")) or 1000
+    return edit_shift_s(read_edits(find(trak, "edts", "elst")), track.timescale, movie_units)
+
+
+def _follow_video(parts: list[SampleTables], begins_s: list[Fraction], units: int) -> None:
+    """Let each chapter's samples begin where they must: stretch or shorten the last ones before."""
     begin = 0
-    so_far = Fraction(0)
-    for part, length in zip(parts[:-1], lengths[:-1], strict=True):
-        so_far += length
-        if not length or not part.durations.sum():
+    for part, next_s in zip(parts[:-1], begins_s[1:], strict=True):
+        if not part.durations.sum():
             continue  # durations of 0 say nothing (recovery data)
         durations = part.durations.copy()
-        change = round(so_far * timescale) - begin - int(durations.sum())
+        change = round(next_s * units) - begin - int(durations.sum())
         for at in range(len(durations) - 1, -1, -1):
             new = max(1, int(durations[at]) + change)
             change -= new - int(durations[at])
@@ -261,7 +282,9 @@ def _trak(trak: memoryview, tables: SampleTables, movie_duration: int) -> bytes:
         if part.kind == "tkhd":
             made.append(box("tkhd", _with_duration(part.data, movie_duration, at=20, wide_at=28)))
         elif part.kind == "edts":
-            made.append(box("edts", *(_edits(edit, movie_duration) for edit in boxes(part.data))))
+            media_units = int(tables.durations.sum())
+            edits = (_edits(edit, movie_duration, media_units) for edit in boxes(part.data))
+            made.append(box("edts", *edits))
         elif part.kind == "mdia":
             made.append(_media(part.data, tables))
         else:
@@ -286,8 +309,8 @@ def _media(mdia: memoryview, tables: SampleTables) -> bytes:
     return box("mdia", *made)
 
 
-def _edits(edit: Box, movie_duration: int) -> bytes:
-    """Let the last edit last as long as the joined track; pauses and starts before it stay."""
+def _edits(edit: Box, movie_duration: int, media_units: int) -> bytes:
+    """Let the last edit last to the end of the joined track; pauses and starts before it stay."""
     data = bytearray(edit.data)
     count = struct.unpack_from(">I", data, 4)[0] if len(data) >= 8 else 0
     wide = bool(data[:1] == b"\x01")
@@ -295,8 +318,8 @@ def _edits(edit: Box, movie_duration: int) -> bytes:
     if edit.kind != "elst" or not count or len(data) < 8 + count * size:
         return box(*edit)
     kind = ">Q" if wide else ">I"
-    earlier = sum(struct.unpack_from(kind, data, 8 + i * size)[0] for i in range(count - 1))
-    struct.pack_into(kind, data, 8 + (count - 1) * size, max(0, movie_duration - earlier))
+    left = max(0, media_units - max(0, read_edits(edit.data)[-1].media_time))
+    struct.pack_into(kind, data, 8 + (count - 1) * size, movie_duration * left // max(1, media_units))
     return box("elst", bytes(data))
 
 

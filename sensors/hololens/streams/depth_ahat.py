@@ -98,13 +98,6 @@ def unpack_planes(luma: np.ndarray, u: np.ndarray, v: np.ndarray) -> tuple[np.nd
     return unpack_nv12(np.concatenate([luma, chroma]))
 
 
-def pack_nv12(depth_mm: np.ndarray, ab: np.ndarray) -> np.ndarray:
-    """Pack depth and AB as the headset does before encoding: uint8 (768, 512), with its losses."""
-    luma = (depth_mm.astype(np.uint16) >> 2).astype(np.uint8)
-    root = np.floor(np.sqrt(ab[:, ::2].astype(np.float32))).astype(np.uint16).astype(np.uint8)
-    return np.concatenate([luma, root.reshape(AHAT_HEIGHT // 2, AHAT_WIDTH)])
-
-
 def unpack_frame(frame: Any) -> tuple[np.ndarray, np.ndarray]:
     """Unpack a picture decoded by PyAV (`av.VideoFrame`) into depth mm and AB, both uint16 (512, 512)."""
     if (frame.width, frame.height) != (AHAT_WIDTH, AHAT_HEIGHT):

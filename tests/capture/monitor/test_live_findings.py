@@ -56,6 +56,7 @@ STATES: dict[str, dict[str, Any]] = {
             "producer hololens": heard(0.2)["producer hololens"] | {"answered_host_ns": NOW_NS - 20 * SECOND}
         }
     },
+    "clock_set": {"clock_set_by_ns": [3600 * SECOND, -3600 * SECOND]},
     "store_problem": {"stores": [{"target": "/mnt/nas", "problem": "is read-only", "finished": False}]},
     "disk_full": {"disk": {"level": "stop", "free_bytes": 10**8, "minutes_left": 0.1}},
     "disk_low": {"disk": {"level": "warn", "free_bytes": 3 * 10**9, "minutes_left": 12.0}},

@@ -38,14 +38,14 @@ def test_a_pipe_where_an_annotation_file_is_expected_is_refused_at_once(tmp_path
     os.mkfifo(tmp_path / ERRORS)
     answered = CliRunner().invoke(main, ["release", "stats", str(tmp_path)])
     assert answered.exit_code == 1
-    assert "is no file" in answered.stderr
+    assert "a pipe, not a file" in answered.stderr
     assert len(answered.stderr.splitlines()) == 1
 
 
 def test_a_device_and_a_large_file_are_refused_before_reading(tmp_path):
     with (tmp_path / "large").open("wb") as file:
         file.truncate(1 << 40)
-    for path, why in (("/dev/zero", "is no file"), (tmp_path / "large", "larger than 100 bytes")):
+    for path, why in (("/dev/zero", "a device, not a file"), (tmp_path / "large", "at most 100 are read")):
         with pytest.raises(BadGraph, match=why):
             read_bytes(tmp_path / path, most_bytes=100)
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from cooked_recording import copied, write_cooked
+from derived_places import read_derived
 from typed_commands import answer as run
 
 from kitchensync.storage.copies.derived import asked, keeps, may_write, noting, of_one, sent
-from kitchensync.storage.copies.derived_files import read_derived
 from kitchensync.storage.installation.own_list import own_list
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.redact.elsewhere import made_before

@@ -8,6 +8,7 @@ import http.server
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from kitchensync.cli import main
 from kitchensync.dataset.checks.check import check
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.redact.elsewhere import made_before
 
 # The clients of others leave the closing of sockets to the garbage collector.
 pytestmark = [
@@ -148,10 +150,12 @@ def test_a_withdrawal_names_where_a_data_set_with_the_recording_was_pushed(
     to = {"folder": str(public), "relative": "set", "file": f"file://{public}/"}[store]
     place = f"file://{public}" if store == "file" else str(public)
     assert push(data_set, to, *more)[0] == 0
+    (named,) = made_before(take, time.time_ns())  # by a redaction
     left = withdrawn_places(take)
     assert left.keys() == {place}
     assert f"the data set {data_set} with this recording was pushed there; make it anew" in left[place]
     assert "release push" in left[place]
+    assert named == f"{place}: {left[place].replace('anew without it', 'anew')}"
     shutil.rmtree(data_set)
     (tmp_path / "one").mkdir()
     made_data_sets.own_data_set(tmp_path / "one" / "set", count=1)  # without the recording
@@ -373,6 +377,7 @@ def test_the_hub_s_client_sends_large_files_once_and_everything_in_one_commit(
     code, said = push(data_set, "hf://datasets/lab/kitchens")
     assert (code, said["removed"], said["foreign"]) == (0, [film], ["notes.txt"])
     assert hub.files.keys() == contents(data_set).keys() | {"notes.txt"}
+    assert len(hub.commits) == 2, "what is sent and what is removed, in one"
     code, said = push(data_set, "hf://models/lab/kitchens")
     assert (code, "hf://datasets/OWNER/NAME" in said["reason"]) == (1, True)
     left = withdrawn_places(data_set.parent / "data" / "take-2")

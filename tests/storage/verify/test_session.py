@@ -57,3 +57,17 @@ def test_a_stream_that_was_looked_for_after_the_end_does_not_make_the_session_lo
     notes = {"hololens/pv": [missed], "hololens/gyroscope": end("ended_by_device", 11.0)}
     stopped = {"stopped": {"reason": "ended_by_device", "host_ns": 15 * S}}
     assert session_of(indexes, notes, stopped).stop_s == 10.0
+
+
+@pytest.mark.parametrize(("is_cut_off", "start_s"), [(True, 3.0), (False, 5.0)])
+def test_a_part_begins_where_it_was_cut_however_late_its_packets_came(is_cut_off, start_s):
+    late = arrived(np.where(np.arange(300) / 30 < 4.0, 4.0 - np.arange(300) / 30, 0.0))
+    late["seq"], late["host_ns"] = np.arange(300), np.maximum(late["host_ns"], 5 * S)
+    prompt = arrived(PROMPT)
+    prompt["seq"] = np.arange(300)
+    rows = slice(60, 210)
+    late["seq"] -= 0 if is_cut_off else 60
+    indexes = {"hololens/pv": late[rows], "hololens/gyroscope": prompt[rows]}
+    part = {"part_of": {"first_host_ns": 0, "host_ns": [3 * S, 8 * S]}}
+    found = session_of(indexes, {}, part)
+    assert (found.start_s, found.stop_s) == (start_s, pytest.approx(8.0, abs=0.05))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 
 import numpy as np
@@ -12,7 +10,7 @@ import numpy.typing as npt
 
 from kitchensync.virtual_kitchen.gopro.files.encoders import VideoEncoder
 from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount, frame_media_s
-from kitchensync.virtual_kitchen.kitchen import Kitchen
+from kitchensync.virtual_kitchen.kitchen import Kitchen, encode_groups
 from kitchensync.virtual_kitchen.world.clocks import CameraCrystal
 from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
@@ -49,10 +47,7 @@ class FilmGrid:
 
     def prepare(self, end_s: float) -> None:
         """Encode the pictures until a world time, in whole groups."""
-        starts = range(0, self.first_at(end_s), GROUP)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for group in pool.map(self._group, starts):
-                self.prepared |= group
+        self.prepared |= encode_groups(self._group, range(0, self.first_at(end_s), GROUP))
 
     def _group(self, first: int) -> dict[int, Sample]:
         view = GridView(self, first)

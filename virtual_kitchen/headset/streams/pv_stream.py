@@ -1,8 +1,6 @@
 """The front camera (PV): its three-connection life cycle, pictures, and 80 bytes about each of them."""
 
-import os
 import struct
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +17,7 @@ from kitchensync.virtual_kitchen.headset.client_configuration import (
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.stream import Feed, Schedule, SentPacket, Stream
 from kitchensync.virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
+from kitchensync.virtual_kitchen.kitchen import encode_groups
 from kitchensync.virtual_kitchen.world import frame_counter
 from kitchensync.virtual_kitchen.world.boards import CAMERA_AXES, BoardPictures, Eye
 from kitchensync.virtual_kitchen.world.optics import Optics
@@ -191,9 +190,7 @@ def read_pv(reader: ConfigurationReader, with_pose: bool) -> PvConfiguration:
 def prepare(headset: HeadsetState, end_s: float) -> None:
     """Render and encode the pictures of a client with the usual settings until `end_s` (world time)."""
     starts = range(0, PvFeed(headset, DEFAULT).first_k(end_s), DEFAULT.gop)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        groups = pool.map(lambda first_k: PvFeed(headset, DEFAULT).images(first_k), starts)
-        headset.prepared_pv[DEFAULT] = {k: image for group in groups for k, image in group.items()}
+    headset.prepared_pv[DEFAULT] = encode_groups(lambda k: PvFeed(headset, DEFAULT).images(k), starts)
 
 
 class PvStream(Stream):
