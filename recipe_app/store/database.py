@@ -71,7 +71,7 @@ def open_database(place: Path | str, key: bytes | None = None) -> Database:
         raise BadSetup(f"{_shown(place)}: is of another version of the app ({error})") from error
     except (ArgumentError, ImportError) as error:
         raise BadSetup(f"{_shown(place)}: no database address; give postgresql+psycopg://...") from error
-    except (SQLAlchemyError, CommandError, OSError) as error:
+    except (SQLAlchemyError, OSError) as error:
         raise BadSetup(
             f"{_shown(place)}: cannot be opened as the app's database ({_first_line(error)})"
         ) from error
