@@ -16,6 +16,7 @@ from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.move.archive import archive
 from kitchensync.storage.move.freeing import FreeRule
 from kitchensync.storage.move.mover import run_mover
+from kitchensync.storage.names import COPYING
 
 AWAY = "elsewhere, stores away"
 
@@ -114,6 +115,10 @@ def _become(take: Path, life: str, made: Path) -> None:
         run_mover([take], [store], rule=FreeRule(1, 0.0))
         if life == AWAY:
             shutil.rmtree(store)
+    elif life == Life.COPYING:
+        (take / "hololens" / "pv" / "000002.h5").unlink()
+        with edit_manifest(take) as manifest:
+            manifest[COPYING] = True
     elif life != Life.COMPLETE:
         with edit_manifest(take) as manifest:
             if life == Life.WITHDRAWN:

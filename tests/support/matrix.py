@@ -52,7 +52,17 @@ COMMANDS: dict[str, list[str]] = {
 
 `redact` is not among them: it destroys in the store that all cells share."""
 HAS_JSON = COMMANDS.keys() - {"side-by-side", "report", "view", "recover"}
-LIVES = ("recording", "complete", "aborted", "archived", "elsewhere", "damaged", "manifest_lost", "withdrawn")
+LIVES = (
+    "recording",
+    "copying",
+    "complete",
+    "aborted",
+    "archived",
+    "elsewhere",
+    "damaged",
+    "manifest_lost",
+    "withdrawn",
+)
 NO_LIVES = ("no such path", "no recording", "empty folder")
 CONDITIONS = ("relative path", "read-only folder", "read-only disk", "full disk", "Ctrl-C")
 

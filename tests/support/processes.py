@@ -104,7 +104,9 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def in_small_disk(tmp_path: Path, command: str, megabytes: int = 20) -> subprocess.CompletedProcess[str]:
+def in_small_disk(
+    tmp_path: Path, command: str, megabytes: int = 20, limit_s: int = 90
+) -> subprocess.CompletedProcess[str]:
     """Run a command in a mount namespace of its own, with a disk of some megabytes at DISK."""
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -114,7 +116,7 @@ def in_small_disk(tmp_path: Path, command: str, megabytes: int = 20) -> subproce
     unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
     try:
         done = subprocess.run(
-            [*unshare, "sh", "-c", script], capture_output=True, text=True, timeout=90, check=False
+            [*unshare, "sh", "-c", script], capture_output=True, text=True, timeout=limit_s, check=False
         )
     except FileNotFoundError:
         pytest.skip("no unshare on this computer")

@@ -203,6 +203,7 @@ for call in json.load(open('calls.json')):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_read_only_disk_is_refused_by_every_command(take, tmp_path):
     place = str(tmp_path / "disk" / "new")
     words = {OUT: place, "TAKE": "data/take"}
@@ -212,7 +213,7 @@ def test_a_read_only_disk_is_refused_by_every_command(take, tmp_path):
     ]
     Path("calls.json").write_text(json.dumps(calls))
     before = {name: content for name, content in state_of(take).items() if not name.startswith("sync")}
-    done = in_small_disk(tmp_path, READ_ONLY.format(python=sys.executable))
+    done = in_small_disk(tmp_path, READ_ONLY.format(python=sys.executable), limit_s=580)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == len(calls), done.stderr
     for call, (_, code, is_known, lines) in zip(calls, answers, strict=True):
