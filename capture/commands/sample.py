@@ -71,6 +71,8 @@ def _make(part: Path, name: str, seed: int) -> None:
     """Record, align and archive beside `part`, then copy it there. Raises KitchenFailed."""
     from tempfile import TemporaryDirectory
 
+    import zmq  # noqa: F401  # `record` needs it: a missing extra is named before anything starts
+
     from kitchensync.capture.served_kitchen import finish, simulator
     from kitchensync.storage.shell.progress import Bar
 

@@ -10,6 +10,7 @@ import near_room
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from packed_depth import pack_nv12
 from scipy.spatial import KDTree
 
 from kitchensync.calibration.commands.space import cloud, mesh
@@ -37,7 +38,7 @@ def run(command, *words: object) -> dict:
 
 def packed(depth: np.ndarray, brightness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What is left of both in a video picture: steps of 4 mm that begin again at 1024, half the columns."""
-    return depth_ahat.unpack_nv12(depth_ahat.pack_nv12(depth, brightness))
+    return depth_ahat.unpack_nv12(pack_nv12(depth, brightness))
 
 
 @pytest.mark.slow

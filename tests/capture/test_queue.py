@@ -79,14 +79,6 @@ def test_an_entry_stays_until_all_of_its_packets_are_acknowledged(client):
     assert again.waiting() == 0
 
 
-def test_what_was_queued_before_entries_held_several_is_taken_out(client):
-    client.xadd(stream_key("u", "s"), {"m": struct.pack("<qqII", 5, -6, 2, 3), "b": b"payload+po"}, id="7-9")
-    reader = QueueReader(client, "u", ["s"], "drainer-0")
-    (packet,) = reader.fresh(count=10, block_ms=100)["s"]
-    assert packet[:5] == (9, 7, -6, 5, 2)
-    assert (bytes(packet.payload), bytes(packet.pose)) == (b"payload", b"+po")
-
-
 def test_a_reading_says_whether_it_left_some(client):
     """By entries, however many packets are in them."""
     writer = QueueWriter(client, "u", "s", 7, together=2)

@@ -249,4 +249,4 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(
         main, ["take-dump", str(tmp_path / "pipe.json"), "--data", str(tmp_path / "data")]
     )
-    assert (done.exit_code, "is no file" in done.stderr) == (1, True), done.stderr
+    assert (done.exit_code, "a pipe, not a file" in done.stderr) == (1, True), done.stderr

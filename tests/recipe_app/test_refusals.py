@@ -24,7 +24,6 @@ from kitchensync.recipe_app.people.roles import ROLES
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.recipe_app.store.shelf import Shelf
-from kitchensync.recipe_app.web.desk.api_desk import SEEN
 from kitchensync.recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files
 from kitchensync.task_graphs.errors import BadGraph, NotFound, filled
@@ -44,7 +43,6 @@ KINDS = {
     "WrongKind",
 }
 IN_ENGLISH = {
-    "recipe_app/commands/keep.py",
     "recipe_app/commands/graph/score_and_evidence.py",
     "task_graphs/mistakes/hints.py",
     "dataset/operations/filed_shapes.py",
@@ -57,7 +55,6 @@ OURS = {
     "second",
     *ROLES,
     *(item.name for item in ITEMS),
-    *(word for (word,) in SEEN.values()),
 }
 """Words of ours among the values."""
 

@@ -35,13 +35,6 @@ def test_the_variable_counts_before_the_lab_file_and_that_before_the_usual_folde
     assert default_data() == Path("mine")
 
 
-def test_what_the_app_made_where_it_was_not_told_is_still_found(tmp_path: Path) -> None:
-    (tmp_path / "recordings").mkdir()
-    assert default_data() == Path("recordings")
-    (tmp_path / "data").mkdir()
-    assert default_data() == Path("data")
-
-
 def test_a_broken_lab_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text("data = 5\n")
     with pytest.raises(BadLabFile, match="data"):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from packed_depth import pack_nv12
 from property_runs import examples
 
 from kitchensync.sensors.errors import SensorError
@@ -82,13 +83,6 @@ def test_microphone_round_trip(raw: bytes, rate: int, channels: int) -> None:
     frame = microphone.decode(microphone.encode(raw, rate, channels))
     assert bytes(frame.frame)[7:] == raw
     assert (frame.rate_hz, frame.channels) == (rate, channels)
-
-
-def pack_nv12(depth_mm: np.ndarray, ab: np.ndarray) -> np.ndarray:
-    """Pack depth and AB as the headset does before encoding: uint8 (768, 512), with its losses."""
-    luma = (depth_mm.astype(np.uint16) >> 2).astype(np.uint8)
-    root = np.floor(np.sqrt(ab[:, ::2].astype(np.float32))).astype(np.uint16).astype(np.uint8)
-    return np.concatenate([luma, root.reshape(256, 512)])
 
 
 @given(
