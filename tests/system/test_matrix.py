@@ -100,7 +100,7 @@ EXPECTED: dict[str, dict[str, int]] = {
     "info": {**ALL_GOOD, AWAY: 0},
     "consent": {**ALL_GOOD, AWAY: 0},
     "release captaincook4d": {},
-    "verify": {"complete": 0, "archived": 0, "elsewhere": 0, AWAY: 0, "withdrawn": 0},
+    "verify": {"copying": 0, "complete": 0, "archived": 0, "elsewhere": 0, AWAY: 0, "withdrawn": 0},
     "archive": {"complete": 0, "aborted": 0, "archived": 0},
     "move": {"complete": 0, "aborted": 0, "archived": 0, "elsewhere": 0},
     "upload": {"complete": 0, "aborted": 0, "archived": 0, "elsewhere": 0},
