@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
+import kills
 import pytest
 from rehearsal.account import Account
-
-sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
-import kills
 
 
 def test_the_total_goes_on_where_it_was_and_only_what_is_wrong_is_kept(tmp_path, monkeypatch):
