@@ -12,13 +12,14 @@ from kitchensync.dataset.checks.check_layout import TEXTS, check_layout
 from kitchensync.dataset.checks.check_lengths import check_lengths
 from kitchensync.dataset.checks.check_private import check_private
 from kitchensync.dataset.checks.check_splits import check_splits
+from kitchensync.dataset.checks.check_times import check_times
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck, ReleaseFaults, Tell
 from kitchensync.dataset.source.data_set import BESIDE
 from kitchensync.task_graphs.errors import RecipeError
 from kitchensync.task_graphs.formats.annotations import parse_annotations
 from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_text
 
-MATTERS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films)
+MATTERS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films, check_times)
 _MOST_BYTES = 256 << 20
 """Of all texts together."""
 
@@ -36,7 +37,7 @@ def check(
     `published`, or all where a data set is no lab's own and nobody names the published one.
     """
     found = ReleaseFaults()
-    check_layout(folder, found)
+    sums = check_layout(folder, found)
     texts = _texts(folder, found)
     is_own = (folder / BESIDE).exists()
 
@@ -52,7 +53,7 @@ def check(
     except (RecipeError, KeyError) as error:
         found.differs("annotation_json", "", "the published form", str(error))
     else:
-        checked = DataSetUnderCheck(folder, texts, annotations, is_own, is_taken_over, found, tell)
+        checked = DataSetUnderCheck(folder, sums, texts, annotations, is_own, is_taken_over, found, tell)
         for matter in MATTERS:
             matter(checked)
     check_private(folder, words, found)

@@ -1,35 +1,27 @@
-"""Films and arrays: they decode, are as long as stated, and hold neither place nor serial number."""
+"""Films: they decode, are as long as stated, and hold neither place nor serial number."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from kitchensync.dataset.checks.check_entries import SLACK_S, film_lengths
 from kitchensync.dataset.checks.check_layout import media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
-from kitchensync.dataset.source.film_pictures import is_times
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.storage.exports.arrays_file import DAMAGED, each_array
-from kitchensync.storage.timeline.film_times import UNKNOWN
 
 NAME = re.compile(r"([0-9]+_[0-9]+)(_.+)?")
 PLACES = (b"GPS5l", b"GPS9?", b"GPSUU\x10")
 """How records of a GoPro's place begin: key and type."""
-TIMES = "capture_ns"
 TELLING = re.compile(r"location|gps|serial|xyz", re.IGNORECASE)
 """Names of a film's facts that say where, or by which camera, it was taken."""
 
 
 def check_films(checked: DataSetUnderCheck) -> None:
-    """Decode every film, load every array file; hold them against the tables and each other."""
+    """Decode every film and compare its length with the tables."""
     lengths = film_lengths(checked)
-    pictures: dict[str, int] = {}
     paths = media_files(checked.folder)
     sizes = [path.stat().st_size for path in paths]
     for number, path in enumerate(paths):
@@ -39,13 +31,10 @@ def check_films(checked: DataSetUnderCheck) -> None:
         if match is None or match[1] not in checked.ids:
             checked.found.differs(name, "", "a recording of this data set", "none of it")
         elif path.suffix == ".mp4":
-            pictures[name] = _film(checked, name, path, lengths.get(match[1]))
-        elif path.suffix == ".npz":
-            _arrays(checked, name, path, pictures)
+            _film(checked, name, path, lengths.get(match[1]))
 
 
-def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | None) -> int:
-    """Return the number of pictures; 0 where it does not decode."""
+def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | None) -> None:
     import av
 
     try:
@@ -55,7 +44,7 @@ def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | N
             rate = Fraction(film.streams.video[0].average_rate or 1)
     except (av.FFmpegError, SensorError, IndexError, ValueError) as error:
         checked.found.differs(name, "", "a film that decodes", str(error)[:80])
-        return 0
+        return
     if telling := sorted(key for key in facts if TELLING.search(key)):
         checked.found.names.append({"file": name, "found": telling[0]})
     _place(checked, name, path)
@@ -64,7 +53,6 @@ def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | N
         checked.found.differs(name, f"{count} pictures", "a length in video_information.csv", "none")
     elif abs(film_s - stated_s) > SLACK_S and "/gopro/" in name:
         checked.found.differs(name, f"{count} pictures", f"{stated_s} s", f"{film_s:.2f} s")
-    return count
 
 
 def _place(checked: DataSetUnderCheck, name: str, path: Path) -> None:
@@ -75,26 +63,3 @@ def _place(checked: DataSetUnderCheck, name: str, path: Path) -> None:
                 checked.found.names.append({"file": name, "found": "a GPS record"})
                 return
             kept = block[-8:]
-
-
-def _arrays(checked: DataSetUnderCheck, name: str, path: Path, pictures: dict[str, int]) -> None:
-    """Load arrays without pickle, one at a time; a small film's have a row for each picture, in order of time."""
-    found: dict[str, Any] = {}
-    try:
-        for key, values in each_array(path):  # only the times are kept: there may be an array a frame
-            found |= {key: values} if key == TIMES else {}
-    except DAMAGED as error:
-        checked.found.differs(name, "", "plain arrays", str(error)[:80])
-        return
-    if TIMES in found and not is_times(found[TIMES]):
-        checked.found.differs(name, TIMES, "times, (n,) int64", f"{found[TIMES].shape} {found[TIMES].dtype}")
-        return
-    film = name.replace("_frames.npz", ".mp4")
-    if name.endswith("_frames.npz") and film in pictures and TIMES in found:
-        if len(found[TIMES]) != pictures[film]:
-            checked.found.differs(name, "", f"{pictures[film]} rows, one a picture", len(found[TIMES]))
-        known = np.flatnonzero(found[TIMES] != UNKNOWN)
-        falls = np.diff(found[TIMES][known]) <= 0
-        if falls.any():
-            place = int(known[np.argmax(falls) + 1])
-            checked.found.differs(name, f"row {place}", "times that rise", "a time before the last")

@@ -28,12 +28,13 @@ class ReleaseFaults:
 
 @dataclass(frozen=True)
 class DataSetUnderCheck:
-    """A data set under check: its texts by path, its annotations, and where findings go.
+    """A data set under check: SHA256SUMS, its texts by path, its annotations, and where findings go.
 
     `is_taken_over` tells of a file whether it came unchanged from a published set: a known flaw in it is a warning.
     """
 
     folder: Path
+    sums: dict[str, str]
     texts: dict[str, str]
     annotations: Annotations
     is_own: bool

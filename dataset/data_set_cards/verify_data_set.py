@@ -105,6 +105,7 @@ class RecordingFindings:
     def __init__(self, name: str) -> None:
         self.name = name
         self.said: list[tuple[str, str]] = []
+        self.uncovered: list[str] = []
         self.pairs: list[dict[str, Any]] = []
 
     def fail(self, why: str) -> None:
@@ -114,6 +115,11 @@ class RecordingFindings:
     def warn(self, why: str) -> None:
         """Note something that is missing."""
         self.said.append((WARN, why))
+
+    def lacks(self, why: str, share: float) -> None:
+        """Note that a stream covers only a share of the session."""
+        self.uncovered.append(why)
+        (self.fail if share < COVERAGE_FAIL else self.warn)(why)
 
     @property
     def status(self) -> str:
@@ -165,6 +171,8 @@ def read_sums(text: str) -> dict[str, str]:
         match = re.fullmatch(r"([0-9a-f]{64})  (\S.*)", line)
         if not match or leads_out(match[2]):
             raise ValueError(f"{SUMS}: line {number} is not a line of it")
+        if match[2] in found:
+            raise ValueError(f"{SUMS}: line {number} names {match[2]} a second time")
         found[match[2]] = match[1]
     return found
 
@@ -183,23 +191,34 @@ def inside(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def corrupt_files(folder: Path, *, partial: bool) -> list[dict[str, str]]:
-    """Return the files that are not what SHA256SUMS says, or that it does not name.
+ABSENT = "is not here"
 
-    With `partial` those that are not here do not count.
-    """
-    corrupt, sums = [], read_sums(read_text(folder / SUMS))
+
+def changed_files(folder: Path, sums: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each file that does not have the hash of its line, and what is wrong with it."""
     for name, wanted in sums.items():
         path, digest = folder / name, hashlib.sha256()
         if not path.is_file():
-            if not partial:
-                corrupt.append({"file": name, "why": "is not here"})
+            yield name, ABSENT
             continue
         with path.open("rb") as file:
             while block := file.read(BLOCK):
                 digest.update(block)
         if digest.hexdigest() != wanted:
-            corrupt.append({"file": name, "why": f"is not what {SUMS} says"})
+            yield name, f"is not what {SUMS} says"
+
+
+def corrupt_files(folder: Path, *, partial: bool) -> list[dict[str, str]]:
+    """Return the files that are not what SHA256SUMS says, or that it does not name.
+
+    With `partial` those that are not here do not count.
+    """
+    sums = read_sums(read_text(folder / SUMS))
+    corrupt = [
+        {"file": name, "why": why}
+        for name, why in changed_files(folder, sums)
+        if not (partial and why == ABSENT)
+    ]
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         is_ours = "__pycache__" in path.parts or name.startswith(".") or name.endswith(".part")
@@ -457,7 +476,7 @@ def check_coverage(
     """
     inside_ns = taken_ns[(taken_ns >= session[0]) & (taken_ns <= session[1])]
     if len(inside_ns) < 2:
-        found.fail(f"{kind}: covers 0 % of the session")
+        found.lacks(f"{kind}: covers 0 % of the session", 0.0)
         return
     usual_ns = max(float(np.median(np.diff(np.sort(inside_ns)))), 1.0)
     step_ns = PERIODS * usual_ns if stated_s is None else max(stated_s * 1e9, 2 * LEAST_STEP_NS)
@@ -468,8 +487,7 @@ def check_coverage(
     if not named:
         return
     seconds = [((a - session[0]) / 1e9, (b - session[0]) / 1e9) for a, b in named]
-    said = f"{kind}: covers {100 * share:.0f} % of the session; nothing at {spans_s(seconds)}"
-    (found.fail if share < COVERAGE_FAIL else found.warn)(said)
+    found.lacks(f"{kind}: covers {100 * share:.0f} % of the session; nothing at {spans_s(seconds)}", share)
 
 
 def check_tracking(kind: str, arrays: Arrays, start_ns: int, found: RecordingFindings) -> None:
@@ -705,7 +723,20 @@ def check_recording(
     folder: Path, name: str, links: dict[str, str], facts: dict[str, Any], *, partial: bool
 ) -> RecordingFindings:
     """Check everything of one recording that is here."""
-    found, tables, films = RecordingFindings(name), dict[str, Arrays](), dict[str, Path]()
+    found = RecordingFindings(name)
+    lasts_s = check_media(folder, links, facts, found, partial=partial)
+    try:
+        check_steps(folder, name, lasts_s, found)
+    except BAD_FILE as error:
+        found.fail(f"its steps cannot be read: {type(error).__name__}: {error}")
+    return found
+
+
+def check_media(
+    folder: Path, links: dict[str, str], facts: dict[str, Any], found: RecordingFindings, *, partial: bool
+) -> float | None:
+    """Check the films and tables of one recording that are here; return the length of its film in seconds."""
+    tables, films = dict[str, Arrays](), dict[str, Path]()
     left_bytes = ALWAYS_TAKEN
     for kind, path in links.items():
         try:
@@ -725,16 +756,15 @@ def check_recording(
         except BAD_FILE as error:
             found.fail(f"{kind}: {error}")
     try:
-        _check_tables(folder, name, tables, films, facts, found)
+        return _check_tables(tables, films, facts, found)
     except BAD_FILE as error:
         found.fail(f"it is not of the form that is checked here: {type(error).__name__}: {error}")
-    return found
+        return None
 
 
 def _check_tables(
-    folder: Path, name: str, tables: dict[str, Arrays], films: dict[str, Path], facts: dict[str, Any],
-    found: RecordingFindings,
-) -> None:  # fmt: skip
+    tables: dict[str, Arrays], films: dict[str, Path], facts: dict[str, Any], found: RecordingFindings
+) -> float | None:
     frames, lasts_s = tables.get(FRAMES), None
     for kind, arrays in tables.items():
         if kind != MOTION:
@@ -751,12 +781,12 @@ def _check_tables(
     for kind, path in films.items():
         if kind.startswith("hololens_sync") and frames is not None:
             check_film(kind, path, frames, found)
-    check_steps(folder, name, lasts_s, found)
     if frames is not None and len(frames["capture_ns"]):
         _check_session(tables, frames, facts, found)
     elif any(kind.startswith("hololens_sync") for kind in tables):
         found.warn(f"coverage: not proven, {FRAMES} is not here or empty")
     _check_alignment(tables, bool(films), found)
+    return lasts_s
 
 
 def _check_alignment(tables: dict[str, Arrays], has_films: bool, found: RecordingFindings) -> None:

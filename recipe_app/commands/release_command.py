@@ -253,6 +253,9 @@ def _numbering(table: Path) -> Any:
 def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
     """Check a data set: form, checksums, ids, times, films, splits, cards, and that no name or place is in it.
 
+    Times, coverage and alignment are computed as the verify.py of a data set does. What a stream does not cover is
+    a warning.
+
     Flaws that published sets are known for (negative segments, repeats that overlap, tables that disagree) are
     differences in your own data and warnings in files of a published set.
 

@@ -45,7 +45,11 @@ def seal(folder: Path) -> None:
 def test_what_was_written_is_as_it_must_be(data_set: Path) -> None:
     done = CliRunner().invoke(main, ["release", "check", str(data_set), "--json"])
     said = json.loads(done.stdout)
-    assert (done.exit_code, said["status"], said["differences"], said["warnings"]) == (0, "PASS", [], [])
+    untimed = {f"{one}: gopro_360p: nothing tells when its pictures were taken" for one in RECORDINGS}
+    lacking = "gopro_gyroscope_npz and hololens_sync_imu_gyroscope_npz"
+    unproven = {f"{one}: alignment: not proven, {lacking} is not here" for one in RECORDINGS}
+    assert (done.exit_code, said["status"], said["differences"]) == (0, "WARN", [])
+    assert set(said["warnings"]) == untimed | unproven
     found = check(data_set, words=WORDS)
     assert (found.differences, found.names) == ([], [])
 
@@ -94,9 +98,11 @@ def cut(name: str) -> Callable[[Path], None]:
     return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:900])
 
 
-def arrays(name: str, **values: Any) -> Callable[[Path], None]:
+def arrays(name: str, capture_ns: Any) -> Callable[[Path], None]:
     def plant(folder: Path) -> None:
-        np.savez(folder / name, **values)
+        rows = len(capture_ns)
+        values = {"frame": np.arange(rows), "bound_ns": np.zeros(rows), "hidden": np.zeros(rows, bool)}
+        np.savez(folder / name, **values, fps=np.array([10, 1]), capture_ns=capture_ns)
         linked = json.loads((folder / LINKS).read_text())
         linked["1_1"]["gopro_360p_frames_npz"] = name
         (folder / LINKS).write_text(json.dumps(linked))
@@ -125,7 +131,8 @@ LINKS, BESIDE, SPLIT = (
 )
 FILM = made_data_sets.FILM.format("1_1")
 FRAMES = FILM.replace(".mp4", "_frames.npz")
-RISING = np.arange(50)
+RISING = np.arange(50) * 100_000_000
+RECORDINGS = ("1_1", "1_2", "1_26", "1_27")
 
 FAULTS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "another time in one of the files": (replaced(TIMES, '"1.5"', '"1.6"', 1), TIMES, "line 2"),
@@ -156,7 +163,7 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a film without a key": (rewritten(LINKS, lambda links: {**links, "1_1": {}}), LINKS, FILM),
     "a key without a film": (removed(FILM), LINKS, "1_1 gopro_360p"),
     "times that do not rise": (arrays(FRAMES, capture_ns=np.r_[RISING[:49], 3]), FRAMES, "row 49"),
-    "a picture without a time": (arrays(FRAMES, capture_ns=RISING[:49]), FRAMES, "50 rows"),
+    "a picture without a time": (arrays(FRAMES, capture_ns=RISING[:49]), FILM, "the times of 49"),
     "arrays of Python objects": (arrays(FRAMES, capture_ns=np.array([{}], object)), FRAMES, "plain arrays"),
     "a recording in two parts": (
         split_of(lambda parts: {**parts, "test": [*parts["test"], *parts["train"][:1]]}), SPLIT, "in 2"),
@@ -272,6 +279,7 @@ def test_a_check_tells_how_far_it_is_by_the_bytes_of_films(data_set: Path) -> No
 def test_arrays_that_would_fill_the_memory_are_no_plain_arrays(
     data_set: Path, shape: tuple[int, ...]
 ) -> None:
+    arrays(FRAMES, RISING)(data_set)  # named by the links
     with (
         zipfile.ZipFile(data_set / FRAMES, "w", zipfile.ZIP_DEFLATED) as file,
         file.open("x.npy", "w") as member,
@@ -279,7 +287,7 @@ def test_arrays_that_would_fill_the_memory_are_no_plain_arrays(
         np.lib.format.write_array_header_1_0(member, {"descr": "<i8", "fortran_order": False, "shape": shape})
         for _ in range(20 if shape[0] < 10**9 else 0):
             member.write(bytes(16_000_000))
-    (said,) = (one for one in check(data_set).differences if one["want"] == "plain arrays")
+    (said,) = (one for one in check(data_set).differences if "plain arrays" in one["got"])
     assert said["file"] == FRAMES
 
 

@@ -117,7 +117,10 @@ def test_an_untouched_release_passes_and_needs_nothing_of_ours(out: Path) -> Non
     for program in ("load.py", "verify.py", "download.py"):
         text = (out / program).read_text()
         assert "kitchensync." not in text.replace("kitchensync.jsonl", "")
-    assert run("release", "check", out)["status"] == "PASS"
+    checked = run("release", "check", out)
+    assert (checked["status"], checked["differences"]) == ("WARN", [])
+    reasons = verified(out, recording="1_1")[1]["recordings"][0]["reasons"]
+    assert checked["warnings"] == [f"1_1: {reason}" for reason in reasons]
 
 
 def shift(name: str, ms: float) -> Callable[[Path], None]:
@@ -346,6 +349,21 @@ def test_a_fault_that_its_checksums_agree_with_is_found(
     assert (one["status"], said["corrupt"]) == (status, []), one
     assert code == (status == "FAIL")
     assert any(words in reason for reason in one["reasons"]), one["reasons"]
+
+
+@pytest.mark.parametrize("fault", ["film shifted by 40 ms", "most of the hands missing", "tracking lost"])
+def test_release_check_reports_what_verify_reports_and_runs_no_file_of_the_folder(
+    fault: str, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    FAULTS[fault][0](out)
+    signed_anew(out)
+    (one,) = verified_here(out, monkeypatch, capsys)[1]["recordings"]
+    (out / "verify.py").write_text("raise SystemExit('it was executed')\n")
+    signed_anew(out)
+    said = run("release", "check", out)
+    reasons = [each["got"] for each in said["differences"] if each["where"] == "1_2"]
+    reasons += [line.removeprefix("1_2: ") for line in said["warnings"]]
+    assert set(one["reasons"]) <= set(reasons)
 
 
 def test_flipped_bytes_and_missing_files_are_named_and_what_was_not_fetched_may_be_left_out(

@@ -1,0 +1,37 @@
+"""Times of films and tables, coverage and alignment: what the `verify.py` of a data set proves, by the same code."""
+
+from __future__ import annotations
+
+from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.dataset.data_set_cards.verify_data_set import (
+    BAD_FILE,
+    FAIL,
+    LINKS,
+    RecordingFindings,
+    check_media,
+    read_facts,
+    read_links,
+)
+
+
+def check_times(checked: DataSetUnderCheck) -> None:
+    """Check the films and tables of every recording of a lab's own data set.
+
+    What a stream does not cover is a warning: the data set is right about it.
+    """
+    if not checked.is_own:
+        return
+    try:
+        links = read_links(checked.folder)
+    except BAD_FILE:
+        return  # see check_cards.py
+    facts = read_facts(checked.folder)
+    for recording_id, kinds in links.items():
+        proven = RecordingFindings(recording_id)
+        check_media(checked.folder, kinds, facts.get(recording_id, {}), proven, partial=True)
+        for status, why in proven.said:
+            file = kinds.get(why.partition(":")[0], LINKS)
+            if status == FAIL and why not in proven.uncovered:
+                checked.found.differs(file, recording_id, "times that hold", why)
+            else:
+                checked.found.warnings.append(f"{recording_id}: {why}")
