@@ -242,7 +242,7 @@ def test_a_published_folder_needs_nobody_s_consent(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_s3_store_gets_every_file_and_none_twice(data_set: Path, tmp_path: Path) -> None:
+def test_an_s3_store_gets_every_file_once_and_loses_what_left_the_data_set(data_set: Path, tmp_path: Path) -> None:
     s3fs = pytest.importorskip("s3fs")
     (tmp_path / "moto").mkdir()
     with s3_server(tmp_path / "moto"):
@@ -254,8 +254,17 @@ def test_an_s3_store_gets_every_file_and_none_twice(data_set: Path, tmp_path: Pa
             "s3://lab/our-kitchens", str(tmp_path / "back"), recursive=True
         )
         assert push(data_set, "s3://lab/our-kitchens")[1]["sent"] == 0
+        assert contents(tmp_path / "back") == contents(data_set)
+        bucket = s3fs.S3FileSystem(skip_instance_cache=True)
+        bucket.pipe_file("lab/our-kitchens/notes.txt", b"of somebody else")
+        film = film_of(data_set)
+        left_out(data_set, film)
+        code, said = push(data_set, "s3://lab/our-kitchens")
+        assert (code, said["removed"], said["foreign"]) == (0, [film], ["notes.txt"])
+        bucket.invalidate_cache()
+        left = {path.removeprefix("lab/our-kitchens/") for path in bucket.find("lab/our-kitchens")}
+        assert left == contents(data_set).keys() | {"notes.txt"}
         s3fs.S3FileSystem.clear_instance_cache()
-    assert contents(tmp_path / "back") == contents(data_set)
     code, said = push(data_set, "s3://user:secret@lab/x")
     assert (code, "has a password" in said["reason"]) == (1, True)
 
