@@ -12,10 +12,8 @@ import argparse
 import contextlib
 import json
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +21,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from kitchensync.capture.served_kitchen import free_host
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 COMMAND = str(Path(sys.executable).parent / "kitchensync")
@@ -46,16 +46,6 @@ def say(text: str) -> None:
 
 
 START_S = time.monotonic()
-
-
-def free_host() -> str:
-    """Choose a loopback address whose headset ports nobody uses, so that several demos may run."""
-    for _ in range(50):
-        host = f"127.{random.randint(2, 254)}.{random.randint(1, 254)}.{random.randint(2, 254)}"
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind((host, 3809))
-            return host
-    return "127.0.0.1"
 
 
 @contextlib.contextmanager

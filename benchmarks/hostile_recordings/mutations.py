@@ -309,7 +309,19 @@ def not_a_file(place: Place, rng: random.Random) -> str:
     path = place.gift / rng.choice(TEXTS)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
-    kind = rng.choice(("link", "pipe", "zero", "sparse", "folder", "loop"))
+    kind = rng.choice(STRANGE)
+    put_strange(path, kind, place, rng)
+    return f"{path.relative_to(place.gift)}: {kind}"
+
+
+STRANGE = ("link", "pipe", "zero", "sparse", "folder", "loop")
+"""What may be in the place of a file."""
+
+
+def put_strange(
+    path: Path, kind: str, place: Place, rng: random.Random, *, content: bytes = b"", size: int = HUGE
+) -> None:
+    """Put one of STRANGE where no file is; a sparse file begins with `content` and has `size` bytes."""
     if kind == "link":
         path.symlink_to(rng.choice(sorted((place.home / "gift").glob("*.*"))))
     elif kind == "pipe":
@@ -317,13 +329,12 @@ def not_a_file(place: Place, rng: random.Random) -> str:
     elif kind == "zero":
         path.symlink_to("/dev/zero")
     elif kind == "sparse":
-        with path.open("wb") as file:
-            file.truncate(HUGE)
+        path.write_bytes(content)
+        os.truncate(path, size)
     elif kind == "folder":
         path.mkdir()
     else:
         path.symlink_to(path.name)
-    return f"{path.relative_to(place.gift)}: {kind}"
 
 
 def dataset(place: Place, rng: random.Random) -> str:

@@ -143,7 +143,7 @@ def line_of_sums(place: Place, rng: random.Random) -> str:
 def strange_file(place: Place, rng: random.Random) -> str:
     """A link, pipe, device, sparse file, folder, or damaged bytes where a file is expected."""
     path = rng.choice(files_of(place.gift, ""))
-    kind = rng.choice(("link", "pipe", "zero", "sparse", "folder", "loop", "flipped", "cut", "many"))
+    kind = rng.choice((*mutations.STRANGE, "flipped", "cut", "many"))
     content = bytearray(path.read_bytes())
     if kind in ("flipped", "cut"):
         at = rng.randrange(len(content) or 1)
@@ -151,21 +151,10 @@ def strange_file(place: Place, rng: random.Random) -> str:
         path.write_bytes(content if kind == "flipped" else content[:at])
         return f"{path.name}: {kind} at {at}"
     path.unlink()
-    if kind == "link":
-        path.symlink_to(rng.choice(sorted((place.home / "gift").glob("*.*"))))
-    elif kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "zero":
-        path.symlink_to("/dev/zero")
-    elif kind == "sparse":
-        path.write_bytes(content)
-        os.truncate(path, HUGE)
-    elif kind == "folder":
-        path.mkdir()
-    elif kind == "many":
+    if kind == "many":
         path.write_text(f"[{rng.choice(('{}', '[]', '0'))}{',{}' * 8_000_000}]")
     else:
-        path.symlink_to(path.name)
+        mutations.put_strange(path, kind, place, rng, content=bytes(content), size=HUGE)
     return f"{path.relative_to(place.gift)}: {kind}"
 
 

@@ -55,13 +55,11 @@ class _Assignment:
         self.left.subtract(goal for goal in study.served(study.settled) if goal is not None)
         self.orders = {recipe: orders.new for recipe, orders in study.orders.items()}
         self.cooked: dict[str, list[CookedSession]] = defaultdict(list)
-        self.choices = Counter(
-            {
-                goal: sum(study.may(goal, cook) for cook in study.cooks)
-                * sum(study.suits(goal, kitchen) for kitchen in study.kitchens)
-                for goal in study.goals
-            }
-        )
+        self.choices = {
+            goal: sum(study.may(goal, cook) for cook in study.cooks)
+            * sum(study.suits(goal, kitchen) for kitchen in study.kitchens)
+            for goal in study.goals
+        }
         for one in study.settled:
             self.cooked[one.person].append(one)
 
