@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kitchensync.reader.opened_recording import OpenedRecording
 
-__all__ = ["ERROR_KINDS", "align", "list_recordings", "open", "steps", "synchronize", "verify"]
+__all__ = ["ERROR_KINDS", "align", "errors", "list_recordings", "open", "steps", "synchronize", "verify"]
 
 ERROR_KINDS = ("preparation", "measurement", "order", "timing", "technique", "temperature", "missing")
 """Columns of `rec.steps` that say of which kind an error is; one that is of none of them has only `error`."""
@@ -49,6 +49,16 @@ def list_recordings(root: str | os.PathLike[str]) -> list[Path]:
     NotARecording where there is none.
     """
     return _recordings(Path(root))
+
+
+def errors(root: str | os.PathLike[str]) -> pandas.DataFrame:
+    """Return the errors of all recordings in a folder as one table, like `rec.errors` of each. Needs pandas.
+
+    Which recordings are left out is as in `steps`. Raises NotARecording where there is none.
+    """
+    from kitchensync.reader.many_recordings import errors_of_all
+
+    return errors_of_all(_recordings(Path(root)))
 
 
 def steps(root: str | os.PathLike[str]) -> pandas.DataFrame:

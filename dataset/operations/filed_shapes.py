@@ -16,6 +16,7 @@ class _Filed(BaseModel):
 
 
 _Node = Annotated[int, Field(ge=0, le=999_999_999)]
+_Nanoseconds = Annotated[int, Field(ge=0, lt=1 << 61)]
 
 
 class _Fields(_Filed):
@@ -32,10 +33,16 @@ class _Fields(_Filed):
     description: str = ""
     outcome: str = ""
     outcome_note: str = ""
-    at: Annotated[int, Field(ge=0, lt=1 << 61)] | None = None
+    at: _Nanoseconds | None = None
     intent: str = ""
     noticed: str = ""
-    corrected_by: Annotated[int, Field(ge=-1, le=999_999_999)] | None = None
+    corrected_by: (
+        Annotated[int, Field(ge=-1, le=999_999_999)] | Annotated[str, Field(max_length=64)] | None
+    ) = None
+    end: _Nanoseconds | None = None
+    point_of_no_return: _Nanoseconds | None = None
+    noticed_at: _Nanoseconds | None = None
+    corrected_at: _Nanoseconds | None = None
     removed: bool = False
 
     @model_validator(mode="before")

@@ -70,7 +70,9 @@ class ErrorFields(Strict):
     """What an error is; only what is given is changed.
 
     `before` is the step that an error of order comes in front of (its own: none is named), `language` that of `text`.
-    `at` is when it happened, on the capture clock; `corrected_by` the step that made it good (-1: none did).
+    Times are on the capture clock: `at` when it happened, `end` when it was over, `point_of_no_return` from when
+    on it could not be put right, `noticed_at`, `corrected_at`. `corrected_by` is the step or error that made it good
+    (-1: none did).
     """
 
     node: Node | None = None
@@ -87,7 +89,11 @@ class ErrorFields(Strict):
     at: Nanoseconds | None = None
     intent: Literal["", "on_purpose", "by_accident"] | None = None
     noticed: Literal["", "at_once", "later", "somebody_else", "not"] | None = None
-    corrected_by: Annotated[int, Field(ge=-1, le=999_999_999)] | None = None
+    corrected_by: Annotated[int, Field(ge=-1, le=999_999_999)] | OpId | None = None
+    end: Nanoseconds | None = None
+    point_of_no_return: Nanoseconds | None = None
+    noticed_at: Nanoseconds | None = None
+    corrected_at: Nanoseconds | None = None
     removed: bool | None = None
 
 

@@ -67,12 +67,12 @@ class OwnRecording:
             raise NotReleasable(f"{path}: recording.json has no uuid; restore it from a copy")
         if recording.manifest.get(MADE_FROM) and purpose != Purpose.LOOK:
             raise NotReleasable(f"{path}: it was cut or replayed from another recording; use that one")
-        state = reduce_log(filed_operations(path))
+        state = judged_state(path)
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
         if state["withdrawn"] is not None:  # the manifest may not say so yet
             raise NotReleasable(f"{path}: the participant withdrew consent; it may not be used or shared")
-        return cls(recording, with_judgments(state, newest_judged(path, "errors")))
+        return cls(recording, state)
 
     def __enter__(self) -> OwnRecording:
         """Return the open recording."""
@@ -186,6 +186,14 @@ class OwnRecording:
     def _uncertainties_ns(self) -> dict[int, int]:
         events = [event for writer in WRITERS for event in events_of(self.recording.path, writer)]
         return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}
+
+
+def judged_state(recording: Path) -> State:
+    """Return what the operations of a recording add up to, with what people ruled about its errors.
+
+    Raises BadEventLog, BadAnnotations.
+    """
+    return with_judgments(reduce_log(filed_operations(recording)), newest_judged(recording, "errors"))
 
 
 def filed_operations(recording: Path) -> Iterator[dict[str, Any]]:

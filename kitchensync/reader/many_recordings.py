@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kitchensync.reader.error_table import error_table
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.step_table import STEP_COLUMNS, the_pandas
 from kitchensync.sensors.errors import SensorError
@@ -18,9 +19,22 @@ if TYPE_CHECKING:
 
 
 def steps_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
-    """Return the rows of `OpenedRecording.steps` of many recordings, each step once.
+    """Return the rows of `OpenedRecording.steps` of many recordings, each step once."""
+    rows = _rows_of_all(paths, lambda recording: recording.step_rows)
+    return the_pandas().DataFrame(rows, columns=list(STEP_COLUMNS))
 
-    Withdrawn recordings are left out, and so are parts, replays and copies: their steps are those of the whole. One
+
+def errors_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
+    """Return the rows of `OpenedRecording.errors` of many recordings, each error once."""
+    return error_table(_rows_of_all(paths, lambda recording: recording.error_rows))
+
+
+def _rows_of_all(
+    paths: Iterable[Path], rows_of: Callable[[OpenedRecording], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return rows of many recordings.
+
+    Withdrawn recordings are left out, and so are parts, replays and copies: theirs are those of the whole. One
     that cannot be read is left out with a warning that names it.
     """
     rows: list[dict[str, Any]] = []
@@ -31,10 +45,10 @@ def steps_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
                 manifest = recording.stored.manifest
                 own = manifest.get("uuid", str(path))
                 if own not in seen and not manifest.get(MADE_FROM):
-                    rows += recording.step_rows
+                    rows += rows_of(recording)
                     seen.add(own)
         except Withdrawn:
             continue
         except (StorageError, SensorError) as error:
-            warnings.warn(f"{path} is left out: {error}", stacklevel=3)
-    return the_pandas().DataFrame(rows, columns=list(STEP_COLUMNS))
+            warnings.warn(f"{path} is left out: {error}", stacklevel=4)
+    return rows

@@ -273,6 +273,20 @@ class OpenedRecording:
 
         return steps_of(self)
 
+    @cached_property
+    def error_rows(self) -> list[dict[str, Any]]:
+        """The rows of `errors`."""
+        from kitchensync.reader.error_table import error_rows_of
+
+        return error_rows_of(self)
+
+    @property
+    def errors(self) -> pandas.DataFrame:
+        """One row an error: what, when, on purpose or not, who noticed it, what corrected it. Needs pandas."""
+        from kitchensync.reader.error_table import error_table
+
+        return error_table(self.error_rows)
+
     @property
     def events(self) -> pandas.DataFrame:
         """What people did, by session seconds: kind, writer, bound_s, body. Needs pandas."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kitchensync.dataset.operations.reduce import reduce_log
-from kitchensync.dataset.source.entries import Told, entries_of, with_judgments
-from kitchensync.dataset.source.own_recording import filed_operations
+from kitchensync.dataset.source.entries import Told, entries_of
+from kitchensync.dataset.source.own_recording import judged_state
 from kitchensync.dataset.tables.step_rows import CATEGORIES
 from kitchensync.reader.reading_clock import NotKnown
-from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
+from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmPlace
@@ -52,11 +52,22 @@ def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
 def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
     """Return the rows of `steps_of`, without pandas; of a part those of what was done in it."""
     path = recording.path
-    state = reduce_log(filed_operations(path))
+    state = judged_state(path)
     if state["recording"] is None:
         return []
-    state, accepted = with_judgments(state, newest_judged(path, "errors")), accepted_steps(path)
+    accepted = accepted_steps(path)
+    told = entries_of(state, session_places(recording), lambda label: 0, accepted)
+    film = _Film(recording, accepted) if accepted is not None else None
+    whose = {"recording": recording.id, "recipe": state["recording"]["name"]}
+    rows = [whose | _row(number, one, film) for number, one in enumerate(told)]
+    if PART_OF not in recording.stored.manifest:
+        return rows
+    start_s, end_s = span_of(recording.stored.manifest)
+    return [row for row in rows if row["start"] < end_s and row["end"] > start_s]
 
+
+def session_places(recording: OpenedRecording) -> Callable[[int], FilmPlace]:
+    """Return what gives the place of host ns in the session, with the doubt of a touch at that moment."""
     touches_ns: dict[int, int] = {}
     for event in recording.stored.events():
         touches_ns[event["host_ns"]] = max(event["uncertainty_ns"], touches_ns.get(event["host_ns"], 0))
@@ -65,14 +76,7 @@ def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
         bound_s = recording.clock.bound_s + touches_ns.get(host_ns, 0) / 1e9
         return FilmPlace(float(recording.clock.of_host([host_ns])[0]) / 1e9, bound_s)
 
-    told = entries_of(state, place_of, lambda label: 0, accepted)
-    film = _Film(recording, accepted) if accepted is not None else None
-    whose = {"recording": recording.id, "recipe": state["recording"]["name"]}
-    rows = [whose | _row(number, one, film) for number, one in enumerate(told)]
-    if PART_OF not in recording.stored.manifest:
-        return rows
-    start_s, end_s = span_of(recording.stored.manifest)
-    return [row for row in rows if row["start"] < end_s and row["end"] > start_s]
+    return place_of
 
 
 class _Film:

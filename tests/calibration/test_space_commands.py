@@ -67,7 +67,7 @@ def off_edge_px(edges: np.ndarray, optics: Optics, pose: np.ndarray) -> np.ndarr
 
 
 MOST_OFF_DEG = {"pv": 0.001, "gopro": 0.3}
-"""Between the picture of a joint and its true direction; the mount of the film camera is known to a quarter of a degree."""
+"""Between the picture of a joint and its true direction; the film camera's mount is known to 0.25 degrees."""
 
 
 def angles_deg(rays: np.ndarray, others: np.ndarray) -> np.ndarray:

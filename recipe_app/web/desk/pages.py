@@ -210,7 +210,7 @@ def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
             return words(f"{field}.{value}")
         if field == "removed":
             return words("versions.removed" if value else "versions.kept")
-        if field in ("node", "before", "corrected_by") and value not in (None, -1):
+        if field in ("node", "before", "corrected_by") and str(value) in state["recording"]["steps"]:
             return str(state["recording"]["steps"][str(value)]["text"])
         return str(value or "–")
 

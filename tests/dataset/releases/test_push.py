@@ -242,7 +242,9 @@ def test_a_published_folder_needs_nobody_s_consent(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_s3_store_gets_every_file_once_and_loses_what_left_the_data_set(data_set: Path, tmp_path: Path) -> None:
+def test_an_s3_store_gets_every_file_once_and_loses_what_left_the_data_set(
+    data_set: Path, tmp_path: Path
+) -> None:
     s3fs = pytest.importorskip("s3fs")
     (tmp_path / "moto").mkdir()
     with s3_server(tmp_path / "moto"):

@@ -1,0 +1,139 @@
+"""`rec.errors` agrees with what was entered, ruled, undone and removed, in every field."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+from cooked_recording import FROZEN
+from numbered_recording import write_numbered
+from small_recordings import HOST0_NS
+
+import kitchensync as ks
+from kitchensync.dataset.source.error_rows import ERROR_COLUMNS
+from kitchensync.storage.annotation_folder import add_judged
+from kitchensync.storage.events import EventLog
+
+UNCERTAIN_NS = 3_000_000
+PLANNED = {"error_id": "p1", "fields": {"node": 1, "categories": [1], "text": "Do half of thing 1"}}
+LEFT_OUT = {"error_id": "p2", "fields": {"node": 4, "categories": [6], "outcome": "not_done"}}
+
+
+def host_ns(seconds: float) -> int:
+    return HOST0_NS + round(seconds * 1e9)
+
+
+class Tablet:
+    """Enters operations into a recording's log."""
+
+    def __init__(self, recording: Path) -> None:
+        self.log, self.count = EventLog(recording, "tablet"), 0
+
+    def touch(self, kind: str, at_s: float, **body: Any) -> str:
+        self.count += 1
+        op_id = f"op{self.count}"
+        ns = host_ns(at_s)
+        self.log.append(
+            kind, host_ns=ns, uncertainty_ns=UNCERTAIN_NS, body=body | {"device": "t"}, op_id=op_id
+        )
+        return op_id
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("errors")
+    write_numbered(root)
+    return root / "take1"
+
+
+@pytest.fixture(scope="module")
+def entered(recording: Path) -> dict[str, dict[str, Any]]:
+    """Enter errors of every kind; return what is true of each, without what is not known."""
+    tablet = Tablet(recording)
+    tablet.touch("recipe", 0.0, **FROZEN | {"planned": [PLANNED, LEFT_OUT]})
+    tablet.touch("done", 3.0, node=1)
+    tablet.touch("edit_error", 3.1, error_id="p1", fields={"outcome": "as_planned", "intent": "on_purpose"})
+    plain = {"node": 2, "categories": [4], "description": "spilt"}
+    tablet.touch("error", 5.0, error_id="plain", fields=plain)
+    tablet.touch("error", 6.0, error_id="undone", fields=plain)
+    tablet.touch("undo", 6.5, undoes=f"op{tablet.count}")
+    tablet.touch("error", 7.0, error_id="removed", fields=plain)
+    tablet.touch("edit_error", 7.5, error_id="removed", fields={"removed": True})
+    tablet.touch("error", 8.0, error_id="moved", fields={"node": 3, "categories": [2, 3]})
+    times = {"at": host_ns(7.2), "end": host_ns(7.9), "point_of_no_return": host_ns(7.5)}
+    times |= {"noticed_at": host_ns(7.6), "corrected_at": host_ns(9.5)}
+    told = {"intent": "by_accident", "noticed": "later", "corrected_by": 3}
+    tablet.touch("edit_error", 12.0, error_id="moved", fields=times | told)
+    added = {"node": 3, "categories": [5], "at": host_ns(9.0), "noticed": "somebody_else", "corrected_by": -1}
+    tablet.touch("add_error", 13.0, error_id="added", fields=added)
+    tablet.touch(
+        "error", 10.0, error_id="follows", fields={"node": 3, "categories": [7], "corrected_by": "moved"}
+    )
+    tablet.touch("error", 11.0, error_id="ruled", fields=plain | {"noticed": "not", "intent": "on_purpose"})
+    tablet.touch("error", 11.5, error_id="denied", fields=plain)
+    ruling = {"verdict": "happened", "intent": "unsure", "noticed": "by_others"}
+    rulings = {"ruled": ruling, "denied": {"verdict": "did_not_happen"}}
+    errors = [{"error_id": name, "judged": judged} for name, judged in rulings.items()]
+    add_judged(recording, "errors", {"errors": errors})
+    thing = {n: f"Do-Do thing {n}" for n in range(1, 5)}
+    entered = {"planned": False, "source": "entered"}
+    spilt = {"node": 2, "step": thing[2], "categories": ["Technique Error"], "description": "spilt"}
+    return {
+        "p1": {"planned": True, "source": "entered", "node": 1, "step": thing[1], "intent": "on_purpose",
+               "categories": ["Measurement Error"]},
+        "plain": entered | spilt | {"reported_s": 5.0},
+        "moved": entered | {
+            "node": 3, "step": thing[3], "categories": ["Order Error", "Timing Error"], "reported_s": 8.0,
+            "at_s": 7.2, "end_s": 7.9, "point_of_no_return_s": 7.5, "noticed_s": 7.6, "corrected_s": 9.5,
+            "intent": "by_accident", "noticed": "by_the_cook", "corrected_by": "3",
+        },
+        "added": entered | {
+            "node": 3, "step": thing[3], "categories": ["Temperature Error"], "reported_s": 13.0, "at_s": 9.0,
+            "noticed": "by_somebody_else", "corrected_by": "none",
+        },
+        "follows": entered | {"node": 3, "step": thing[3], "categories": ["Other"], "reported_s": 10.0,
+                              "corrected_by": "moved"},
+        "ruled": entered | spilt | {"source": "ruled", "reported_s": 11.0, "noticed": "by_somebody_else"},
+    }  # fmt: skip
+
+
+def known(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a row that are not missing, times rounded."""
+    left = {name: value for name, value in row.items() if isinstance(value, list) or not pandas.isna(value)}
+    return {name: round(value, 2) if isinstance(value, float) else value for name, value in left.items()}
+
+
+def test_every_field_is_as_entered_and_what_is_not_known_is_missing(
+    recording: Path, entered: dict[str, dict[str, Any]]
+) -> None:
+    with ks.open(recording) as rec:
+        begin_s = float(rec.clock.of_host([HOST0_NS])[0]) / 1e9
+        table, clock_s = rec.errors, rec.clock.bound_s
+    assert tuple(table.columns) == ERROR_COLUMNS
+    rows = {row["error_id"]: known(row) for row in table.to_dict("records")}
+    bounds = {name: row.pop("bound_s", None) for name, row in rows.items()}
+    assert rows.keys() == entered.keys()
+    for name, true in entered.items():
+        times = {key: round(value + begin_s, 2) for key, value in true.items() if key.endswith("_s")}
+        assert rows[name] == {"recording": "take1", "error_id": name, **true, **times}, name
+    assert {name for name, bound in bounds.items() if bound is not None} == {"moved", "added"}
+    assert math.isclose(bounds["moved"], round(clock_s, 2))
+    assert list(table["error_id"])[-1] == "p1", "what has no time comes last"
+
+
+def test_all_errors_of_a_folder_are_one_table(recording: Path, entered: dict[str, Any]) -> None:
+    table = ks.errors(recording.parent)
+    assert set(table["error_id"]) == entered.keys()
+    assert table["planned"].sum() == 1
+    assert json.loads(table.to_json(orient="records"))[0]["recording"] == "take1"
+
+
+def test_a_recording_without_a_recipe_has_no_errors(tmp_path: Path) -> None:
+    write_numbered(tmp_path)
+    with ks.open(tmp_path / "take1") as rec:
+        assert rec.errors.empty
+        assert tuple(rec.errors.columns) == ERROR_COLUMNS
