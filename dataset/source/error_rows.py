@@ -33,6 +33,7 @@ class ErrorRow(TypedDict):
     as text, or `none`. `source` says whether the cook entered it or people ruled on it.
     """
 
+    recording: str
     error_id: str
     step: str | None
     node: int | None
@@ -52,16 +53,19 @@ class ErrorRow(TypedDict):
     bound_s: float | None
 
 
-ERROR_COLUMNS = ("recording", *ErrorRow.__annotations__)
+ERROR_COLUMNS = tuple(ErrorRow.__annotations__)
 PlaceOf = Callable[[int], FilmPlace]
 
 
-def error_rows(state: State, ops: Iterable[Op], place_of: PlaceOf) -> list[ErrorRow]:
-    """Return a row for each error that was made, in order of time; `state` is the reduced log with its rulings."""
+def error_rows(recording: str, state: State, ops: Iterable[Op], place_of: PlaceOf) -> list[ErrorRow]:
+    """Return a row for each error that was made, in order of time.
+
+    `recording` is its id, `state` the reduced log with what people ruled.
+    """
     reported_ns = _reported_ns(ops)
     frozen = state["recording"]
     rows = [
-        _row(error, frozen["steps"], reported_ns.get(error["error_id"]), place_of)
+        _row(recording, error, frozen["steps"], reported_ns.get(error["error_id"]), place_of)
         for error in state["errors"].values()
         if counts(error)
     ]
@@ -84,7 +88,11 @@ def _reported_ns(ops: Iterable[Op]) -> dict[str, int]:
 
 
 def _row(
-    error: Mapping[str, Any], steps: Mapping[str, Any], reported_ns: int | None, place_of: PlaceOf
+    recording: str,
+    error: Mapping[str, Any],
+    steps: Mapping[str, Any],
+    reported_ns: int | None,
+    place_of: PlaceOf,
 ) -> ErrorRow:
     ruled = error.get("judged") or {}
     at_ns = (
@@ -98,6 +106,7 @@ def _row(
         return None if place is None or place.outside else round(place.film_s, 3)
 
     return {
+        "recording": recording,
         "error_id": error["error_id"],
         "step": steps[str(node)]["label"] if str(node) in steps else None,
         "node": node,

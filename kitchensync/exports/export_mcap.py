@@ -36,7 +36,7 @@ def mcap(
 
     A topic `/<device>/<stream>` has one message a stored packet. Video as it was stored, from a key frame on (of a
     headset the one before --from, of a film the one after); depth in millimetres, sound, motion, poses of heads and
-    cameras as transforms, lens, hands, gaze, declared records, steps with errors and events as log. Log times are
+    cameras as transforms, lens, hands, gaze, declared records, steps, errors and events as log. Log times are
     CLOCK_MONOTONIC of the capture computer, ns; the metadata `kitchensync` says how they become UTC and session
     time. What cannot be handed over is left out and named (WARN). Given again, it writes what is not there yet. A
     folder stands for the recordings in it. Needs the extra `data`.

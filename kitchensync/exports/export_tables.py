@@ -1,4 +1,4 @@
-"""`kitchensync export tables`: motion, poses, hands, gaze, steps and events of recordings as tables."""
+"""`kitchensync export tables`: motion, poses, hands, gaze, steps, errors and events of recordings as tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tables(
     paths: tuple[Path, ...], out: Path, force: bool, with_csv: bool,
     start: float | None, end: float | None, step: int | None, streams: str | None,
 ) -> Answer:  # fmt: skip
-    """Write motion, poses, hands, gaze, declared records, steps and events as Parquet, one file a stream.
+    """Write motion, poses, hands, gaze, declared records, steps, errors and events as Parquet, one file a stream.
 
     The files are `<recording>/<stream>.parquet`. Every row has session_s, host_ns (CLOCK_MONOTONIC of the capture
     computer), utc and utc_bound_ns (how far utc may be off that computer's clock); units are in the names of the

@@ -54,6 +54,10 @@ class ExportedSpan:
         """The ends as JSON has them, None where nothing is cut off."""
         return [None if abs(one) == float("inf") else one for one in (self.start, self.end)]
 
+    def holds(self, seconds: float) -> bool:
+        """Return whether a time lies in it; a span without ends holds what has no time, too."""
+        return self == ExportedSpan() or self.start <= seconds < self.end
+
     def check_inside(self, recording: OpenedRecording) -> None:
         """Check a span of which nothing was found. Raises NoSuchSpan where it lies outside of the recording."""
         last = recording.duration

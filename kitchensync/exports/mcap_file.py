@@ -21,6 +21,7 @@ from kitchensync.exports.mcap_pieces import (
     McapChannels,
     Piece,
     camera_pieces,
+    error_pieces,
     event_pieces,
     host_ns_of,
     lens_pieces,
@@ -223,6 +224,7 @@ def _named_pieces(
         if issubclass(kind, PictureStream):
             yield f"{name} lens", partial(_pieces, recording, name, lens_pieces, span, made)
     yield "steps", partial(step_pieces, recording, span, made)
+    yield "errors", partial(error_pieces, recording, span, made)
     yield "events", partial(event_pieces, recording, span, made)
 
 

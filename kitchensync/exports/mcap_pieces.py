@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kitchensync.calibration.errors import Refused
+from kitchensync.dataset.source.error_rows import time_of
 from kitchensync.exports.exported_span import NOT_DECLARED, ExportedSpan
 from kitchensync.exports.motion_schema import SAMPLES_NAME, SAMPLES_SCHEMA, packed_samples
 from kitchensync.exports.video_packets import NoPlainVideo, film_units, headset_units
@@ -444,6 +445,22 @@ def step_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChanne
                 (step["end"], level, f"end {named}{why}"),
             ]
     return _lines(recording, span, made, "steps", lines)
+
+
+def error_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+    """Return each error as a line of a log, a row of `rec.errors` in JSON.
+
+    Its time is when it happened, else when it was entered, else when its step ended or the recording began.
+    """
+    from foxglove.messages import LogLevel
+
+    ends = {step["node"]: step["end"] for step in recording.step_rows if step["done"]}
+    lines = []
+    for row in recording.error_rows:
+        times = (time_of(row), ends.get(row["node"], 0.0), 0.0)
+        at_s = next(seconds for seconds in times if np.isfinite(seconds))
+        lines.append((at_s, LogLevel.Warning, json.dumps(row, ensure_ascii=False)))
+    return _lines(recording, span, made, "errors", lines)
 
 
 def event_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:

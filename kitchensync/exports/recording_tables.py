@@ -1,4 +1,4 @@
-"""The tables of a recording: motion, poses, hands, gaze, pictures' times, steps and events, units in the names."""
+"""The tables of a recording: motion, poses, hands, gaze, pictures' times, steps, errors, events; names have units."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from kitchensync.calibration.errors import Refused
+from kitchensync.dataset.source.error_rows import ERROR_COLUMNS, time_of
 from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import NO_TABLE, NOT_DECLARED, ExportChoice, ExportedSpan, Progress
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
+from kitchensync.reader.error_table import SECONDS, error_table
 from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PacketStream, PosedStream
 from kitchensync.reader.motion_streams import MotionStream
@@ -187,7 +189,9 @@ def write_tables(
             files = _write(folder, table.name, partial(_blocks, table), forms)
             said[table.name] = {"rows": len(table.numbers), "files": files}
         for name, frame in told.items():
-            whole = pa.Table.from_pandas(frame, preserve_index=False)
+            whole = (
+                frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
+            )
             said[name] = {"rows": len(frame), "files": _write(folder, name, partial(iter, [whole]), forms)}
         about = {
             "schema": SCHEMA,
@@ -215,11 +219,14 @@ def _told_in(folder: Path, source: str) -> dict[str, Any] | None:
 def told_in(
     recording: OpenedRecording, span: ExportedSpan, without: dict[str, str]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the steps of which a part lies in a span, all of them where nothing is cut off, and the events in it."""
+    """Yield steps, errors and events of a span: steps of which a part lies in it; all where nothing is cut off."""
     with _named(without, "steps"):
         steps = recording.steps
         inside = (steps["end"] > span.start) & (steps["start"] < span.end)
         yield "steps", steps if span == ExportedSpan() else steps[inside]
+    with _named(without, "errors"):
+        errors = error_table([row for row in recording.error_rows if span.holds(time_of(row))])
+        yield "errors", pa.Table.from_pandas(errors, ERROR_SCHEMA, preserve_index=False)
     with _named(without, "events"):
         events = recording.events
         events = events[(events["session_s"] >= span.start) & (events["session_s"] < span.end)]
@@ -241,9 +248,26 @@ def _blocks(table: RecordingTable) -> Iterator[pa.Table]:
         yield pa.table({name: _array(values) for name, values in columns.items()})
 
 
+_TYPES = {"node": pa.int64(), "planned": pa.bool_(), "categories": pa.list_(pa.string())}
+ERROR_SCHEMA = pa.schema(
+    [(name, pa.float64() if name in SECONDS else _TYPES.get(name, pa.string())) for name in ERROR_COLUMNS]
+)
+"""Types of the table of errors, also where it is empty."""
+
+
 def _array(values: Any) -> Any:
     """Return a column; what is not a number is empty."""
     return values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
+
+
+def _without_lists(block: pa.Table) -> pa.Table:
+    """Return a block with the words of each list in one text."""
+    import pyarrow.compute as pc
+
+    for number, column in enumerate(block.schema):
+        if pa.types.is_list(column.type):
+            block = block.set_column(number, column.name, pc.binary_join(block[number], "; "))
+    return block
 
 
 def _write(
@@ -258,7 +282,7 @@ def _write(
         (out / file).parent.mkdir(parents=True, exist_ok=True)
         writer: Any = None
         try:
-            for block in blocks():
+            for block in map(_without_lists, blocks()) if form == "csv" else blocks():
                 if writer is None:
                     made = pq.ParquetWriter if form == "parquet" else csv.CSVWriter
                     writer = made(str(out / file), block.schema)

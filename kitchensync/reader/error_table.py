@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from kitchensync.dataset.source.error_rows import ERROR_COLUMNS, error_rows, time_of
+from kitchensync.dataset.source.error_rows import ERROR_COLUMNS, ErrorRow, error_rows, time_of
 from kitchensync.dataset.source.own_recording import filed_operations, judged_state
 from kitchensync.reader.step_table import session_places, the_pandas
 from kitchensync.storage.names import PART_OF
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 SECONDS = tuple(name for name in ERROR_COLUMNS if name.endswith("_s"))
 
 
-def error_table(rows: list[dict[str, Any]]) -> pandas.DataFrame:
+def error_table(rows: Sequence[ErrorRow]) -> pandas.DataFrame:
     """Return rows of errors as a table: times are floats, NaN where they are not known, all else None there."""
     table = the_pandas().DataFrame(rows, columns=list(ERROR_COLUMNS))
     whole = {"node": "Int64", "planned": bool}
     return table.astype(dict.fromkeys(SECONDS, float) | whole)
 
 
-def error_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
+def error_rows_of(recording: OpenedRecording) -> list[ErrorRow]:
     """Return a row an error that was made; of a part those that happened, or were entered, in it.
 
     Raises BadEventLog, BadAnnotations, NotKnown.
@@ -33,11 +34,11 @@ def error_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
     state = judged_state(recording.path)
     if state["recording"] is None:
         return []
-    rows = error_rows(state, filed_operations(recording.path), session_places(recording))
+    rows = error_rows(recording.id, state, filed_operations(recording.path), session_places(recording))
     if PART_OF in recording.stored.manifest:
         start_s, end_s = span_of(recording.stored.manifest)
         nodes = {step["node"] for step in recording.step_rows}
         timed = [row for row in rows if start_s <= time_of(row) < end_s]
         untimed = [row for row in rows if time_of(row) == float("inf") and row["node"] in nodes]
         rows = timed + untimed
-    return [{"recording": recording.id, **row} for row in rows]
+    return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from kitchensync.reader.error_table import error_table
 from kitchensync.reader.opened_recording import OpenedRecording
@@ -16,6 +16,8 @@ from kitchensync.storage.names import MADE_FROM
 
 if TYPE_CHECKING:
     import pandas
+
+Row = TypeVar("Row")
 
 
 def steps_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
@@ -29,15 +31,13 @@ def errors_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
     return error_table(_rows_of_all(paths, lambda recording: recording.error_rows))
 
 
-def _rows_of_all(
-    paths: Iterable[Path], rows_of: Callable[[OpenedRecording], list[dict[str, Any]]]
-) -> list[dict[str, Any]]:
+def _rows_of_all(paths: Iterable[Path], rows_of: Callable[[OpenedRecording], list[Row]]) -> list[Row]:
     """Return rows of many recordings.
 
     Withdrawn recordings are left out, and so are parts, replays and copies: theirs are those of the whole. One
     that cannot be read is left out with a warning that names it.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     seen: set[str] = set()
     for path in paths:
         try:

@@ -37,6 +37,7 @@ from kitchensync.storage.timeline.clock_map import ClockMap
 if TYPE_CHECKING:
     import pandas
 
+    from kitchensync.dataset.source.error_rows import ErrorRow
     from kitchensync.storage.timeline.alignment import Alignment
 
 HEADSET_KINDS: dict[str, type[PacketStream | HeadsetMotion]] = {
@@ -274,7 +275,7 @@ class OpenedRecording:
         return steps_of(self)
 
     @cached_property
-    def error_rows(self) -> list[dict[str, Any]]:
+    def error_rows(self) -> list[ErrorRow]:
         """The rows of `errors`."""
         from kitchensync.reader.error_table import error_rows_of
 

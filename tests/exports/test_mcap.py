@@ -11,6 +11,7 @@ import av
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from cooked_recording import DONE_S
 from made_videos import grey_planes, video_units
 from mcap.reader import make_reader
 from mcap_files import Topics, read
@@ -146,6 +147,10 @@ def test_steps_errors_and_what_is_left_out_are_told(made: Any, cooked: Path) -> 
     lines = [one.message for _, one in topics["/steps"]]
     assert lines[-1] == "end 3: Do-Do thing 3"
     assert "end 2: Do-Do thing 2 (Technique Error: spilt)" in lines
+    ((error_ns, error),) = topics["/errors"]
+    with ks.open(cooked) as rec:
+        assert json.loads(error.message) == rec.error_rows[0]
+        assert error_ns == pytest.approx(HOST0_NS + (DONE_S[2] - 0.1) * 1e9, abs=2e6)
     assert [one.message.partition(" ")[0] for _, one in topics["/events"]] == [
         "recipe",
         "done",
@@ -186,7 +191,7 @@ def test_nothing_of_a_pause_is_in_the_file(cooked: Path, tmp_path: Path) -> None
     topics, _ = read(tmp_path / "out/take1.mcap")
     for topic, found in topics.items():
         inside = [ns for ns, _ in found if HOST0_NS + 9_000_000_000 <= ns <= HOST0_NS + 12_500_000_000]
-        assert inside == [] or topic in ("/events", "/steps"), topic
+        assert inside == [] or topic in ("/errors", "/events", "/steps"), topic
     numbers = [number_in(luma_of(one)) for one in pictures(topics["/hololens/pv"])]
     hidden = np.flatnonzero((PV_S >= 9.0) & (PV_S <= 12.5))
     assert not set(hidden.tolist()) & set(numbers)

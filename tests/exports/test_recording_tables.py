@@ -59,6 +59,11 @@ def test_tables_hold_what_reading_gives(cooked: Path, tmp_path: Path, form: str)
         assert front["x_m"][51] == 51
         assert tables["hololens/hands"]["left_palm_x_m"].isna().all()
         assert tables["steps"]["end"].tolist() == pytest.approx(rec.steps["end"].tolist(), nan_ok=True)
+        assert pandas.isna(tables["errors"]["at_s"][0])
+        assert tables["errors"]["reported_s"].tolist() == rec.errors["reported_s"].tolist()
+        categories = tables["errors"]["categories"]  # a CSV file has no lists
+        lists = categories.str.split("; ") if form == "csv" else categories.map(list)
+        assert lists.tolist() == rec.errors["categories"].tolist()
         assert tables["events"]["kind"].tolist() == rec.events["kind"].tolist()
         assert [json.loads(body) for body in tables["events"]["body"]] == rec.events["body"].tolist()
     assert about["left_out"].keys() >= {"gopro/audio"}
@@ -84,7 +89,7 @@ def test_nothing_of_a_pause_and_nothing_without_consent(cooked: Path, tmp_path: 
         log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
     assert run(tmp_path / "take1", tmp_path / "out").exit_code == 0
     for path in (tmp_path / "out").rglob("*.parquet"):
-        if path.stem not in ("steps", "events"):
+        if path.stem not in ("steps", "errors", "events"):
             host_ns = pandas.read_parquet(path)["host_ns"]
             assert len(host_ns) or "magnetometer" in path.name, "it was empty before"
             inside = (host_ns >= HOST0_NS + 9_000_000_000) & (host_ns <= HOST0_NS + 12_500_000_000)
