@@ -27,7 +27,6 @@ from kitchensync.recipe_app.review.question_rounds import (
     decide,
 )
 from kitchensync.recipe_app.store.app_records import new_id
-from kitchensync.storage.annotation_folder import add_judged
 from kitchensync.storage.manifest import edit_manifest
 
 PUBLISHED_OF_ASSEMBLY = {
@@ -155,33 +154,6 @@ def test_an_answer_that_is_offered_and_added_stands_once() -> None:
         "c": "adjudicator",
     }
     assert len(found.answers) == 3
-
-
-@pytest.mark.slow
-def test_what_an_earlier_version_kept_is_exported(kitchen: Any, tmp_path: Path) -> None:
-    _, folder, _ = cook_on_film(kitchen)
-    out = tmp_path / "all.json"
-    assert CliRunner().invoke(main, ["export", "promqa", str(folder), "--out", str(out)]).exit_code == 0
-    example = json.loads(out.read_text())[-1]
-    judges = [{"question": True, "answers": [True, False], "comment": [], "answer_type": ""}] * 2
-    kept = {"question": "?", "answers": ["a"], "answer_tags": ["machine"], "valid": True, "judges": judges}
-    add_judged(folder, "questions", {"author": "Dill", "kept_utc_ns": 1, "questions": [example | kept]})
-    for form, rows in (("cooking", 1), ("assembly", 0)):
-        command = [
-            "export",
-            "promqa",
-            str(folder),
-            "--verified",
-            "--form",
-            form,
-            "--out",
-            str(tmp_path / form),
-        ]
-        done = CliRunner().invoke(main, command)
-        assert done.exit_code == 0, done.output
-        found = json.loads((tmp_path / form).read_text())
-        assert len(found) == rows
-        assert [one["verification"] for one in found] == [{"judges": judges}] * rows
 
 
 def judged_by(kitchen: Any, recording: str, client: Any, item: dict[str, Any], **said: Any) -> Any:
