@@ -8,14 +8,14 @@ from pathlib import Path
 from kitchensync.dataset.checks.release_faults import ReleaseFaults
 from kitchensync.dataset.data_set_cards.readme import READERS
 from kitchensync.dataset.data_set_cards.verify_data_set import changed_files, read_sums, read_text
-from kitchensync.dataset.source.data_set import BESIDE
+from kitchensync.dataset.source.data_set import BESIDE, ERROR_ROWS
 from kitchensync.dataset.source.sums import SUMS, is_file_inside
 
 TEXTS = ("annotation_json", "annotation_csv", "data_splits", "metadata", "task_graphs")
 """The folders of the published form."""
 CARDS = ("README.md", "croissant.json", "index.html", "download.py", "previews")
 MEDIA = ("captain_cook_4d", "calibration")
-TOP = frozenset((*TEXTS, *CARDS, *READERS, *MEDIA, BESIDE, SUMS))
+TOP = frozenset((*TEXTS, *CARDS, *READERS, *MEDIA, BESIDE, ERROR_ROWS, SUMS))
 LICENCES = re.compile(r"LICENSE[A-Za-z0-9._-]*")
 
 

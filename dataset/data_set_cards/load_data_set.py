@@ -6,6 +6,7 @@
     data = open_data_set()                    # the folder that this file is in
     rec = data["1_26"]
     rec.steps[0]["description"], rec.steps[0]["start_time"]
+    [(row["step"], row["at_s"], row["intent"], row["noticed"]) for row in rec.errors]
     picture = rec.film.at(12.5)               # uint8 RGB, the picture shown at 12.5 s of the film
     depth = rec.depth.at(12.5)                # float32 metres along each pixel's ray, 0 where there is none
     points = rec.depth.points_at(12.5)        # (n, 3) metres in the world
@@ -73,15 +74,28 @@ class NotReleased(KeyError):
 def read_json(path: Path) -> Any:
     """Read a file of JSON. Raises NotReleased where there is none, or one with more than any data set has."""
     try:
-        if not path.is_file():
-            raise ValueError("it is no file")
-        with path.open("rb") as file:
-            content = file.read(MOST_TEXT + 1)
-        if len(content) > MOST_TEXT or sum(map(content.count, (b"[", b"{", b","))) > MOST_VALUES:
-            raise ValueError("it is too large")
-        return json.loads(content)
+        return json.loads(read_bytes(path))
     except BAD_FILE as error:
         raise NotReleased(f"{path.name} cannot be read ({error})") from error
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Read a file with a JSON object in each line. Raises NotReleased as `read_json` does."""
+    try:
+        return [dict(json.loads(line)) for line in read_bytes(path).splitlines()]
+    except BAD_FILE as error:
+        raise NotReleased(f"{path.name} cannot be read ({error})") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file of JSON. Raises OSError; ValueError where it is no file or far too large."""
+    if not path.is_file():
+        raise ValueError("it is no file")
+    with path.open("rb") as file:
+        content = file.read(MOST_TEXT + 1)
+    if len(content) > MOST_TEXT or sum(map(content.count, (b"[", b"{", b","))) > MOST_VALUES:
+        raise ValueError("it is too large")
+    return content
 
 
 def are_links(found: Any) -> bool:
@@ -390,6 +404,11 @@ class ReleasedRecording:
         except (*BAD_FILE, StopIteration) as error:
             raise NotReleased(f"{self.id}: its steps are not told") from error
 
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """Errors, a row each, in seconds of the film; README.md explains the fields. None is what is not known."""
+        return [row for row in self.data.error_rows if row.get("recording") == self.id]
+
     @cached_property
     def film(self) -> ShownFilm:
         """The camera's film, the largest of the small ones that is here."""
@@ -523,6 +542,11 @@ class ReleasedData:
     def read(self, name: str) -> Any:
         """Return what a JSON file of the data set holds. Raises NotReleased."""
         return read_json(self.folder / name)
+
+    @cached_property
+    def error_rows(self) -> list[dict[str, Any]]:
+        """The errors of all recordings."""
+        return read_rows(self.folder / "errors.jsonl")
 
     @property
     def recordings(self) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kitchensync.dataset.data_set_cards.card_facts import NOT_STATED, Facts
 from kitchensync.dataset.data_set_cards.data_dictionary import CONVENTIONS, PLACE
+from kitchensync.dataset.source.data_set import ERROR_ROWS
 
 HUB_LICENCES = (
     "apache-2.0", "mit", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nd-4.0", "cc-by-nc-sa-4.0",
@@ -27,6 +28,7 @@ PLACES = {
     "was lost, `head_tracked` is false (in `spatial_pose/` bit 1 of `valid` is not set) and the pose is NaN",
     "captain_cook_4d/gopro/motion/": "the camera's own gyroscope, on the same clock as the headset's",
     "calibration/": "constants of the headset's sensors, and what its clock is in UTC",
+    "errors.jsonl": "a row for each error: when, on purpose or by accident, who noticed it, what corrected it",
     "kitchensync.jsonl": "what the published form cannot say, a line for each recording and entry",
     "croissant.json": "this card for machines, with the fields for responsible AI",
     "index.html": "a page with a picture of each recording",
@@ -34,6 +36,22 @@ PLACES = {
     "load.py": "reads it from Python: needs NumPy and PyAV only",
     "verify.py": "proves checksums, coverage, tracking and alignment anew: needs NumPy and PyAV only",
     "SHA256SUMS": "checksums of all files",
+}
+ERROR_FIELDS = {
+    "recording, error_id": "id of the recording and of the error",
+    "node, step": "node of the step in the task graph, and its label",
+    "categories": "published names of the categories",
+    "description": "what was done instead, in words",
+    "planned": "whether a script planned it",
+    "intent": "`on_purpose` or `by_accident`",
+    "noticed": "`by_the_cook`, `by_somebody_else` or `not`",
+    "at_s, end_s": "from when to when it happened, seconds of the film",
+    "point_of_no_return_s": "from when on it could not be put right",
+    "noticed_s, corrected_s": "when it was noticed, and when it was corrected",
+    "corrected_by": "`error_id` or node of what corrected it, or `none`",
+    "reported_s": "when it was entered on the tablet",
+    "source": "`entered` by the cook, or `ruled` by annotators",
+    "bound_s": "how far `at_s` may be off (95 %)",
 }
 READERS = ("load.py", "verify.py")
 """Programs of data sets that hold recordings; earlier ones had none."""
@@ -96,6 +114,10 @@ def _body(facts: Facts) -> Iterator[str]:
             yield f"| `{place}` | {holds} |"
     if any(name.endswith(".npz") for name in facts.hashes):
         yield from _conventions()
+    if ERROR_ROWS in facts.hashes:
+        yield "\n## Errors\n"
+        yield f"Fields of each row of `{ERROR_ROWS}`, null where a value is not known:\n"
+        yield from (f"- `{names}`: {meaning}" for names, meaning in ERROR_FIELDS.items())
     yield "\n## Recordings\n"
     yield "| recipe | recordings | with errors | hours |\n|---|---|---|---|"
     yield from _recipes(facts)

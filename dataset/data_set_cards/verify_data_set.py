@@ -25,7 +25,7 @@ import sys
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -38,7 +38,7 @@ STEPS_JSON, STEPS_CSV = (
     "annotation_json/complete_step_annotations.json",
     "annotation_csv/step_annotations.csv",
 )
-BESIDE = "kitchensync.jsonl"
+BESIDE, ERROR_ROWS = "kitchensync.jsonl", "errors.jsonl"
 BLOCK = 1 << 20
 MOST_TEXT, MOST_VALUES = 64 << 20, 5_000_000
 """Bytes of a text, and values in one of JSON."""
@@ -106,6 +106,7 @@ class RecordingFindings:
         self.name = name
         self.said: list[tuple[str, str]] = []
         self.uncovered: list[str] = []
+        self.unproven: list[str] = []
         self.pairs: list[dict[str, Any]] = []
 
     def fail(self, why: str) -> None:
@@ -115,6 +116,11 @@ class RecordingFindings:
     def warn(self, why: str) -> None:
         """Note something that is missing."""
         self.said.append((WARN, why))
+
+    def cannot_prove(self, why: str) -> None:
+        """Note that files which a proof needs are not here, or do not suffice."""
+        self.unproven.append(why)
+        self.warn(why)
 
     def lacks(self, why: str, share: float) -> None:
         """Note that a stream covers only a share of the session."""
@@ -319,7 +325,7 @@ def lacks_columns(kind: str, arrays: Arrays, found: RecordingFindings) -> bool:
 def check_arrays(kind: str, arrays: Arrays, frames: Arrays | None, found: RecordingFindings) -> None:
     """Check what holds for every file of the headset: rising times, those of the table of frames, sound values."""
     frame, taken = arrays["frame"], arrays["capture_ns"]
-    if len(frame) != len(taken) or taken.dtype != np.int64:
+    if frame.shape != taken.shape or taken.ndim != 1 or taken.dtype != np.int64:
         found.fail(f"{kind}: `frame` and `capture_ns` are not columns of equal length")
         return
     known = taken[taken != UNKNOWN]
@@ -401,6 +407,23 @@ def check_steps(folder: Path, name: str, lasts_s: float | None, found: Recording
             found.fail(f"step {number} is from {start:.1f} to {end:.1f} s")
         elif lasts_s is not None and end > lasts_s + 0.1:
             found.fail(f"step {number} ends at {end:.1f} s, its film at {lasts_s:.1f} s")
+
+
+ERROR_TIMES = ("at_s", "end_s", "point_of_no_return_s", "noticed_s", "corrected_s", "reported_s")
+
+
+def bad_error_rows(folder: Path, recordings: Iterable[str]) -> Iterator[str]:
+    """Yield what is wrong with the rows of errors, line by line. Raises BAD_FILE where one is no row."""
+    known = set(recordings)
+    for number, line in enumerate(read_text(folder / ERROR_ROWS).splitlines(), start=1):
+        row = json.loads(line)
+        times = {name: float(row[name]) for name in ERROR_TIMES if row[name] is not None}
+        if row["recording"] not in known:
+            yield f"line {number}: there is no recording {row['recording']}"
+        if not all(0 <= seconds < float("inf") for seconds in times.values()):
+            yield f"line {number}: a time is not in the film"
+        elif times.get("end_s", float("inf")) < times.get("at_s", 0.0):
+            yield f"line {number}: it ends before it begins"
 
 
 def check_film(kind: str, path: Path, table: Arrays, found: RecordingFindings) -> float | None:
@@ -771,9 +794,9 @@ def _check_tables(
             check_arrays(kind, arrays, frames, found)
     for film, kind in FILMS.items():
         if kind not in tables and film in films:
-            found.warn(f"{film}: nothing tells when its pictures were taken")
+            found.cannot_prove(f"{film}: nothing tells when its pictures were taken")
         if kind in tables and film not in films:
-            found.warn(f"{film}: there are times of its pictures, and no film")
+            found.cannot_prove(f"{film}: there are times of its pictures, and no film")
         if kind in tables and film in films:
             lasts_s = check_film(film, films[film], tables[kind], found) or lasts_s
         if kind in tables and frames is not None:
@@ -784,7 +807,7 @@ def _check_tables(
     if frames is not None and len(frames["capture_ns"]):
         _check_session(tables, frames, facts, found)
     elif any(kind.startswith("hololens_sync") for kind in tables):
-        found.warn(f"coverage: not proven, {FRAMES} is not here or empty")
+        found.cannot_prove(f"coverage: not proven, {FRAMES} is not here or empty")
     _check_alignment(tables, bool(films), found)
     return lasts_s
 
@@ -794,7 +817,7 @@ def _check_alignment(tables: dict[str, Arrays], has_films: bool, found: Recordin
     lacking = [kind for kind in (MOTION, HEADSET_MOTION) if kind not in tables]
     if lacking:
         if has_films:
-            found.warn(f"alignment: not proven, {' and '.join(lacking)} is not here")
+            found.cannot_prove(f"alignment: not proven, {' and '.join(lacking)} is not here")
         return
     for kind in FILMS.values():
         if kind in tables:
@@ -808,7 +831,7 @@ def _check_alignment(tables: dict[str, Arrays], has_films: bool, found: Recordin
     pair = compare_gyroscopes(headset, tables[MOTION])
     found.pairs.append(pair)
     if pair["status"] != "aligned":
-        (found.fail if pair["status"] == "off" else found.warn)(f"alignment: {pair['why']}")
+        (found.fail if pair["status"] == "off" else found.cannot_prove)(f"alignment: {pair['why']}")
 
 
 def _check_session(
@@ -883,6 +906,7 @@ def verify(folder: Path, only: list[str], *, partial: bool = False) -> dict[str,
         corrupt.append({"file": LINKS, "why": str(error)})
     if links and (unknown := sorted(set(only) - set(links))):
         raise ValueError(f"no recording {unknown[0]}; there are {', '.join(sorted(links))}")
+    corrupt += [{"file": ERROR_ROWS, "why": why} for why in wrong_errors(folder, links)]
     facts = read_facts(folder)
     found = [
         check_recording(folder, name, kinds, facts.get(name, {}), partial=partial)
@@ -897,6 +921,14 @@ def verify(folder: Path, only: list[str], *, partial: bool = False) -> dict[str,
         "recordings": [one.told() for one in found],
         "corrupt": corrupt,
     }
+
+
+def wrong_errors(folder: Path, recordings: Iterable[str]) -> list[str]:
+    """Return what is wrong with the rows of errors, also where they cannot be read; a data set may have none."""
+    try:
+        return list(bad_error_rows(folder, recordings)) if (folder / ERROR_ROWS).exists() else []
+    except BAD_FILE as error:
+        return [f"cannot be read: {type(error).__name__}: {error}"]
 
 
 def card(answer: dict[str, Any]) -> Iterator[str]:

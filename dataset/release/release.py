@@ -14,7 +14,7 @@ from kitchensync.dataset.data_set_cards.about import About
 from kitchensync.dataset.data_set_cards.write_cards import write_cards
 from kitchensync.dataset.release.media_of_all import IN_THIS_PROCESS, MediaOrder, write_media
 from kitchensync.dataset.release.release_media import Tell
-from kitchensync.dataset.source.data_set import BESIDE, LINKS, Member, text_files
+from kitchensync.dataset.source.data_set import BESIDE, ERROR_ROWS, LINKS, Member, text_files
 from kitchensync.dataset.source.data_set_folder import refuse_contradictions
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import none_may, read_member
@@ -171,7 +171,7 @@ def other_files(folder: Path) -> dict[str, bytes]:
     """
     paths = [path for name in TEXTS for path in sorted((folder / name).glob("*")) if path.is_file()]
     paths += [path for path in sorted(folder.glob("LICENSE*")) if path.is_file()]
-    paths += [folder / BESIDE] if (folder / BESIDE).is_file() else []
+    paths += [folder / name for name in (BESIDE, ERROR_ROWS) if (folder / name).is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 

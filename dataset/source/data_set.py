@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from kitchensync.dataset.source.entries import TAGS, Told
+from kitchensync.dataset.source.error_rows import ErrorRow, details_of
 from kitchensync.dataset.source.numbering import Numbering, merged
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Annotations
@@ -16,6 +17,7 @@ from kitchensync.task_graphs.formats.captaincook4d import format_captaincook4d
 from kitchensync.task_graphs.model import END, START, Graph, Step
 
 BESIDE = "kitchensync.jsonl"
+ERROR_ROWS = "errors.jsonl"
 FINE_GRAINED = "annotation_json/fine_grained.json"
 """Narrations: the published form has no place for them."""
 LINKS = "metadata/download_links.json"
@@ -43,6 +45,8 @@ class Cooked:
     facts: dict[str, Any] = field(default_factory=dict)
     narrated: list[dict[str, Any]] = field(default_factory=list)
     "What people said about the film, with the number of each speaker."
+    errors: list[ErrorRow] = field(default_factory=list)
+    "Times in seconds of the film."
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,10 @@ def text_files(
     beside = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     narrated = {m.published_id: m.cooked.narrated for m in ordered if m.cooked.narrated}
     spoken = {FINE_GRAINED: json.dumps(narrated, indent=4, ensure_ascii=False)} if narrated else {}
-    return format_annotations(annotations) | graphs | {BESIDE: beside} | spoken
+    errors = "".join(
+        json.dumps(row, ensure_ascii=False) + "\n" for row in chain.from_iterable(map(_errors, ordered))
+    )
+    return format_annotations(annotations) | graphs | {BESIDE: beside, ERROR_ROWS: errors} | spoken
 
 
 def annotations_of(members: Sequence[Member], numbering: Numbering) -> Annotations:
@@ -115,8 +122,15 @@ def graph_of(cooked: Cooked) -> str:
     return format_captaincook4d(Graph(cooked.recipe, nodes, tuple((u, v) for u, v in cooked.edges)))
 
 
+def _errors(member: Member) -> Iterator[ErrorRow]:
+    for row in member.cooked.errors:
+        yield {**row, "recording": member.published_id}
+
+
 def _beside(member: Member) -> Iterator[dict[str, Any]]:
     yield {"recording_id": member.published_id, "kind": "recording", **member.cooked.facts}
+    details = {row["error_id"]: details_of(row) for row in member.cooked.errors}
     for place, told in enumerate(member.cooked.told):
         entry = {"recording_id": member.published_id, "kind": "entry", "entry": place, "node": told.node}
-        yield {**entry, **told.beside}
+        errors = [error | details.get(error["error_id"], {}) for error in told.beside.get("errors", ())]
+        yield {**entry, **told.beside} | ({"errors": errors} if errors else {})

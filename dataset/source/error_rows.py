@@ -72,6 +72,12 @@ def error_rows(recording: str, state: State, ops: Iterable[Op], place_of: PlaceO
     return sorted(rows, key=lambda row: (time_of(row), row["error_id"]))
 
 
+def details_of(row: ErrorRow) -> dict[str, Any]:
+    """Return what is known of an error beside its place in the recipe and its categories."""
+    others = ("recording", "error_id", "step", "node", "categories", "planned")
+    return {name: value for name, value in row.items() if name not in others and value is not None}
+
+
 def time_of(row: ErrorRow) -> float:
     """Return when an error happened, else when it was reported; infinity where neither is known."""
     known = (seconds for seconds in (row["at_s"], row["reported_s"]) if seconds is not None)

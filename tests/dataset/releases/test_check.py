@@ -45,11 +45,7 @@ def seal(folder: Path) -> None:
 def test_what_was_written_is_as_it_must_be(data_set: Path) -> None:
     done = CliRunner().invoke(main, ["release", "check", str(data_set), "--json"])
     said = json.loads(done.stdout)
-    untimed = {f"{one}: gopro_360p: nothing tells when its pictures were taken" for one in RECORDINGS}
-    lacking = "gopro_gyroscope_npz and hololens_sync_imu_gyroscope_npz"
-    unproven = {f"{one}: alignment: not proven, {lacking} is not here" for one in RECORDINGS}
-    assert (done.exit_code, said["status"], said["differences"]) == (0, "WARN", [])
-    assert set(said["warnings"]) == untimed | unproven
+    assert (done.exit_code, said["status"], said["differences"], said["warnings"]) == (0, "PASS", [], [])
     found = check(data_set, words=WORDS)
     assert (found.differences, found.names) == ([], [])
 
@@ -132,7 +128,6 @@ LINKS, BESIDE, SPLIT = (
 FILM = made_data_sets.FILM.format("1_1")
 FRAMES = FILM.replace(".mp4", "_frames.npz")
 RISING = np.arange(50) * 100_000_000
-RECORDINGS = ("1_1", "1_2", "1_26", "1_27")
 
 FAULTS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "another time in one of the files": (replaced(TIMES, '"1.5"', '"1.6"', 1), TIMES, "line 2"),
@@ -211,7 +206,7 @@ def test_a_planted_fault_is_found_and_its_file_and_place_named(data_set: Path, f
 def test_a_flipped_bit_anywhere_is_found_by_the_checksums(data_set: Path) -> None:
     for path in sorted(p for p in data_set.rglob("*") if p.is_file() and p.name != "SHA256SUMS"):
         content = path.read_bytes()
-        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if content else b"x")
         name = path.relative_to(data_set).as_posix()
         assert any(one["file"] == name for one in check(data_set).differences), name
         path.write_bytes(content)

@@ -550,3 +550,42 @@ def test_the_example_of_the_readme_runs(made: tuple[Path, Kitchen]) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert SECONDS > 20
+
+
+def test_errors_are_rows_in_seconds_of_the_film(made: tuple[Path, Kitchen], loaded: Any) -> None:
+    with ks.open(made[0] / "data" / "take1") as rec:
+        (true,) = rec.error_rows
+        touched_s = rec.gopro.times
+    (row,) = loaded["1_1"].errors
+    shown = float(touched_s[round(row["reported_s"] / FRAME_S)])
+    assert shown == pytest.approx(true["reported_s"], abs=FRAME_S)
+    same = ("error_id", "node", "step", "categories", "description", "planned", "intent", "at_s", "source")
+    assert {name: row[name] for name in same} == {name: true[name] for name in same}
+    lines = (made[0] / "out" / "kitchensync.jsonl").read_text().splitlines()
+    (error,) = (
+        e for line in map(json.loads, lines) if line["recording_id"] == "1_1" for e in line.get("errors", ())
+    )
+    assert (error["reported_s"], error["description"]) == (row["reported_s"], "spilt")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"recording": "1_2"', '"recording": "9_9"', "there is no recording 9_9"),
+        ('"at_s": null', '"at_s": -4.0', "is not in the film"),
+        ('"at_s": null, "end_s": null', '"at_s": 5.0, "end_s": 4.0', "ends before it begins"),
+        ('"at_s": null, ', "", "KeyError"),
+    ],
+)
+def test_a_row_of_an_error_that_cannot_be_is_named(out: Path, old: str, new: str, words: str) -> None:
+    text = (out / "errors.jsonl").read_text()
+    assert old in text
+    (out / "errors.jsonl").write_text(text.replace(old, new))
+    signed_anew(out)
+    code, said = verified(out)
+    assert (code, {one["file"] for one in said["corrupt"]}) == (1, {"errors.jsonl"})
+    assert words in said["corrupt"][0]["why"]
+    assert any(
+        one["file"] == "errors.jsonl" and words in one["got"]
+        for one in run("release", "check", out)["differences"]
+    )
