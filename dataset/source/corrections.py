@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from kitchensync.dataset.operations.reduce import State, reduce_log
-from kitchensync.dataset.source.entries import NOT_DONE_S, counts, tagged
+from kitchensync.dataset.source.entries import NOT_DONE_S, counts, done_instead, tagged
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 Op = dict[str, Any]
@@ -43,7 +43,8 @@ def _entry(entry: Entry, node: int, before: State, now: State, error_ids: Callab
     ours = {key: error for key, error in now["errors"].items() if error["node"] == node}
     changed = {key: error for key, error in ours.items() if error != before["errors"].get(key)}
     errors = tuple(_errors(known, ours, changed))
-    texts = [error["text"] for error in changed.values() if error["text"] and counts(error)]
+    said = (done_instead(error, now["recording"]) for error in changed.values() if counts(error))
+    texts = [text for text in said if text is not None]
     made = replace(entry, errors=errors, modified=texts[-1] if texts else entry.modified)
     if entry.performed and _is_taken_back(now["steps"].get(str(node))):
         made = replace(made, start_s=NOT_DONE_S, end_s=NOT_DONE_S)

@@ -66,12 +66,19 @@ def entries_of(
         times = list(_times(runs, starts, place_of) if accepted is None else _marked(node, accepted))
         for number, (start_s, end_s, beside, taken_ns) in enumerate(times or [_NOT_DONE]):
             made = [error for error in errors if counts(error)] if number == 0 else []
-            modified = next((error["text"] for error in made if error["text"]), None)
+            modified = next(filter(None, (done_instead(error, frozen) for error in made)), None)
             entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified, node)
             more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
             sides = _sides(frozen["steps"][str(node)]["text"], plan, node)
             found.append(Told(entry, node, {**beside, **sides, **more}, taken_ns))
     return found
+
+
+def done_instead(error: Mapping[str, Any], frozen: Mapping[str, Any]) -> str | None:
+    """Return what was done instead of a step, in words; None where nobody said, or said what the recipe says."""
+    text = str(error["text"]).strip()
+    right = frozen["steps"].get(str(error["node"]), {}).get("text", "")
+    return text if text and text.casefold() != right.strip().casefold() else None
 
 
 def _sides(original: str, plan: PlannedSteps, node: int) -> dict[str, Any]:

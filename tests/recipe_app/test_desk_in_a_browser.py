@@ -309,7 +309,7 @@ def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, de
     form.get_by_label("When, seconds").fill("1.5")
     form.get_by_label("On purpose?").select_option("by accident")
     form.get_by_label("Noticed").select_option("later")
-    form.get_by_label("Corrected by step").select_option(index=4)
+    form.get_by_label("Corrected by step").select_option(index=5)
     editor.get_by_role("button", name="Save").click()
     editor.locator("summary .badge", has_text="Timing").wait_for()
     order = kitchen.tools.records.state(recording)["recording"]["order"]

@@ -49,6 +49,8 @@ def test_an_error_is_of_the_step_that_was_touched_and_the_review_changes_all_of_
         form.get_by_role("button", name="by somebody else").click()
         form.get_by_label("Corrected by step").select_option(str(third))
         form.get_by_label("What is different").fill("too hot")
+        right = kitchen.tools.records.state(recording)["recording"]["steps"][str(first)]["text"]
+        form.get_by_label("What did you do instead?").fill(f" {right.upper()} ")
         assert small_boxes(page, 48) == []
         assert serious(page) == []
         form.get_by_role("button", name="Save").click()
@@ -56,6 +58,7 @@ def test_an_error_is_of_the_step_that_was_touched_and_the_review_changes_all_of_
         tablet.saved()
         (error,) = kitchen.tools.records.state(recording)["errors"].values()
         assert (error["node"], error["categories"], error["description"]) == (first, [1, 3], "too hot")
+        assert error["text"] == "", "the step as it should be is no error"
         assert (error["intent"], error["noticed"], error["corrected_by"]) == (
             "by_accident",
             "somebody_else",
@@ -65,6 +68,13 @@ def test_an_error_is_of_the_step_that_was_touched_and_the_review_changes_all_of_
         assert error["at"] == begun < made["host_ns"]
         (kept,) = ops(kitchen, recording, "error")  # what was said first stays in the log
         assert kept["body"] == made["body"]
+
+        tablet.tap("Change", exact=True)
+        page.get_by_role("dialog").get_by_label("What is different").fill("much too hot")
+        page.get_by_role("dialog").get_by_role("button", name="Save").click()
+        page.get_by_text("much too hot").wait_for()
+        tablet.saved()
+        assert "at" not in ops(kitchen, recording, "edit_error")[-1]["body"]["fields"], "nobody moved it"
 
         tablet.tap("Add an error")
         page.get_by_role("dialog", name="At which step?").get_by_role("button", name="Back").click()

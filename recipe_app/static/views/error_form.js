@@ -24,7 +24,9 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
   const draw = afterTouches(paint);
   const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "",
     language: error?.language || recording.shown.language || "", before: error?.before ?? undefined };
-  if (span) Object.assign(fields, { at: error?.at ?? lastSeen(recording, node), intent: error?.intent ?? "", noticed: error?.noticed ?? "", corrected_by: error?.corrected_by ?? NOBODY });
+  if (span) Object.assign(fields, { at: error?.at ?? lastSeen(recording, node), intent: error?.intent ?? "", noticed: error?.noticed ?? "", corrected_by: error?.corrected_by ?? null });
+  const words = (at) => recording.shown.steps[at]?.text ?? "";
+  const asPlanned = () => recording.plan.steps[fields.node]?.words ?? "";
   let used = "";
   let applied = null;
   const body = h("div", { class: "error-form" });
@@ -52,8 +54,10 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
     if (lacks) return void (body.querySelector(".warning").textContent = lacks);
     close();
     const edited = applied && (fields.text !== (applied.text || fields.text) || !fields.description.endsWith(applied.wording));
+    if (span && same(fields.text, words(fields.node))) fields.text = ""; // the step as it should be is no error
     if (!fields.text) fields.language = undefined;
-    return save(fields, { used, applied, edited }, touch).catch((problem) => { // not kept: what was written is here again
+    const isAsBefore = error && fields.at === error.at; // nobody moved it: the touch does not say when it happened
+    return save(isAsBefore ? { ...fields, at: undefined } : fields, { used, applied, edited }, touch).catch((problem) => { // not kept: what was written is here again
       errorForm(recording, node, { title, error: { ...error, ...fields }, hints, planning, span, save });
       throw problem;
     });
@@ -63,8 +67,8 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
     values.map((value) => button(t(`${name}.${value}`), () => { fields[name] = fields[name] === value ? "" : value; draw(); },
       { class: "chip", "aria-pressed": String(fields[name] === value), "data-key": `${name}-${value}` })));
   const stepChoice = (name, label, nodes) => h("div", { class: "field" }, h("label", { for: name }, label),
-    h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = Number(event.target.value); } },
-      nodes.map((one) => h("option", { value: one, selected: one === fields[name] }, one === NOBODY ? "–" : numbered(recording, one)))));
+    h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = event.target.value === "" ? null : Number(event.target.value); } },
+      nodes.map((one) => h("option", { value: one ?? "", selected: one === fields[name] }, one === null ? "–" : one === NOBODY ? t("error.no_corrector") : numbered(recording, one)))));
   const when = () => { // a touch on the line is its time; the arrow keys move it by a second
     const [from, to] = span;
     const said = () => (fields.at ? duration((fields.at - from) / 1e9) : "–");
@@ -89,10 +93,11 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
         button([h("span", { class: `badge c${NAMES.indexOf(hint.category)}` }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording)],
           () => apply(hint), { class: "hint-row", "data-key": `h${place}` })))),
       planning && fields.categories.includes(ORDER) && place(),
-      span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [NOBODY, ...Object.keys(recording.shown.steps).map(Number)])],
+      span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [null, NOBODY, ...Object.keys(recording.shown.steps).map(Number)])],
       h("div", { class: "field" }, h("label", { for: "description" }, t("error.description")),
         h("textarea", { id: "description", rows: 2, maxlength: MOST, value: fields.description, "data-key": "description", oninput: (event) => { fields.description = event.target.value; } })),
-      h("div", { class: "field" }, h("label", { for: "text" }, t("error.text")),
+      h("div", { class: "field" }, h("label", { for: "text" }, t(span ? "error.instead" : "error.text")),
+        span && !fields.text && !same(asPlanned(), words(fields.node)) && button(t("error.as_planned", { text: asPlanned() }), () => { fields.text = asPlanned(); draw(); }, { class: "hint-row", "data-key": "as-planned" }),
         fields.language !== (recording.shown.language ?? "") && h("span", { class: "hint" }, t("plan.tongue", { language: languageName(fields.language) })),
         h("textarea", { id: "text", ...tongue(fields.language), rows: 2, maxlength: MOST, value: fields.text, "data-key": "text", oninput: (event) => { fields.text = event.target.value; } })),
       h("p", { class: "warning", role: "alert" }),
@@ -100,6 +105,8 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
   }
   paint();
 }
+
+const same = (one, other) => one.trim().toLowerCase() === other.trim().toLowerCase();
 
 // When a step was touched last: the first guess at when something went wrong with it.
 function lastSeen(recording, node) {
