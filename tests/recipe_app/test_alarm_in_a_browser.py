@@ -23,6 +23,15 @@ def plain(page: Any) -> str:
     return text
 
 
+def covered_buttons(page: Any, within: str) -> list[str]:
+    """Return the buttons that lie partly under the alarm."""
+    bar = page.locator(".alarm").bounding_box()
+    lowest = bar["y"] + bar["height"]
+    buttons = page.locator(f"{within} button:not(.alarm button):visible").all()
+    assert buttons
+    return [one.inner_text() for one in buttons if one.bounding_box()["y"] < lowest]
+
+
 def test_what_fails_is_called_out_until_it_is_touched_and_names_no_address(
     kitchen: Any, browser: Any
 ) -> None:
@@ -57,8 +66,10 @@ def test_what_fails_is_called_out_until_it_is_touched_and_names_no_address(
         assert box["height"] >= 160
         assert alarm.evaluate("it => getComputedStyle(it).backgroundColor") == "rgb(179, 32, 31)"
         assert serious(page) == []
-        page.keyboard.press("PageUp")  # the sheet of errors opens: the alarm lies over it
+        assert covered_buttons(page, ".follow") == []
+        page.keyboard.press("PageUp")  # the sheet of errors opens: the alarm is above it
         page.locator("dialog .alarm").wait_for()
+        assert covered_buttons(page, "dialog") == []
         page.locator("dialog").get_by_role("button", name="Details").click()
         page.get_by_role("dialog", name="For the operator").get_by_text(WHY).wait_for()
         page.get_by_role("dialog", name="For the operator").get_by_role("button", name="Back").click()
@@ -77,6 +88,11 @@ def test_what_fails_is_called_out_until_it_is_touched_and_names_no_address(
             pass
         tablet.rest()
         assert not alarm.is_visible()  # it was touched
+        for health in ("recording", "stopped"):  # a rate that goes up and down
+            rig.said = {"health": health, "reasons": [], "alarm": "stopped" if health == "stopped" else ""}
+            page.locator(f".dot.{health}").wait_for(state="attached")
+            tablet.rest()
+            assert not alarm.is_visible(), "it does not flicker"
         rig.refuses = [WHY]
         tablet.end_early()
         page.get_by_role("dialog", name="The devices did not stop").wait_for()

@@ -6,14 +6,17 @@ import { sheet } from "/static/views/frame.js";
 
 const CALL = { camera: "alarm.camera", headset: "alarm.headset", recording: "alarm.recording", stopped: "alarm.stopped" };
 
+const CALM_MS = 10_000; // an alarm that is over for less is the same one when it comes again
+
 export class Alarm {
   constructor() {
-    Object.assign(this, { shown: "", touched: "", reasons: [] });
+    Object.assign(this, { shown: "", touched: "", reasons: [], calmSince: null });
     this.element = h("section", { class: "alarm", role: "alert" });
   }
 
-  hear({ alarm = "", reasons = [] }) { // what is over and comes again is told again
-    if (!alarm) this.touched = "";
+  hear({ alarm = "", reasons = [] }) {
+    this.calmSince = alarm ? null : (this.calmSince ?? performance.now());
+    if (!alarm && performance.now() - this.calmSince > CALM_MS) this.touched = "";
     if (!alarm || alarm === this.touched) return;
     this.reasons = reasons;
     if (alarm !== this.shown) this.say(alarm);
@@ -29,7 +32,12 @@ export class Alarm {
 
   place() { // over whatever sheet is open: what lies below one cannot be touched
     const home = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
-    if (this.shown && this.element.parentElement !== home) home.append(this.element);
+    if (!this.shown) return;
+    if (this.element.parentElement !== home) {
+      home.append(this.element);
+      home.addEventListener("close", () => this.place(), { once: true }); // it does not go with the sheet
+    }
+    document.documentElement.style.setProperty("--alarm", `${this.element.offsetHeight}px`); // what is below makes room
   }
 
   leave() {
@@ -40,6 +48,7 @@ export class Alarm {
   close() {
     this.shown = "";
     this.element.remove();
+    document.documentElement.style.removeProperty("--alarm");
   }
 }
 

@@ -36,6 +36,7 @@ export function open(recording) {
   let health = { health: "unknown", at: -Infinity };
   let saidOnTop = "";
   let undoUntil = 0;
+  let undone = ""; // what was taken back last, for as long as an undo is fresh
   let fading;
   let awake = true;
   let small = false;
@@ -58,6 +59,11 @@ export function open(recording) {
 
   async function act(touch, ...actions) {
     await recording.act(touch, ...actions);
+    undone = "";
+    refresh();
+  }
+
+  function refresh() {
     undoUntil = performance.now() + UNDO_MS;
     clearTimeout(fading);
     fading = setTimeout(draw, UNDO_MS);
@@ -70,10 +76,11 @@ export function open(recording) {
     const op = lastOp();
     const { node, categories } = op?.body.fields ?? op?.body ?? {};
     const what = op?.kind === "error" ? categories.map(categoryName).join(", ") : SAID[op?.kind] && t(SAID[op.kind]);
-    return what ? [what, node !== undefined && named(node)].filter(Boolean).join(" · ") : "";
+    return what ? [what, !quiet && node !== undefined && named(node)].filter(Boolean).join(" · ") : "";
   }
 
-  const isNoted = () => performance.now() < undoUntil && lastOp()?.kind === "error";
+  const isFresh = () => performance.now() < undoUntil;
+  const noted = () => isFresh() && (undone ? t("follow.undone", { what: undone }) : lastOp()?.kind === "error" && t("follow.noted", { what: lastSaid() }));
 
   // What a sheet does: once, and it goes when that is kept, not before.
   function once(close, work) {
@@ -108,26 +115,34 @@ export function open(recording) {
   }
 
   function undo(touch) {
-    if (recording.state.last.length) return recording.undo(touch, recording.state.last).then(draw);
-    return null;
+    if (!recording.state.last.length) return null;
+    const what = lastSaid();
+    return recording.undo(touch, recording.state.last).then(() => {
+      undone = what;
+      refresh();
+    });
   }
 
   const redo = (touch) => recording.undo(touch, recording.state.redo.slice(-1)).then(draw);
 
   function logError(touch) { // the error's time is this first touch
     const steps = [...opened(), lastDone()].filter((one) => one !== undefined);
-    let node = steps[0] ?? all()[0];
+    let node = opened().length > 1 && !quiet ? null : steps[0] ?? all()[0]; // of two that are open nobody knows which
     const which = h("div", { class: "which", role: "group", "aria-label": t("follow.error.step") });
-    const choose = (one) => () => { node = one; drawWhich(); };
+    const choose = (one) => () => { node = one; drawWhich(); drawTiles(); };
     const drawWhich = () => redraw(which, steps.map((one) => button([h("span", { class: "place" }, named(one)), h("span", { class: "what", ...tongueOf(one) }, words(one))],
       choose(one), { class: "chip", "aria-pressed": String(one === node), "data-key": `at-${one}` })));
+    const tiles = h("div", { class: "grid" });
+    let shut;
+    const keep = (category) => once(() => shut(), () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] }, shown: at(node).shown } }));
+    const drawTiles = () => redraw(tiles, recording.bundle.categories.map((category) => button(
+      [h("span", { class: "name" }, categoryName(category)), h("span", { class: "hint" }, t(`category.${category}.hint`))],
+      keep(category), { class: `tile c${category}`, "data-category": category, "data-key": `c${category}`, disabled: node === null })));
     drawWhich();
-    sheet(t("follow.error.title"), (close) => [
+    drawTiles();
+    shut = sheet(t("follow.error.title"), (close) => [
       !quiet && (steps.length > 1 ? which : h("p", { class: "step-text", ...tongueOf(node) }, words(node))),
-      h("div", { class: "grid" }, recording.bundle.categories.map((category) => button(
-        [h("span", { class: "name" }, categoryName(category)), h("span", { class: "hint" }, t(`category.${category}.hint`))],
-        once(close, () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] }, shown: at(node).shown } })),
-        { class: `tile c${category}`, "data-category": category }))),
+      tiles,
       button(t("follow.error.none"), close, { class: "cancel" }),
     ].filter(Boolean), { wide: true });
   }
@@ -235,7 +250,7 @@ export function open(recording) {
   }
 
   function drawStrip() {
-    const lines = [!awake && t("follow.dark"), recording.shown.strategy !== "normal" && t("not_eaten"), small && !quiet && t("follow.small")].filter(Boolean);
+    const lines = [!awake && t("follow.dark"), recording.shown.strategy !== "normal" && t("not_eaten"), small && !quiet && t("follow.small"), quiet && undone && noted()].filter(Boolean);
     if (strip.dataset.said === lines.join("|")) return;
     strip.dataset.said = lines.join("|");
     strip.replaceChildren(...lines.map((line) => h("p", { class: "strip" }, line)));
@@ -252,7 +267,7 @@ export function open(recording) {
       h("div", { class: now.length > 1 ? "opened several" : "opened" }, shown.map((node) => openStep(node, now))),
       h("div", { class: "timers" }),
       h("div", { class: "chips" }, paused.filter((node) => now.length || !shown.includes(node)).map(heldChip)),
-      isNoted() && h("p", { class: "noted", role: "status" }, t("follow.noted", { what: lastSaid() })),
+      noted() && h("p", { class: "noted", role: "status" }, noted()),
       h("ol", { class: "next", "aria-label": t("follow.next") }, next.filter((node) => !shown.includes(node)).slice(0, 2).map((node) =>
         h("li", {}, h("span", { class: "place" }, number(placeOf(node))), h("span", { class: "what", ...tongueOf(node) }, words(node))))));
     drawTimers();
@@ -262,7 +277,7 @@ export function open(recording) {
       button(t("follow.error"), logError, { class: "error", "data-key": "error" }),
       also !== false && also !== undefined && button([h("span", {}, t("follow.also")), h("span", { class: "what", ...tongueOf(also) }, words(also))], (touch) => act(touch, { kind: "start", body: at(also) }), { class: "also", "data-key": "also" }),
       finished ? button(t("follow.review"), end, { class: "done", "data-key": "done" })
-        : now.length > 1 ? null
+        : now.length > 1 ? h("span", { class: "kept-place" }) // where Done is nothing else is
           : button(now.length ? t("follow.done") : t(paused.length ? "follow.continue" : "follow.begin"), (touch) => (now.length ? done(touch, one) : advance(touch)), { class: "done", "data-key": "done" }));
   }
 
@@ -281,7 +296,7 @@ export function open(recording) {
   }
 
   function undoButton() {
-    const fresh = performance.now() < undoUntil, said = fresh && lastSaid();
+    const fresh = isFresh() && !undone, said = lastSaid();
     return button([h("span", {}, t("follow.undo")), said && h("span", { class: "what", id: "undoes" }, said)].filter(Boolean), undo, { "aria-label": t("follow.undo"), "aria-describedby": said && "undoes", class: fresh ? "undo fresh" : "undo", disabled: !quiet && !recording.state.last.length, "data-key": "undo" });
   }
 
@@ -313,7 +328,7 @@ export function open(recording) {
 
   let fitted = "";
   function fit() { // the largest size at which nothing is cut off
-    const key = `${main.textContent} ${innerWidth} ${innerHeight} ${strip.childElementCount}`;
+    const key = `${main.textContent} ${innerWidth} ${innerHeight} ${strip.childElementCount} ${document.documentElement.style.getPropertyValue("--alarm")}`;
     if (fitted === key) return;
     fitted = key;
     let chosen;
@@ -331,6 +346,7 @@ export function open(recording) {
     try {
       const answer = await ask(`/api/v1/health/${recording.id}`, { timeout: 2500 });
       health = { ...answer, at: performance.now() };
+      lookAgain();
       alarm.hear(answer);
       if (await recording.refresh()) draw();
       if (recording.state.holder !== app.me?.device?.id) await go(location.pathname, { replace: true }); // another tablet took over
@@ -356,7 +372,7 @@ export function open(recording) {
     fit();
   });
   const quietly = outbox.onChange(() => recording.reduceAgain());
-  const ticking = [setInterval(poll, POLL_MS), setInterval(() => { timers.tick(); lookAgain(); alarm.place(); }, 500)];
+  const ticking = [setInterval(poll, POLL_MS), setInterval(() => { timers.tick(); lookAgain(); alarm.place(); fit(); }, 500)];
   addEventListener("keydown", onKey);
   addEventListener("resize", fit);
   document.fonts?.ready.then(() => { fitted = ""; fit(); });
