@@ -6,6 +6,7 @@ prints it, shows `words`: the planned text of the step, or its own, and what els
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,20 @@ def plan_of(state: State) -> PlannedSteps:
         for node, step in recording["steps"].items()
     }
     return PlannedSteps(tuple(order), tuple(node for node in sorted(steps) if node not in order), steps)
+
+
+def numbered_steps(state: State, plan: PlannedSteps) -> dict[int, int | None]:
+    """Return the number of each step as it was shown, None where it was left out; in the order cooked.
+
+    Steps that nobody began come last, in the order of the plan.
+    """
+    begun = {
+        int(node): min(run["start"] or run["end"] for run in step["runs"])
+        for node, step in state["steps"].items()
+        if step["runs"]
+    }
+    nodes = sorted((*plan.order, *plan.left_out), key=lambda node: begun.get(node, math.inf))
+    return {node: plan.order.index(node) + 1 if node in plan.order else None for node in nodes}
 
 
 def _moved(order: list[int], errors: list[dict[str, Any]]) -> list[int]:

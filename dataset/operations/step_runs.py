@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 State = dict[str, Any]
@@ -82,9 +83,10 @@ def began(state: State) -> int:
     return min((run[end] for run in runs for end in ("start", "end") if run[end]), default=0)
 
 
-def timeline(state: State) -> dict[str, Any]:
+def timeline(state: State, numbers: Mapping[int, int | None]) -> dict[str, Any]:
     """Return what a line of time shows, seconds since the first touch of a step: runs and errors, to the last of all.
 
+    `numbers` gives the number of each step, in the order in which they are listed.
     A run that was not done ends where it stopped; one whose begin or end is not known is as long as a moment.
     """
     first = began(state)
@@ -94,11 +96,13 @@ def timeline(state: State) -> dict[str, Any]:
             since = max(0.0, (error["at"] - first) / 1e9), error["error_id"]
             errors.setdefault(error["node"], []).append(since)
     rows = []
-    for node in state["recording"]["order"] if first else []:
+    for node, number in numbers.items() if first else ():
         runs = [_ends(run) for run in state["steps"].get(str(node), {"runs": []})["runs"]]
         lasted = [((start - first) / 1e9, (end - first) / 1e9) for start, end in runs]
         text = state["recording"]["steps"][str(node)]["text"]
-        rows.append({"node": node, "text": text, "runs": lasted, "errors": errors.get(node, [])})
+        rows.append(
+            {"node": node, "place": number, "text": text, "runs": lasted, "errors": errors.get(node, [])}
+        )
     known = [end for row in rows for _, end in row["runs"]] + [at for row in rows for at, _ in row["errors"]]
     return {"whole_s": max(known, default=0.0), "rows": rows}
 

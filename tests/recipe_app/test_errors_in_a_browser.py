@@ -55,6 +55,10 @@ def test_an_error_is_of_the_step_that_was_touched_and_the_review_changes_all_of_
         tablet.tap("Change", exact=True)
         form = page.get_by_role("dialog")
         form.get_by_label("Step", exact=True).select_option(str(first))
+        form.get_by_role("button", name="Preparation").click()  # one is exchanged for the other
+        assert form.get_by_role("button", name="Timing").get_attribute("aria-pressed") == "false"
+        form.get_by_role("button", name="Timing").click()
+        form.get_by_role("button", name="Several categories").click()
         form.get_by_role("button", name="Measurement").click()
         line = form.get_by_label("When:")
         box = line.bounding_box()

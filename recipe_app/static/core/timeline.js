@@ -23,7 +23,7 @@ export function timeline(lines, span, { filmed = false } = {}) {
   };
   return h("div", { class: filmed ? "timeline filmed" : "timeline", role: "table", "aria-label": t("review.timeline") }, lines.map(({ place, text, said, runs, holds, marks, when }) =>
     h("div", { class: "line", role: "row" },
-      h("span", { class: "text", role: "rowheader", title: text }, `${number(place)}. `, h("bdi", {}, text)),
+      h("span", { class: "text", role: "rowheader", title: text }, `${place ? number(place) : "–"}. `, h("bdi", {}, text)),
       h("span", { class: "track", role: "cell", "aria-label": said },
         runs.map(([begin, end]) => put(h("i", { class: "run" }), begin, end)),
         holds.map(([begin, end]) => put(h("i", { class: "hold", title: t("step.held") }), begin, end)),

@@ -107,10 +107,10 @@ const go = (moment) => film?.shows(moment) && film.go(moment);
 
 function draw() {
   const line = JSON.parse(at("logged").dataset.line);
-  const lines = line.rows.map(({ text, runs, errors }, place) => {
+  const lines = line.rows.map(({ place, text, runs, errors }) => {
     const said = runs.map((run) => run.map(duration).join(" – ")).join(", ") || t("review.skipped");
     const marks = errors.map(([seconds, id]) => ({ at: seconds, title: duration(seconds), more: { "data-opens": id } }));
-    return { place: place + 1, text, said, runs, holds: [], marks, when: runs.length ? duration(runs[0][0]) : "–" };
+    return { place, text, said, runs, holds: [], marks, when: runs.length ? duration(runs[0][0]) : "–" };
   });
   whole_s = line.whole_s;
   at("logged").replaceChildren(...(whole_s ? [timeline(lines, [0, whole_s])] : []));

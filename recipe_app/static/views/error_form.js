@@ -16,7 +16,14 @@ const MOST = 600; // letters of a field, as in operations/kinds.py
 export const shownHints = (recording, node) => recording.bundle.hints[node] ?? [];
 
 // A step with its number: two may have one text.
-export const numbered = (recording, node) => `${number(recording.shown.order.indexOf(node) + 1) || "–"}. ${recording.text(node)}`;
+export const numbered = (recording, node) => `${placeOf(recording, node) ? number(placeOf(recording, node)) : "–"}. ${recording.text(node)}`;
+export const placeOf = (recording, node) => recording.plan.order.indexOf(node) + 1; // as it was shown; 0: it was left out
+
+// All steps in the order cooked; those that nobody began come last. As in operations/planned_steps.py.
+export function inOrderCooked(recording) {
+  const begun = (node) => Math.min(...(recording.state.steps[node]?.runs ?? []).map(({ start, end }) => start ?? end));
+  return [...recording.plan.order, ...recording.plan.left].sort((one, other) => (begun(one) < begun(other) ? -1 : begun(one) > begun(other) ? 1 : 0));
+}
 
 // Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered. Where it has happened,
 // `span` is the time in which, on the capture clock, and all that is known only then is asked too.
@@ -32,8 +39,10 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
   const body = h("div", { class: "error-form" });
   const close = sheet(title, () => body, { wide: true });
 
+  let several = !error || !span || error.categories.length > 1; // a correction exchanges a category, unless somebody asks for two
   const toggle = (category) => {
-    fields.categories = fields.categories.includes(category) ? fields.categories.filter((one) => one !== category) : [...fields.categories, category].sort();
+    if (!several) fields.categories = [category];
+    else fields.categories = fields.categories.includes(category) ? fields.categories.filter((one) => one !== category) : [...fields.categories, category].sort();
     draw();
   };
   const apply = (hint) => {
@@ -85,15 +94,17 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
   function paint() {
     const offered = hints ? shownHints(recording, node) : [];
     redraw(body,
-      span ? stepChoice("node", t("review.step"), Object.keys(recording.shown.steps).map(Number)) : h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
+      span ? stepChoice("node", t("review.step"), inOrderCooked(recording)) : h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
       span && when(),
       h("div", { class: "categories", role: "group", "aria-label": t("error.categories") }, recording.bundle.categories.map((category) =>
-        button(categoryName(category), () => toggle(category), { class: `chip c${category}`, "aria-pressed": String(fields.categories.includes(category)), "data-key": `c${category}` }))),
+        button(categoryName(category), () => toggle(category), { class: `chip c${category}`, "aria-pressed": String(fields.categories.includes(category)), "data-key": `c${category}` })),
+        !several && button(t("error.several"), () => { several = true; draw(); }, { class: "chip", "data-key": "several" })),
+      error?.outcome_note && h("p", { class: "hint" }, `${t("review.how")} ${error.outcome_note}`),
       offered.length > 0 && h("section", {}, h("h3", {}, t("error.hints")), h("div", { class: "hints" }, offered.map((hint, place) =>
         button([h("span", { class: `badge c${NAMES.indexOf(hint.category)}` }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording)],
           () => apply(hint), { class: "hint-row", "data-key": `h${place}` })))),
       planning && fields.categories.includes(ORDER) && place(),
-      span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [null, NOBODY, ...Object.keys(recording.shown.steps).map(Number)])],
+      span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [null, NOBODY, ...inOrderCooked(recording)])],
       h("div", { class: "field" }, h("label", { for: "description" }, t("error.description")),
         h("textarea", { id: "description", rows: 2, maxlength: MOST, value: fields.description, "data-key": "description", oninput: (event) => { fields.description = event.target.value; } })),
       h("div", { class: "field" }, h("label", { for: "text" }, t(span ? "error.instead" : "error.text")),

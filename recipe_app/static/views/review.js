@@ -6,13 +6,14 @@ import { button, h, redraw, show } from "/static/core/page.js";
 import { timeline } from "/static/core/timeline.js";
 import { afterTouches } from "/static/core/touch.js";
 import { duration, number, t } from "/static/core/words.js";
-import { errorForm, kept, living, numbered } from "/static/views/error_form.js";
+import { errorForm, inOrderCooked, kept, living, numbered, placeOf } from "/static/views/error_form.js";
 import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
 import { myData } from "/static/views/my_data.js";
 import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
 import { recordVoice, voicePlayer } from "/static/views/voice.js";
 
+const MISSING = 6;
 const OUTCOMES = ["as_planned", "differently", "not_done"];
 
 export function open(recording) {
@@ -41,7 +42,7 @@ export function open(recording) {
   const edit = (error) => errorForm(recording, error.node, { title: t("prepare.change"), error, hints: false, span: span(recording), save: (fields, _, touch) => change(error, kept(fields), touch) });
 
   function add() {
-    sheet(t("review.which"), (close) => h("div", { class: "hints" }, button(t("back"), close, { class: "quiet" }), Object.keys(recording.shown.steps).map(Number).map((node) => button(numbered(recording, node), () => {
+    sheet(t("review.which"), (close) => h("div", { class: "hints" }, button(t("back"), close, { class: "quiet" }), inOrderCooked(recording).map((node) => button(numbered(recording, node), () => {
       close();
       errorForm(recording, node, {
         title: t("review.add"), hints: false, span: span(recording),
@@ -58,7 +59,7 @@ export function open(recording) {
 
   function plannedRow(error) {
     return h("li", { class: "planned" }, describe(error),
-      h("div", { class: "outcomes", role: "group", "aria-label": t("review.outcome") }, OUTCOMES.map((outcome) => button(t(`outcome.${outcome}`),
+      h("div", { class: "outcomes", role: "group", "aria-label": t("review.outcome") }, OUTCOMES.map((outcome) => button(outcomeOf(error, outcome),
         (touch) => change(error, { outcome }, touch), { class: "chip", "aria-pressed": String(error.outcome === outcome), "data-key": `${outcome}-${error.error_id}` }))),
       error.outcome === "differently" && h("div", { class: "field" }, h("label", { for: `n${error.error_id}` }, t("review.how")),
         h("input", { id: `n${error.error_id}`, maxlength: 600, value: error.outcome_note, "data-key": `note-${error.error_id}`, onchange: (event) => change(error, { outcome_note: event.target.value }, now()) })));
@@ -108,6 +109,9 @@ export function open(recording) {
   paint();
 }
 
+// "Not done" of a step that was to be left out could mean either.
+const outcomeOf = ({ categories }, outcome) => t(categories.includes(MISSING) && outcome !== "differently" ? `outcome.missing.${outcome}` : `outcome.${outcome}`);
+
 // What the recipe says, what was planned, what was done: each under its name.
 function sides(recording, error) {
   const { node, before } = error;
@@ -144,12 +148,12 @@ function when(recording, run, node, film) { // touched, it leads to the step in 
 function logged(recording, film) {
   const all = span(recording);
   if (!all) return h("p", { class: "empty of-line" }, t("review.empty"));
-  const nodes = recording.shown.order.filter((node) => recording.state.steps[node].runs.length || recording.state.steps[node].state === "skipped");
+  const nodes = inOrderCooked(recording).filter((node) => recording.state.steps[node]?.runs.length || recording.state.steps[node]?.state === "skipped");
   const errors = living(recording).filter((error) => error.at);
   const line = (node) => {
     const { runs } = recording.state.steps[node];
     return {
-      place: recording.shown.order.indexOf(node) + 1,
+      place: placeOf(recording, node),
       text: recording.text(node),
       said: runs.map((run) => `${clock(recording, run.start ?? run.end)} – ${run.end ? clock(recording, run.end) : t("step.stopped")}`).join(", ") || t("review.skipped"),
       runs: runs.map((run) => [run.start ?? run.end, run.end ?? run.stopped ?? all[1]]),

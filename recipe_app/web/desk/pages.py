@@ -18,7 +18,7 @@ from sqlalchemy import and_, or_, select
 from kitchensync.dataset.errors import NotNow
 from kitchensync.dataset.operations.event_lines import consent_of, folder_of
 from kitchensync.dataset.operations.operation_kinds import KINDS
-from kitchensync.dataset.operations.planned_steps import plan_of
+from kitchensync.dataset.operations.planned_steps import numbered_steps, plan_of
 from kitchensync.dataset.operations.step_runs import began, spans, timeline
 from kitchensync.recipe_app.cooking import checklist, voices
 from kitchensync.recipe_app.cooking.cards import unread_card
@@ -175,11 +175,14 @@ def _studied(
     ops: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """What only those see who may read every recording."""
+    plan = plan_of(state)
+    numbers = numbered_steps(state, plan)
     return {
         "last_n": ops[-1]["n"],
-        "plan": plan_of(state),
+        "plan": plan,
+        "numbers": numbers,
         "spans": spans(state),
-        "line": timeline(state),
+        "line": timeline(state, numbers),
         "began_ns": began(state),
         "against": tools.judge.against(row) if row else None,
         "places": tools.folders.places(row["folder"] if row else None),
