@@ -15,6 +15,13 @@ export function planOf({ recording, errors }) {
   };
 }
 
+// The number of each step as it was shown, null where it was left out; in the order cooked, what nobody began last.
+export function numberedSteps({ steps }, plan) {
+  const begun = (node) => Math.min(...(steps[node]?.runs ?? []).map(({ start, end }) => start ?? end));
+  const nodes = [...plan.order, ...plan.left].sort((one, other) => (begun(one) < begun(other) ? -1 : begun(one) > begun(other) ? 1 : 0));
+  return nodes.map((node) => [node, plan.order.indexOf(node) + 1 || null]);
+}
+
 function moved(order, errors) { // in front of the step that it was to wait for
   for (const { node, before, categories } of errors) {
     if (!categories.includes(ORDER) || node === before || !order.includes(node) || !order.includes(before)) continue;

@@ -2,7 +2,7 @@
 
 import { touchNow } from "/static/core/clock.js";
 import { change, read } from "/static/core/db.js";
-import { planOf } from "/static/core/plan.js";
+import { numberedSteps, planOf } from "/static/core/plan.js";
 import { reduceLog } from "/static/core/reduce.js";
 import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
@@ -38,6 +38,7 @@ export class Recording {
   reduceAgain() {
     this.state = reduceLog(this.known);
     this.plan = planOf(this.state);
+    this.numbers = new Map(numberedSteps(this.state, this.plan));
   }
 
   // Keep what one touch did, then change what is shown.

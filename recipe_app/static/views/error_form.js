@@ -16,13 +16,9 @@ const MOST = 600; // letters of a field, as in operations/kinds.py
 export const shownHints = (recording, node) => recording.bundle.hints[node] ?? [];
 
 // A step with its number: two may have one text.
-export const numbered = (recording, node) => `${placeOf(recording, node) ? number(placeOf(recording, node)) : "–"}. ${recording.text(node)}`;
-export const placeOf = (recording, node) => recording.plan.order.indexOf(node) + 1; // as it was shown; 0: it was left out
-
-// All steps in the order cooked; those that nobody began come last. As in operations/planned_steps.py.
-export function inOrderCooked(recording) {
-  const begun = (node) => Math.min(...(recording.state.steps[node]?.runs ?? []).map(({ start, end }) => start ?? end));
-  return [...recording.plan.order, ...recording.plan.left].sort((one, other) => (begun(one) < begun(other) ? -1 : begun(one) > begun(other) ? 1 : 0));
+export function numbered(recording, node) {
+  const place = recording.numbers.get(node);
+  return `${place ? number(place) : "–"}. ${recording.text(node)}`;
 }
 
 // Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered. Where it has happened,
@@ -94,7 +90,7 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
   function paint() {
     const offered = hints ? shownHints(recording, node) : [];
     redraw(body,
-      span ? stepChoice("node", t("review.step"), inOrderCooked(recording)) : h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
+      span ? stepChoice("node", t("review.step"), [...recording.numbers.keys()]) : h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
       span && when(),
       h("div", { class: "categories", role: "group", "aria-label": t("error.categories") }, recording.bundle.categories.map((category) =>
         button(categoryName(category), () => toggle(category), { class: `chip c${category}`, "aria-pressed": String(fields.categories.includes(category)), "data-key": `c${category}` })),
@@ -104,7 +100,7 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
         button([h("span", { class: `badge c${NAMES.indexOf(hint.category)}` }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording)],
           () => apply(hint), { class: "hint-row", "data-key": `h${place}` })))),
       planning && fields.categories.includes(ORDER) && place(),
-      span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [null, NOBODY, ...inOrderCooked(recording)])],
+      span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [null, NOBODY, ...recording.numbers.keys()])],
       h("div", { class: "field" }, h("label", { for: "description" }, t("error.description")),
         h("textarea", { id: "description", rows: 2, maxlength: MOST, value: fields.description, "data-key": "description", oninput: (event) => { fields.description = event.target.value; } })),
       h("div", { class: "field" }, h("label", { for: "text" }, t(span ? "error.instead" : "error.text")),

@@ -6,7 +6,7 @@ import { button, h, redraw, show } from "/static/core/page.js";
 import { timeline } from "/static/core/timeline.js";
 import { afterTouches } from "/static/core/touch.js";
 import { duration, number, t } from "/static/core/words.js";
-import { errorForm, inOrderCooked, kept, living, numbered, placeOf } from "/static/views/error_form.js";
+import { errorForm, kept, living, numbered } from "/static/views/error_form.js";
 import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
 import { myData } from "/static/views/my_data.js";
 import { undoable } from "/static/views/undo.js";
@@ -42,7 +42,7 @@ export function open(recording) {
   const edit = (error) => errorForm(recording, error.node, { title: t("prepare.change"), error, hints: false, span: span(recording), save: (fields, _, touch) => change(error, kept(fields), touch) });
 
   function add() {
-    sheet(t("review.which"), (close) => h("div", { class: "hints" }, button(t("back"), close, { class: "quiet" }), inOrderCooked(recording).map((node) => button(numbered(recording, node), () => {
+    sheet(t("review.which"), (close) => h("div", { class: "hints" }, button(t("back"), close, { class: "quiet" }), [...recording.numbers.keys()].map((node) => button(numbered(recording, node), () => {
       close();
       errorForm(recording, node, {
         title: t("review.add"), hints: false, span: span(recording),
@@ -148,12 +148,12 @@ function when(recording, run, node, film) { // touched, it leads to the step in 
 function logged(recording, film) {
   const all = span(recording);
   if (!all) return h("p", { class: "empty of-line" }, t("review.empty"));
-  const nodes = inOrderCooked(recording).filter((node) => recording.state.steps[node]?.runs.length || recording.state.steps[node]?.state === "skipped");
+  const nodes = [...recording.numbers.keys()].filter((node) => recording.state.steps[node]?.runs.length || recording.state.steps[node]?.state === "skipped");
   const errors = living(recording).filter((error) => error.at);
   const line = (node) => {
     const { runs } = recording.state.steps[node];
     return {
-      place: placeOf(recording, node),
+      place: recording.numbers.get(node),
       text: recording.text(node),
       said: runs.map((run) => `${clock(recording, run.start ?? run.end)} – ${run.end ? clock(recording, run.end) : t("step.stopped")}`).join(", ") || t("review.skipped"),
       runs: runs.map((run) => [run.start ?? run.end, run.end ?? run.stopped ?? all[1]]),

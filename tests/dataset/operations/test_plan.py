@@ -11,7 +11,7 @@ import javascript
 from histories import history, operation, recording_body
 from recipe_lines import AMOUNTS, SECONDS
 
-from kitchensync.dataset.operations.planned_steps import PlannedSteps, plan_of
+from kitchensync.dataset.operations.planned_steps import PlannedSteps, numbered_steps, plan_of
 from kitchensync.dataset.operations.reduce import reduce_log
 from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.task_graphs.formats.graph_files import read_graph
@@ -65,19 +65,34 @@ def test_a_script_has_its_order_already_and_what_is_removed_is_not_planned() -> 
     assert (plan.order, plan.left_out, plan.steps[9].words) == ((9, 7, 12), (4,), "Stir 9")
 
 
+def test_steps_are_listed_as_cooked_and_keep_the_number_they_were_shown_with() -> None:
+    ops = [operation(RNG, 1, "recording", recording_body(order=[4, 7, 9]), device="server", seen=0)]
+    for n, (kind, node) in enumerate((("start", 9), ("done", 9), ("done", 12), ("start", 4)), start=2):
+        ops.append(
+            operation(RNG, n, kind, {"node": node}, device="tablet", seen=n - 1) | {"host_ns": n * 10**9}
+        )
+    state = reduce_log(ops)
+    assert list(numbered_steps(state, plan_of(state)).items()) == [(9, 3), (12, None), (4, 1), (7, 2)]
+
+
 def test_the_tablet_plans_as_the_server_does() -> None:
     """Random histories; the share that changes words, order or steps is what makes the comparison say something."""
     states = [reduce_log(history(seed, length=60)) for seed in range(300)]
     code = (
-        f"import {{ planOf }} from '{(CORE / 'plan.js').as_uri()}';"
+        f"import {{ numberedSteps, planOf }} from '{(CORE / 'plan.js').as_uri()}';"
+        "const both = (state) => { const plan = planOf(state);"
+        "  return { ...plan, numbers: numberedSteps(state, plan) }; };"
         "let text = ''; for await (const part of process.stdin) text += part;"
-        "process.stdout.write(JSON.stringify(JSON.parse(text).map(planOf)));"
+        "process.stdout.write(JSON.stringify(JSON.parse(text).map(both)));"
     )
     theirs = json.loads(javascript.run(code, json.dumps(states)))
-    changed = {"words": 0, "order": 0, "left_out": 0}
+    changed = {"words": 0, "order": 0, "left_out": 0, "listed": 0}
     for state, found in zip(states, theirs, strict=True):
         plan = plan_of(state)
         assert (found["order"], found["left"]) == (list(plan.order), list(plan.left_out))
+        numbers = numbered_steps(state, plan)
+        assert found["numbers"] == [list(item) for item in numbers.items()]
+        changed["listed"] += list(numbers) != [*plan.order, *plan.left_out]
         for node, step in plan.steps.items():
             same = {"words": step.words, "language": step.language, "planned": step.is_planned}
             assert found["steps"][str(node)] == same
