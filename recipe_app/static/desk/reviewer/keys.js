@@ -1,8 +1,10 @@
 // What each key does: one for everything that is done often.
 
+import { t } from "/static/core/words.js";
 import { newMark } from "/static/desk/reviewer/marks.js";
 
 const SPEEDS = [0.25, 0.5, 1, 1.5, 2, 4];
+const SHORT_S = 0.5; // no step is so short, or hardly any
 const REACTION_S = 0.25; // from what is seen to the key that says so
 const looked = (mark, end) => [...new Set([...mark.checked, end])];
 const only = (mark, end) => mark.checked.filter((one) => one === end);
@@ -28,18 +30,32 @@ export function keysOf(page) {
     return Math.min(most, Math.max(least, frame));
   };
 
+  const isShort = ({ start, end }) => !page.clips && start !== null && end !== null && (end - start + 1) / film.fps < SHORT_S;
+  const isWarned = (mark) => page.warnedOf === `${mark.mark} ${mark.start} ${mark.end}`;
+  function warn(mark) { // the next Enter keeps it
+    page.warning = t("steps.short", { seconds: ((mark.end - mark.start + 1) / film.fps).toFixed(2) });
+    page.warnedOf = `${mark.mark} ${mark.start} ${mark.end}`;
+  }
+
   page.put = put;
   function put(frame) {
     const mark = current();
     if (!mark) return;
     const { end } = page.chosen, at = page.allowed(page.chosen, frame), by = at - frameOf(mark);
-    marks.change({ ...mark, [end]: at, checked: looked(mark, end) });
+    const moved = { ...mark, [end]: at };
+    if (isShort(moved)) warn(moved);
+    marks.change({ ...moved, checked: isShort(moved) ? mark.checked.filter((one) => one !== end) : looked(mark, end) });
     if (film.loop) film.loop = film.loop.map((edge) => Math.min(film.frames - 1, Math.max(0, edge + by)));
   }
 
   function confirm() {
     const mark = current();
-    if (!mark || mark[page.chosen.end] === null) return;
+    if (!mark) return;
+    if (mark[page.chosen.end] === null) {
+      page.warning = t(page.chosen.end === "start" ? "steps.no_start" : "steps.no_end");
+      return;
+    }
+    if (isShort(mark) && !isWarned(mark)) return void warn(mark);
     if (!mark.checked.includes(page.chosen.end)) marks.change({ ...mark, checked: looked(mark, page.chosen.end) });
     if (marks.open.length) next();
     else page.finish.focus();

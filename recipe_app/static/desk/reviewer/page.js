@@ -57,7 +57,7 @@ function open({ video, front, facts, film }, said) {
   const hand = { boundaries: (node) => marks.boundaries.filter(({ mark }) => marks.all.get(mark).node === node), allowed: (one, frame) => page.allowed(one, frame), look, choose, put, go: (frame) => look(null, frame) };
   const lanes = new Lanes(canvas, film, facts, hand, draw);
   const begun = { at: performance.now(), open: marks.open.length };
-  const page = { film, marks, lanes, steps, finish, choose, choices, clips: said.clips, chosen: null };
+  const page = { film, marks, lanes, steps, finish, choose, choices, clips: said.clips, chosen: null, warning: "", warnedOf: "" };
   const questions = answers && new Questions(place, work, said, { film, marks, steps });
 
   function draw() {
@@ -66,7 +66,7 @@ function open({ video, front, facts, film }, said) {
     const left = marks.open.length, did = begun.open - left;
     const each = did > 0 ? (performance.now() - begun.at) / 1000 / did : USUAL_S;
     const said = left ? t("steps.left", { count: left, minutes: String(Math.ceil(left * each / 60)) }) : t("steps.none_left");
-    status.textContent = [said, marks.waiting.length ? t("steps.saving") : "", marks.problem].filter(Boolean).join(" · ");
+    status.textContent = [page.warning, said, marks.waiting.length ? t("steps.saving") : "", marks.problem].filter(Boolean).join(" · ");
     status.dataset.open = String(left);
     const where = one && { step: label.get(marks.all.get(one.mark).node), frame: one.frame === null ? "?" : String(one.frame) };
     if (!where) now.textContent = t("steps.none_chosen");
@@ -78,6 +78,7 @@ function open({ video, front, facts, film }, said) {
   function choose(one) {
     if (!one) return;
     page.chosen = { mark: one.mark, end: one.end };
+    page.warning = "";
     steps.value = String(marks.all.get(one.mark).node);
     if (questions && one.frame === null) questions.watch(Number(steps.value), one.at);
     else film.around(one.at, LOOP_S);
