@@ -23,6 +23,7 @@ from kitchensync.capture.monitor.rules import ON_THIS_COMPUTER, RULES, TOO_BUSY
 from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT
 from kitchensync.capture.rig.rig_file import RigFile
 from kitchensync.cli import main as kitchensync
+from kitchensync.dataset.source.error_rows import ERROR_COLUMNS
 from kitchensync.reader.body_streams import GazeRay, GazeStream, Hands, HandStream, HeadStream
 from kitchensync.reader.film_streams import CameraMotion, CameraSound, FilmStream
 from kitchensync.reader.headset_streams import (
@@ -98,6 +99,7 @@ def api_page() -> str:
             lines += ["| member | gives |", "|---|---|", *filter(None, rows), ""]
     lines += ["## Tables", ""]
     lines += [f"Columns of `rec.steps`: {_quoted(STEP_COLUMNS)}", ""]
+    lines += [f"Columns of `rec.errors`: {_quoted(ERROR_COLUMNS)}", ""]
     lines += [f"Columns of `rec.events`: {_quoted(EVENT_COLUMNS)}"]
     return "\n".join(lines) + "\n"
 

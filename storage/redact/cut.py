@@ -24,7 +24,7 @@ from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.annotation_folder import FILMS, FOLDER, PUSHED
 from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
-from kitchensync.storage.copies.copy_list import is_closed
+from kitchensync.storage.copies.copy_list import MOST_CHUNK_BYTES, is_closed
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import CannotCut
 from kitchensync.storage.exports.hidden_films import clips_in
@@ -106,11 +106,12 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> d
         *((name, recording.readable) for name in (CLOCK_STREAMS, LEDGER_STREAMS)),
     ]:
         if (home / folder).is_dir():
-            shutil.copytree(home / folder, out / folder, ignore=shutil.ignore_patterns(FILMS, PUSHED))
+            left_out_names = shutil.ignore_patterns(FILMS, PUSHED)
+            shutil.copytree(home / folder, out / folder, ignore=left_out_names, copy_function=_copy_file)
     for path in recording.path.glob(f"*/calibration/*{CHUNK_SUFFIX}"):
         target = out / path.relative_to(recording.path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
+        _copy_file(path, target)
     write_json(out / MANIFEST, _manifest(recording, part, as_id, left_out))
     return {
         "packets": {
@@ -119,6 +120,15 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> d
         },
         "films": sorted(left_out["films"]),
     }
+
+
+def _copy_file(source: str | Path, target: str | Path) -> None:
+    """Copy a small file as it is. Raises CannotCut, before it is read, for one that is larger than any of ours."""
+    if Path(source).stat().st_size > MOST_CHUNK_BYTES:
+        raise CannotCut(
+            Path(source), "is larger than any file of its kind; `kitchensync verify` says what to do"
+        )
+    shutil.copyfile(source, target)
 
 
 def _check(recording: Recording) -> None:
