@@ -21,7 +21,7 @@ import numpy.typing as npt
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.storage.copies.copy_log import COPY_LOG
 from kitchensync.storage.manifest import read_manifest
-from kitchensync.storage.names import DERIVED
+from kitchensync.storage.names import DERIVED, STORES
 from kitchensync.storage.recording import open_recording
 from kitchensync.storage.verify import verify
 from rehearsal.breaking import STRAY, Fault
@@ -317,7 +317,7 @@ def _settle_copy(account: Account, played: _Played) -> None:
         account.blame(f"{len(strays)} files were written where no store was mounted", len(strays))
     copies = played.folder / ("copies" if played.kind.mounts == "nas" else "nas") / played.recording.name
     for path in sorted(played.recording.rglob("*")):
-        if path.is_file() and path.name not in (COPY_LOG, DERIVED):
+        if path.is_file() and path.name not in (COPY_LOG, DERIVED, STORES):
             place = path.relative_to(played.recording)
             if not (copies / place).is_file() or not filecmp.cmp(path, copies / place, shallow=False):
                 account.blame(f"{place} has no true copy on the store")
