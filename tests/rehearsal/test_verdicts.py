@@ -185,7 +185,6 @@ RIGHT = {
     "stdout": '{"status": "refused"}',
     "stderr": "kitchensync: no; do\n",
     "left": [],
-    "keys": 0,
 }
 
 
@@ -196,7 +195,7 @@ RIGHT = {
         ({"exit": 0}, False),
         ({"stderr": "kitchensync: no\nTraceback"}, False),
         ({"left": ["data/take"]}, False),
-        ({"keys": 3}, False),
+        ({"left": ["the key b'take'"]}, False),
         ({"stdout": ""}, False),
     ],
 )
