@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from math import inf
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,8 @@ def settle(folder: Path) -> Account:
         _settle_refusal(account, json.loads((folder / REFUSED).read_text()))
         return account
     played = _Played(folder)
+    for name in played.truth["streams"].keys() - played.streams.keys():
+        account.add("unexplained", f"{name}: was sent, and the recording has no such stream")
     account.unreadable_files = sum(not _opens(path) for path in played.recording.rglob("*.h5"))
     lost = sum(_settle_sent(account, played, name) for name in played.indexes)
     films = _settle_films(account, played)
@@ -158,7 +161,7 @@ def _settle_gap(account: Account, name: str, gap: dict[str, Any], index: Index, 
     """Check the length and the cause of a gap against the faults that it meets."""
     excess_ns, met = excess_of(gap, index, faults), met_by(gap, index, faults)
     account.longest_excess_s = max(account.longest_excess_s, round(excess_ns / 1e9, 3))
-    restarts = len({_span_of(fault) for fault in met})
+    restarts = len({(fault["start_host_ns"], fault["end_host_ns"]) for fault in met})
     periods_ns = 200 * int(np.median(np.diff(index["device_ticks"]))) if len(index) > 1 else 0
     if excess_ns > restarts * (SLACK_NS + periods_ns):
         is_hanging = excess_ns > restarts * (HANGING_NS + periods_ns)
@@ -173,9 +176,9 @@ def excess_of(gap: dict[str, Any], index: Index, faults: list[Fault]) -> int:
     """Return how many nanoseconds of a gap lie outside of the faults, on the host's clock."""
     done_ns, end_ns = _span_ns(gap, index)
     excess_ns = 0
-    for first_ns, last_ns in sorted(map(_span_of, faults)):
-        excess_ns += max(0, min(first_ns, end_ns) - done_ns)
-        done_ns = max(done_ns, min(last_ns, end_ns))
+    for fault in sorted(faults, key=itemgetter("start_host_ns")):
+        excess_ns += max(0, min(fault["start_host_ns"], end_ns) - done_ns)
+        done_ns = max(done_ns, min(fault["end_host_ns"], end_ns))
     return excess_ns + end_ns - done_ns
 
 
@@ -184,10 +187,6 @@ def met_by(gap: dict[str, Any], index: Index, faults: list[Fault]) -> list[Fault
     start_ns, end_ns = _span_ns(gap, index)
     begun = [fault for fault in faults if fault["start_host_ns"] <= end_ns]
     return [fault for fault in begun if start_ns <= fault["end_host_ns"] + SLACK_NS]
-
-
-def _span_of(fault: Fault) -> tuple[int, int]:
-    return fault["start_host_ns"], fault["end_host_ns"]
 
 
 def _span_ns(gap: dict[str, Any], index: Index) -> tuple[int, int]:

@@ -56,16 +56,12 @@ def rehearse(count: int, seed: int, keep: Path | None, *, quiet: bool) -> Answer
 def kept(scenario: Scenario, folder: Path) -> Account | None:
     """Return the account of a scenario that was played here, None if it was not. Raises CaptureError."""
     place = folder / scenario.name
-    is_kept, is_other = (
-        (place / ROW).exists(),
-        any(path != place for path in folder.glob(f"{scenario.number:03d}-*")),
-    )
-    if is_kept and not is_other:
-        facts = json.loads((place / "scenario.json").read_text())
-        is_other = any(facts.get(key) != value for key, value in scenario.facts.items())
-    if is_other:
+    is_played = (place / ROW).exists()
+    facts = json.loads((place / "scenario.json").read_text()) if is_played else scenario.facts
+    others = set(folder.glob(f"{scenario.number:03d}-*")) - {place}
+    if others or not scenario.facts.items() <= facts.items():
         raise CaptureError(f"{folder} holds a rehearsal of another seed: give --keep another folder")
-    return Account(**json.loads((place / ROW).read_text())) if is_kept else None
+    return Account(**json.loads((place / ROW).read_text())) if is_played else None
 
 
 def accounted(place: Path, play: Callable[[Path], object]) -> Account:
@@ -101,6 +97,5 @@ def answer_of(accounts: list[Account]) -> dict[str, Any]:
 
 def last_line_of(answer: dict[str, Any]) -> str:
     """Return the sum of all scenarios as a line of text."""
-    return f"{answer['scenarios']} scenarios: " + ", ".join(
-        f"{answer[key]} {key.replace('_', ' ')}" for key in BAD
-    )
+    counts = ", ".join(f"{answer[key]} {key.replace('_', ' ')}" for key in BAD)
+    return f"{answer['scenarios']} scenarios: {counts}"

@@ -35,16 +35,12 @@ def longest_step_s(nominal_hz: float, *, adaptive: bool) -> float:
 
 def is_late(index: Index) -> bool:
     """Return whether a packet came much later than the quickest one."""
-    return bool(len(index) and np.ptp(_delays_ns(index)) > LATE_NS)
+    return bool(len(index) and np.ptp(index["host_ns"] - 100 * index["device_ticks"]) > LATE_NS)
 
 
 def quickest_ns(index: Index) -> int:
     """Return how far the host's clock is ahead of the stamps, by the quickest packet."""
-    return int(_delays_ns(index).min())
-
-
-def _delays_ns(index: Index) -> npt.NDArray[np.int64]:
-    return index["host_ns"] - 100 * index["device_ticks"]
+    return int(np.min(index["host_ns"] - 100 * index["device_ticks"]))
 
 
 def session_end_ns(
