@@ -30,7 +30,7 @@ from kitchensync.sensors.host_clock import host_ns
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from rehearsal.account import BAD, Account
-from rehearsal.breaking import PARTS, Fault, each_of, victims_of
+from rehearsal.breaking import PARTS, Fault, victims_of
 from rehearsal.run import accounted
 from rehearsal.scenarios import KILL_MANY, RECORDING
 from rehearsal.stage import Recorder, keep_facts, record_command, recorder
@@ -170,7 +170,7 @@ def _kill(recording: Recorder, chance: random.Random, last: str) -> list[Fault]:
     if last != "none":
         time.sleep(chance.uniform(0.05, APART_S))
         parts = PARTS if last == "everyone" else ("supervisor",)
-        faults += _sent(last, each_of(victims_of(recording.state()), parts), ends=True)
+        faults += _sent(last, victims_of(recording.state(), parts), ends=True)
     return faults
 
 
@@ -178,7 +178,7 @@ def _spared(state: dict[str, Any], killed: list[tuple[str, float]]) -> list[tupl
     """Return (part, process) of all that may be killed: one that dies of itself again and again ends a recording."""
     since_s = time.monotonic() - DEATHS_WINDOW_S
     often = Counter(name for name, at_s in killed if at_s > since_s)
-    every = each_of(victims_of(state), PARTS[1:])
+    every = victims_of(state, PARTS[1:])
     return [(part, pid) for part, pid in every if often[_name_of(state, part, pid)] < MOST_OF_ONE]
 
 

@@ -1,1 +1,1 @@
-"""The fault harness: recordings of the virtual kitchen with one thing going wrong in each, and the account after."""
+"""The fault harness: recordings of the virtual kitchen, each with one fault, and the account of every packet."""

@@ -1,14 +1,13 @@
-"""Ask cameras, or headsets, that mean harm; some at a time.
+"""Asks hostile cameras or headsets with our clients, eight at a time.
 
-python -P benchmarks/rehearsal/device_client.py camera|headset FOLDER
-    {NAME: URL or address} as JSON on stdin; on stdout how each ended
+python -P benchmarks/rehearsal/device_client.py gopro|headset
+    {NAME: URL or address} as JSON on stdin; how each ended, and the memory of all of them, on stdout
 """
-
-from __future__ import annotations
 
 import json
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,87 +17,80 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.sensors.errors import CameraError, DownloadFailed, SensorError
+from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control import download as downloading
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.camera_types import MediaFile
 from kitchensync.sensors.hololens import calibration, remote
-from kitchensync.sensors.hololens import constants as c
 from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.sensors.hololens.constants import MapDirection
 from kitchensync.sensors.hololens.profile import Profile
 
-LIMIT_S = 1.0
-MOST_S = 60.0
-MOST_MORE = 300 << 20
+ANSWER_S = 1.0
+MOST_S, MOST_BYTES = 60.0, 300 << 20
 AT_ONCE = 8
+FILE = MediaFile("100GOPRO", "GX010001.MP4", 1_000_000, None)
 
 
-def _ask_camera(url: str, place: Path) -> str:
-    """Ask one camera for its state and for a file; return why it gave no state, "" where it gave a file."""
-    ended = ""
-    try:
-        with GoProHttp(url, timeout_s=LIMIT_S) as camera:
+def _ask_camera(url: str) -> str:
+    """Return why a camera gave no state, "" where it gave its state or a file."""
+
+    def state() -> None:
+        with GoProHttp(url, timeout_s=ANSWER_S) as camera:
             camera.state()
-    except CameraError as error:
-        ended = str(error)[:200]
-    file = MediaFile("100GOPRO", "GX010001.MP4", 1_000_000, None)
+
+    def download() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder) / FILE.name
+            downloading.download(url, FILE, place, read_timeout_s=ANSWER_S, back_off_s=0.0)
+
+    no_state, no_file = _failure_of(state), _failure_of(download)
+    return no_state if no_file else ""
+
+
+def _ask_headset(host: str) -> str:
+    """Return the first failure of all requests on port 3809 and for the constants of every sensor."""
+
+    def control() -> None:
+        with remote.RemoteControl(host, ANSWER_S) as control:
+            control.utc_offset()
+            control.clock_exchange(with_utc=True)
+            control.map_points(3801, MapDirection.PIXEL_TO_UNIT_PLANE, np.zeros((1000, 2), np.float32))
+            control.rig_poses(range(1000))
+            remote.require_version(control.version())
+
+    asks = [control, partial(remote.start_pv, host, ANSWER_S)]
+    asks += [partial(calibration.download, stream, host, Profile(), ANSWER_S) for stream in STREAMS.values()]
+    failures = [_failure_of(ask) for ask in asks]
+    return next(filter(None, failures), "answered")
+
+
+def _failure_of(ask: Callable[[], object]) -> str:
     try:
-        downloading.download(url, file, place, read_timeout_s=LIMIT_S, back_off_s=0.0)
-    except (CameraError, DownloadFailed):
-        place.with_name(place.name + ".part").unlink(missing_ok=True)
-        return ended
+        ask()
+    except SensorError as error:
+        return str(error)[:200]
     return ""
 
 
-def _ask_headset(host: str, _: Path) -> str:
-    """Ask one headset all that is asked on 3809, and for the constants of its sensors; return its first failure."""
-    failed = list[str]()
-    switch: Callable[[str], object] = partial(remote.start_pv, timeout_s=LIMIT_S)
-    for asked in (_control, switch, *map(_constants_of, STREAMS)):
-        try:
-            asked(host)
-        except SensorError as error:
-            failed.append(str(error)[:200])
-    return failed[0] if failed else "answered"
+def main(ask: Callable[[str], str]) -> None:
+    """Ask all devices; print how each ended and the memory that it took."""
 
+    def timed(address: str) -> dict[str, Any]:
+        start_s = time.monotonic()
+        return {"ended": ask(address), "seconds": time.monotonic() - start_s, "most_s": MOST_S}
 
-def _control(host: str) -> None:
-    with remote.RemoteControl(host, LIMIT_S) as control:
-        control.utc_offset()
-        control.clock_exchange(with_utc=True)
-        control.map_points(3801, c.MapDirection.PIXEL_TO_UNIT_PLANE, np.zeros((1000, 2), np.float32))
-        control.rig_poses(range(1000))
-        remote.require_version(control.version())
-
-
-def _constants_of(name: str) -> Callable[[str], object]:
-    return lambda host: calibration.download(STREAMS[name], host, Profile(), LIMIT_S)
-
-
-def _timed(ask: Callable[[str, Path], str], address: str, place: Path) -> dict[str, Any]:
-    began_s = time.monotonic()
-    ended = ask(address, place)
-    return {"ended": ended, "seconds": time.monotonic() - began_s, "most_s": MOST_S}
-
-
-def main(device: str, folder: Path) -> None:
-    """Ask all that are named, some at a time; print how each ended and the memory that it took."""
-    downloading.LEAST_IN_S = LIMIT_S
-    ask = {"camera": _ask_camera, "headset": _ask_headset}[device]
+    downloading.LEAST_IN_S = ANSWER_S
     addresses = json.loads(sys.stdin.readline())
-    before = _peak()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        places = [folder / f"hostile-{number}.MP4" for number in range(len(addresses))]
-        ended = pool.map(partial(_timed, ask), addresses.values(), places)
-        seen = dict(zip(addresses, ended, strict=True))
-    seen["all of them"] = {"ended": "measured", "seconds": 0.0, "most_s": MOST_S,
-                           "most_bytes": _peak() - before, "limit_bytes": MOST_MORE}  # fmt: skip
-    print(json.dumps(seen))
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        seen = dict(zip(addresses, pool.map(timed, addresses.values()), strict=True))
+    most_bytes = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    memory = {"most_bytes": most_bytes, "limit_bytes": MOST_BYTES}
+    print(
+        json.dumps(seen | {"all of them": {"ended": "measured", "seconds": 0.0, "most_s": MOST_S, **memory}})
+    )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main({"gopro": _ask_camera, "headset": _ask_headset}[sys.argv[1]])

@@ -1,100 +1,101 @@
-"""Malicious devices and requests beside a recording: how each ended, how long it took, how much memory.
+"""Hostile devices and requests beside a recording: how each attack ended, how long it took, how much memory.
 
-What is attacked is our own program: a second `record` with a hostile headset, our clients with hostile cameras and
-with headsets' answers on 3809, the control socket of the recording itself. `hostile.json` in the scenario's folder
-keeps what was seen.
+Attacked is our own program: a second `record`, our clients of cameras and headsets, the recording's control socket.
 """
-
-from __future__ import annotations
 
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import zmq
 
 from kitchensync.capture.monitor.process_use import process_use
-from kitchensync.capture.served_kitchen import KITCHENSYNC, KitchenFailed, free_host, process, run, simulator
+from kitchensync.capture.served_kitchen import KitchenFailed, free_host, process, run, simulator
 from kitchensync.capture.session.control import MOST_BYTES as MOST_CONTROL_BYTES
+from kitchensync.virtual_kitchen.faults import HOSTILE
 from rehearsal.breaking import children_of
 from rehearsal.scenarios import STREAMS
-from rehearsal.stage import status_in
+from rehearsal.stage import record_command, recorder, status_in
 
 SEEN = "hostile.json"
-LIMIT_S = 120.0
+LIMIT_S, WORLD_S = 120.0, 12.0
 MOST_BYTES = 2 << 30
-"""Of a recorder and all that it started: supervisor, producers, drainers, queue server; 0.9 GiB was the most seen."""
-WORLD_S = 12.0
-OF_HEADSETS = (
-    "hostile_half_header", "hostile_drip", "hostile_empty", "hostile_flood", "hostile_backwards",
-    "hostile_far_stamps", "hostile_wrong_kind", "hostile_lengths", "hostile_web", "hostile_noise",
-    "hostile_reset", "hostile_storm", "garbage_size", "half_packet", "garbage_payload", "time_jump",
-    "duplicate_stamps", "burst",
-)  # fmt: skip
-_LASTING = ("garbage_payload", "time_jump", "duplicate_stamps", "burst")
-FOLDERS = {"camera": "gopro", "headset": "headset"}
+"""Memory of a recorder and its processes; 0.9 GiB was the most seen."""
+LASTING = ("garbage_payload", "time_jump", "duplicate_stamps", "burst")
+OF_HEADSETS = (*HOSTILE, "garbage_size", "half_packet", *LASTING)
 ROUNDS = -(-len(OF_HEADSETS) // len(STREAMS))
 
 Seen = dict[str, dict[str, Any]]
-"""Kind -> {"ended", "seconds", "most_bytes", "most_s"}; `ended` is empty where something is wrong."""
+"""Attack -> {"ended", "seconds", "most_s"} and, if measured, {"most_bytes", "limit_bytes"}; `ended` "" is wrong."""
 
 
-def attack_headset(folder: Path, seed: int) -> Seen:
-    """Record a headset that means harm on six streams at once, in `folder/beside`. Raises KitchenFailed."""
-    beside, first = folder / "beside", seed % ROUNDS * len(STREAMS)
-    beside.mkdir()
-    kinds = [OF_HEADSETS[(first + number) % len(OF_HEADSETS)] for number in range(len(STREAMS))]
+def attack(what: str, folder: Path, seed: int, endpoint: Path) -> None:
+    """Attack in one way and write what was seen. Raises KitchenFailed."""
+    attacks: dict[str, Callable[[], Seen]] = {
+        "headset": lambda: attack_recorder(folder / "beside", seed),
+        "camera": lambda: attack_clients("gopro", folder),
+        "remote": lambda: attack_clients("headset", folder),
+        "control": lambda: attack_control(endpoint),
+    }
+    seen = attacks[what]()
+    (folder / SEEN).write_text(json.dumps(seen, indent=1))
+
+
+def wrong_in(folder: Path) -> Iterator[str]:
+    """Yield what did not end, took too long or too much memory."""
+    for name, facts in json.loads((folder / SEEN).read_text()).items():
+        if not facts["ended"]:
+            yield f"{name}: came to no right end"
+        if facts["seconds"] > facts["most_s"]:
+            yield f"{name}: took {facts['seconds']:.0f} s"
+        if facts.get("most_bytes", 0) > facts.get("limit_bytes", MOST_BYTES):
+            yield f"{name}: took {facts['most_bytes'] >> 20} MiB"
+
+
+def attack_recorder(folder: Path, seed: int) -> Seen:
+    """Record a headset with six hostile streams. Raises KitchenFailed."""
+    folder.mkdir()
+    first = seed % ROUNDS * len(STREAMS)
+    kinds = [OF_HEADSETS[number % len(OF_HEADSETS)] for number in range(first, first + len(STREAMS))]
     faults = [
-        f"--fault={kind}:{stream}@4" + ("+2" if kind in _LASTING else "")
+        f"--fault={kind}:{stream}@4" + ("+2" if kind in LASTING else "")
         for stream, kind in zip(STREAMS, kinds, strict=True)
     ]
-    with simulator(beside, 1, WORLD_S, faults) as kitchen:
-        record = [KITCHENSYNC, "record", "beside", "--data", str(beside / "data"), "--json"]
-        record += ["--hololens", kitchen.host, "--streams", ",".join(STREAMS)]
-        record += ["--seconds", f"{WORLD_S + 5:g}"]
-        with process(record, beside, "record", kitchen.environment) as recorder:
-            return {"+".join(kinds): _watched(recorder)}
+    with simulator(folder, 1, WORLD_S, faults) as kitchen:
+        command = record_command(kitchen, folder / "data", WORLD_S + 5, "--streams", ",".join(STREAMS))
+        with recorder(command, folder, kitchen.environment) as attacked:
+            return {"+".join(kinds): _watched(attacked.process)}
 
 
-def _watched(recorder: subprocess.Popen[str]) -> dict[str, Any]:
-    """Follow a recorder to its end: it must come to one, with a verdict, in time."""
-    began_s, most = time.monotonic(), 0
-    while recorder.poll() is None and time.monotonic() < began_s + LIMIT_S:
-        most = max(most, _memory_of(recorder.pid))
+def _watched(attacked: subprocess.Popen[str]) -> dict[str, Any]:
+    """Follow a recorder, which must end with a verdict."""
+    start_s, most = time.monotonic(), 0
+    while attacked.poll() is None and time.monotonic() < start_s + LIMIT_S:
+        uses = map(process_use, (attacked.pid, *children_of(attacked.pid)))
+        most = max(most, sum(use.memory_bytes for use in uses if use is not None))
         time.sleep(0.2)
-    return {
-        "ended": "" if recorder.poll() is None else status_in(recorder.communicate()[0]),
-        "seconds": time.monotonic() - began_s,
-        "most_s": LIMIT_S,
-        "most_bytes": most,
-        "limit_bytes": MOST_BYTES,
-    }
-
-
-def _memory_of(pid: int) -> int:
-    """Return the resident bytes of a process and its children."""
-    uses = map(process_use, (pid, *children_of(pid)))
-    return sum(use.memory_bytes for use in uses if use is not None)
+    seconds = time.monotonic() - start_s
+    ended = "" if attacked.poll() is None else status_in(attacked.communicate()[0])
+    limits = {"most_s": LIMIT_S, "limit_bytes": MOST_BYTES}
+    return {"ended": ended, "seconds": seconds, "most_bytes": most, **limits}
 
 
 def attack_clients(device: str, folder: Path) -> Seen:
-    """Ask every hostile camera, or headset, in a process of its own, as a recorder does. Raises KitchenFailed.
-
-    A camera is asked for its state and a file, a headset what is asked on 3809 and for constants.
-    """
-    python = [sys.executable, "-P"]
-    place = free_host() if device == "camera" else free_host().rpartition(".")[0]
-    serve = [*python, "-m", f"kitchensync.virtual_kitchen.{FOLDERS[device]}.hostile", place]
-    ask = [*python, str(Path(__file__).with_name("device_client.py")), device, str(folder)]
+    """Ask every hostile `gopro`, or `headset`, in a process of its own. Raises KitchenFailed."""
+    place = free_host()
+    if device == "headset":
+        place = place.rpartition(".")[0]  # the last number of the address is that of a headset
+    serve = [sys.executable, "-P", "-m", f"kitchensync.virtual_kitchen.{device}.hostile", place]
+    ask = [sys.executable, "-P", str(Path(__file__).with_name("device_client.py")), device]
     with process(serve, folder, device) as served:
-        assert served.stdout is not None
-        done = run(ask, folder, f"{device}_client", given=served.stdout.readline(), limit_s=LIMIT_S)
+        addresses = next(iter(served.stdout or ()))
+        done = run(ask, folder, f"{device}_client", given=addresses, limit_s=LIMIT_S)
     if done.returncode:
-        raise KitchenFailed(f"the {device}'s client crashed: {done.stderr.strip()[-300:]}")
+        raise KitchenFailed(f"the client of {device} crashed: {done.stderr.strip()[-300:]}")
     seen: Seen = json.loads(done.stdout)
     return seen
 
@@ -119,19 +120,19 @@ FRAMES: dict[str, list[bytes]] = {
 
 
 def attack_control(endpoint: Path) -> Seen:
-    """Send frames that mean harm to a recorder's control socket; none may be answered with a yes."""
+    """Send hostile frames to a recorder's control socket, twenty of each: none may be obeyed."""
     seen = {}
     with zmq.Context() as context:
-        for kind, parts in FRAMES.items():
-            began_s, said = time.monotonic(), ""
-            for _ in range(20):
-                said = _asked(context, endpoint, parts)
-            seen[kind] = {"ended": said, "seconds": time.monotonic() - began_s, "most_s": LIMIT_S}
+        for name, parts in FRAMES.items():
+            start_s = time.monotonic()
+            ends = [_ask(context, endpoint, parts) for _ in range(20)]
+            ended = ends[-1] if all(ends) else ""
+            seen[name] = {"ended": ended, "seconds": time.monotonic() - start_s, "most_s": LIMIT_S}
     return seen
 
 
-def _asked(context: zmq.Context[Any], endpoint: Path, parts: list[bytes]) -> str:
-    """Return `refused`, `silent`, or nothing where the recorder obeyed."""
+def _ask(context: zmq.Context[Any], endpoint: Path, parts: list[bytes]) -> str:
+    """Return `refused`, `silent`, or "" where the recorder obeyed."""
     with context.socket(zmq.REQ) as socket:
         socket.setsockopt(zmq.LINGER, 0)
         socket.connect(f"ipc://{endpoint}")
@@ -140,25 +141,3 @@ def _asked(context: zmq.Context[Any], endpoint: Path, parts: list[bytes]) -> str
         if not socket.poll(limit_ms):
             return "silent"
         return "" if json.loads(socket.recv()).get("ok") else "refused"
-
-
-def attack(what: str, folder: Path, seed: int, endpoint: Path) -> None:
-    """Attack in one way and write what was seen. Raises KitchenFailed."""
-    if what == "headset":
-        seen = attack_headset(folder, seed)
-    elif what == "control":
-        seen = attack_control(endpoint)
-    else:
-        seen = attack_clients({"remote": "headset"}.get(what, what), folder)
-    (folder / SEEN).write_text(json.dumps(seen, indent=1))
-
-
-def wrong_in(folder: Path) -> Iterator[str]:
-    """Say what did not end, took too long or too much memory in a scenario that was played."""
-    for kind, facts in json.loads((folder / SEEN).read_text()).items():
-        if not facts["ended"]:
-            yield f"{kind}: came to no right end"
-        if facts["seconds"] > facts["most_s"]:
-            yield f"{kind}: took {facts['seconds']:.0f} s"
-        if facts.get("most_bytes", 0) > facts.get("limit_bytes", MOST_BYTES):
-            yield f"{kind}: took {facts['most_bytes'] >> 20} MiB"

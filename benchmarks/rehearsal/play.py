@@ -1,36 +1,45 @@
-"""Plays one scenario: the fault at its moment in a real recording of the virtual kitchen, and what follows."""
+"""Plays one scenario: its fault in a real recording of the virtual kitchen, and what an operator does after it."""
 
-from __future__ import annotations
-
+import contextlib
 import json
 import shlex
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kitchensync.capture.served_kitchen import KITCHENSYNC, ServedKitchen, finish, simulator
+import redis
+
+from kitchensync.capture import served_kitchen as serving
+from kitchensync.capture.queue.queue_connection import wait_until_ready
+from kitchensync.capture.queue.server import queue_binary
 from kitchensync.sensors.host_clock import host_ns
 from rehearsal import hostile, injected
 from rehearsal.breaking import MOVED, Breaker, Fault, give_back
-from rehearsal.clustered import refused
-from rehearsal.scenarios import RECORDING, Scenario
-from rehearsal.small_disks import SMALL_DISK_MB, on_small_disk
+from rehearsal.scenarios import RECORDING, REFUSED, Scenario
+from rehearsal.small_disks import on_small_disk
 from rehearsal.stage import Recorder, keep_facts, record_command, recorder
 
-PRIVATE = 0o077
-"""The umask of a careful person."""
+DATA_MB, STORE_MB = 640, 24
+PORT, SLOTS = 6379, 16384  # of a clustered queue server
+REFUSAL_LIMIT_S = 60.0
 
 
 def play(scenario: Scenario, folder: Path) -> None:
     """Play a scenario; leave `folder/{data/take, sim, scenario.json, record.json}`. Raises KitchenFailed."""
     folder.mkdir(parents=True)
-    with simulator(folder, scenario.seed, scenario.world_s, scenario.simulator_options) as kitchen:
+    with serving.simulator(folder, scenario.seed, scenario.seconds, scenario.simulator_options) as kitchen:
         environment = dict(kitchen.environment)
         if scenario.kind.injects:
             environment |= injected.prepare(folder / "injected")
         output, faults = _Play(scenario, folder, kitchen, environment).record()
-    faults += _done_by_simulator(scenario, folder)
+    if scenario.kind.in_simulator:
+        truth = json.loads((folder / "sim" / "truth.json").read_text())
+        faults = [
+            {**fault, "kind": scenario.kind.name, "target": ",".join(fault["streams"]) or "hololens"}
+            for fault in truth["faults"]
+        ]
     keep_facts(folder, output, {**scenario.facts, "faults": faults})
 
 
@@ -38,58 +47,52 @@ def play(scenario: Scenario, folder: Path) -> None:
 class _Play:
     scenario: Scenario
     folder: Path
-    kitchen: ServedKitchen
+    kitchen: serving.ServedKitchen
     environment: dict[str, str]
 
     def record(self) -> tuple[str, list[Fault]]:
-        """Record, break it, and do what an operator does then; return what `record` printed, and the faults."""
+        """Record, inject the fault, repair; return the output of `record` and the faults."""
         kind, command = self.scenario.kind, self._command()
         if kind.name == "clustered_server":
-            return refused(command, self.folder, self.environment, whole=self.scenario.seed % 2 == 0), []
-        place: dict[str, Any] = {"cwd": self.folder, "umask": PRIVATE} if self._is_relative else {}
+            return self._refuse(command), []
+        place: dict[str, Any] = {"cwd": self.folder, "umask": 0o077} if kind.name == "relative_paths" else {}
         with recorder(command, self.folder, self.environment, **place) as recording:
             faults = self._break(recording)
             output = recording.output()
-        if kind.mounts:  # the filler lies there for as long as the recorder lives (`on_small_disk`)
-            faults = _until_now(faults)
+        if kind.mounts or kind.recover:  # it lasted until the recorder had ended
+            end_ns = host_ns()
+            faults = [fault | {"end_host_ns": end_ns} for fault in faults]
         if kind.recover:
-            faults = self._recover(faults)
+            self._recover()
         if kind.store and not kind.mounts:
-            finish(self._move, self.folder, self.environment)
+            serving.finish(self._move(), self.folder, self.environment)
         return output, faults
 
-    @property
-    def _is_relative(self) -> bool:
-        return self.scenario.kind.name == "relative_paths"
-
-    @property
-    def _move(self) -> list[str]:
-        return ["move", str(self.folder / "data" / RECORDING), "--to", str(self.folder / "nas"), "--keep"]
-
     def _command(self) -> list[str]:
+        """Make the folders of a recording; return the command that records there."""
         kind, data, store = self.scenario.kind, self.folder / "data", self.folder / "nas"
-        options = ["--gopro", self.kitchen.gopro] if kind.camera else []
+        options = ["--gopro", self.kitchen.gopro] if kind.name == "camera_dies" else []
         if kind.store:
             store.mkdir()
             options += ["--nas", str(store)]
+        place = self.folder / "disk" if kind.mounts == "data" else data
+        if kind.name == "relative_paths":
+            (self.folder / "disk of the kitchen").mkdir(mode=0o700)
+            data.symlink_to("disk of the kitchen")
+            place = Path("data")
+        command = record_command(self.kitchen, place, self.scenario.record_s, *options)
         if kind.mounts == "data":
-            disk = self.folder / "disk"
-            return _on_small_disk("data", self._record(disk, options), data, disk)
+            return on_small_disk(command, data, place, DATA_MB)
         if kind.mounts == "nas":
-            move = shlex.join([KITCHENSYNC, *self._move, "--json"]) + " >&2"
-            return _on_small_disk("nas", self._record(data, options), self.folder / "copies", store, move)
-        if self._is_relative:
-            real = self.folder / "disk of the kitchen"
-            real.mkdir(mode=0o700)
-            data.symlink_to(real.name)
-            return self._record(data.name, options)
-        return self._record(data, options)
+            move = shlex.join([serving.KITCHENSYNC, *self._move(), "--json"]) + " >&2"
+            return on_small_disk(command, self.folder / "copies", store, STORE_MB, move)
+        return command
 
-    def _record(self, data: Path | str, options: list[str]) -> list[str]:
-        return record_command(self.kitchen, data, self.scenario.record_s, *options)
+    def _move(self) -> list[str]:
+        return ["move", str(self.folder / "data" / RECORDING), "--to", str(self.folder / "nas"), "--keep"]
 
     def _break(self, recording: Recorder) -> list[Fault]:
-        """Wait for the moment and do it; return the faults as they were done."""
+        """Inject the fault at its moment; return what was done."""
         kind = self.scenario.kind
         recording.wait_for_all()
         if kind.name == "nothing" or kind.in_simulator:
@@ -100,52 +103,38 @@ class _Play:
             return []
         return Breaker(self.scenario, self.folder, recording).break_it()
 
-    def _recover(self, faults: list[Fault]) -> list[Fault]:
-        """Mend what was broken, and let `recover` finish the recording; return the faults as they were then."""
-        if any(fault["kind"].startswith("kill_") for fault in faults):
-            faults = _with_producers(_until_now(faults))
+    def _recover(self) -> None:
+        """Repair what was broken, and let `recover` finish the recording."""
         (self.folder / "injected" / injected.BUG).unlink(missing_ok=True)  # as an update of the software does
-        moved = self.folder / "data" / MOVED
-        if moved.exists():
-            give_back(moved, moved.with_name(RECORDING))
-        data, cwd = (
-            ("../data", self.folder / "sim") if self._is_relative else (str(self.folder / "data"), None)
-        )
-        finish(["recover", "--data", data], self.folder, self.environment, cwd=cwd)
-        return faults
+        data = self.folder / "data"
+        if (data / MOVED).exists():
+            give_back(data / MOVED, data / RECORDING)
+        is_relative = self.scenario.kind.name == "relative_paths"
+        place, cwd = ("../data", self.folder / "sim") if is_relative else (str(data), None)
+        serving.finish(["recover", "--data", place], self.folder, self.environment, cwd=cwd)
+
+    def _refuse(self, command: list[str]) -> str:
+        """Try to record through a clustered server; keep what was said and left; return the output."""
+        folder, slots = self.folder, SLOTS if self.scenario.seed % 2 == 0 else SLOTS // 2
+        with _clustered_server(folder / "queue", slots) as (url, client):
+            command, environment = [*command, "--redis", url], self.environment
+            done = serving.run(command, folder, "record", environment=environment, limit_s=REFUSAL_LIMIT_S)
+            left = [f"the key {key!r}" for key in client.scan_iter()]
+        left += [str(path.relative_to(folder)) for path in sorted((folder / "data").rglob("*"))]
+        refusal = {"exit": done.returncode, "stdout": done.stdout, "stderr": done.stderr, "left": left}
+        (folder / REFUSED).write_text(json.dumps(refusal, indent=1))
+        return done.stdout
 
 
-def _on_small_disk(kind: str, command: list[str], place: Path, disk: Path, after: str = "") -> list[str]:
-    place.mkdir()
-    disk.mkdir(exist_ok=True)
-    return on_small_disk(command, place, disk, SMALL_DISK_MB[kind], after)
-
-
-def _until_now(faults: list[Fault]) -> list[Fault]:
-    """Let faults last that nobody has undone."""
-    now_ns = host_ns()
-    return [fault | {"end_host_ns": now_ns} for fault in faults]
-
-
-def _with_producers(faults: list[Fault]) -> list[Fault]:
-    """Add that the producers ended too, where what was killed ended them."""
-    if any(fault["kind"] == "kill_producer" for fault in faults):
-        return faults
-    return [*faults, faults[0] | {"kind": "stop_producer", "target": "producer"}]
-
-
-def _done_by_simulator(scenario: Scenario, folder: Path) -> list[Fault]:
-    """Return the faults of the virtual kitchen's own with the moments in its truth."""
-    if not scenario.kind.in_simulator:
-        return []
-    truth = json.loads((folder / "sim" / "truth.json").read_text())
-    restarts = scenario.kind.name == "restart_app"  # which cuts every socket
-    return [
-        {
-            "kind": "cut_socket" if restarts else scenario.kind.name,
-            "target": ",".join(fault["streams"]) or "hololens",
-            "start_host_ns": fault["start_host_ns"],
-            "end_host_ns": fault["end_host_ns"],
-        }
-        for fault in truth["faults"]
-    ]
+@contextlib.contextmanager
+def _clustered_server(folder: Path, slots: int) -> Iterator[tuple[str, redis.Redis]]:
+    """Run a queue server that is a cluster of its own; without all 16,384 slots the cluster is down."""
+    folder.mkdir()
+    host = serving.free_host()
+    command = [str(queue_binary()), "--bind", host, "--port", str(PORT), "--cluster-enabled", "yes"]
+    command += ["--dir", str(folder), "--save", "", "--logfile", str(folder / "queue.log")]
+    with serving.process(command, folder, "server"), redis.Redis(host=host, port=PORT) as client:
+        wait_until_ready(client, host)
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, slots - 1)
+        time.sleep(1.0)  # a cluster is up some moments after its last slot has an owner
+        yield f"redis://{host}:{PORT}", client

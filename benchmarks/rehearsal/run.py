@@ -1,9 +1,8 @@
-"""A rehearsal: scenarios one after the other, each played, accounted for, and remembered."""
-
-from __future__ import annotations
+"""A rehearsal: scenarios one after the other, each played, accounted for and kept."""
 
 import json
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -12,68 +11,61 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from kitchensync.capture.errors import CaptureError
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.shell.answer import Answer
 from kitchensync.storage.shell.end_signals import ending_at_signals
-from kitchensync.storage.shell.progress import terminal_bar
-from kitchensync.storage.shell.terminal import console, live
-from rehearsal.account import Account, settle
+from kitchensync.storage.shell.progress import Bar
+from rehearsal.account import BAD, Account, settle
 from rehearsal.play import play
-from rehearsal.scenario_table import answer_of, line_of, table_of
 from rehearsal.scenarios import Scenario, draw
 from rehearsal.small_disks import can_mount
 
 ROW = "row.json"
 
 
-class OtherRehearsal(CaptureError):
-    """The folder holds scenarios that were drawn otherwise."""
+def rehearse(count: int, seed: int, keep: Path | None, *, quiet: bool) -> Answer:
+    """Draw and play scenarios, in `keep` if given; return `rehearse/1`. Raises CaptureError.
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(f"{folder} holds a rehearsal of another seed: give --keep another folder")
-
-
-def run(scenarios: list[Scenario], folder: Path, *, quiet: bool) -> list[Account]:
-    """Play what was not played in the folder yet; return all accounts in order. Raises OtherRehearsal.
-
-    A bar and one line for each scenario go to stderr, unless `quiet`.
+    A bar and a line for each scenario go to stderr, unless `quiet`.
     """
+    small_disks = can_mount()
+    if not small_disks:
+        click.echo("no small disk can be mounted here: full disks are left out", err=True)
     accounts = []
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    bar = terminal_bar(*columns, console=console(stderr=True, highlight=False), shown=not quiet)
-    with live(bar):
-        task = bar.add_task("", total=len(scenarios))
-        for scenario in scenarios:
-            bar.update(task, description=f"{scenario.name:22}")
+    with (
+        ending_at_signals(partial(signal.default_int_handler, signal.SIGINT, None)),
+        nullcontext(keep) if keep else tempfile.TemporaryDirectory(prefix="kitchensync-rehearse-") as place,
+        Bar("rehearse", unit="scenarios", shown=not quiet) as bar,
+    ):
+        folder = Path(place).resolve()
+        for scenario in draw(count, seed, can_mount=small_disks):
+            bar.show(scenario.number, count, scenario.name)
             account = kept(scenario, folder) or accounted(folder / scenario.name, partial(play, scenario))
             accounts.append(account)
-            bar.advance(task)
             if not quiet:
-                style = "green" if account.is_fine else "bold red"
-                bar.console.print(line_of(account), style=style, markup=False, soft_wrap=True)
-    return accounts
+                click.secho(line_of(account), fg="green" if account.is_fine else "red", err=True)
+    is_fine = all(account.is_fine for account in accounts)
+    return Answer(answer_of(accounts), lambda answer: click.echo(last_line_of(answer)), failed=not is_fine)
 
 
 def kept(scenario: Scenario, folder: Path) -> Account | None:
-    """Return the account of a scenario that was played here, None if it was not. Raises OtherRehearsal."""
+    """Return the account of a scenario that was played here, None if it was not. Raises CaptureError."""
     place = folder / scenario.name
-    if any(path != place for path in folder.glob(f"{scenario.number:03d}-*")):
-        raise OtherRehearsal(folder)
-    if not (place / ROW).exists():
-        return None
-    facts = json.loads((place / "scenario.json").read_text())
-    if any(facts.get(key) != value for key, value in scenario.facts.items()):
-        raise OtherRehearsal(folder)
-    return Account(**json.loads((place / ROW).read_text()))
+    is_played = (place / ROW).exists()
+    facts = json.loads((place / "scenario.json").read_text()) if is_played else scenario.facts
+    others = set(folder.glob(f"{scenario.number:03d}-*")) - {place}
+    if others or not scenario.facts.items() <= facts.items():
+        raise CaptureError(f"{folder} holds a rehearsal of another seed: give --keep another folder")
+    return Account(**json.loads((place / ROW).read_text())) if is_played else None
 
 
 def accounted(place: Path, play: Callable[[Path], object]) -> Account:
-    """Play in an empty folder and keep the account there; without one, what was not played is played again."""
+    """Play in an empty folder and keep the account there; what could not be played is played again later."""
     shutil.rmtree(place, ignore_errors=True)
     start_s = time.monotonic()
     try:
@@ -86,23 +78,24 @@ def accounted(place: Path, play: Callable[[Path], object]) -> Account:
     return account
 
 
-def rehearse(
-    scenarios: int, seed: int, keep: Path | None, *, quiet: bool
-) -> tuple[dict[str, object], str, bool]:
-    """Draw and play scenarios, in `keep` if given; return `rehearse/1`, a table, and whether all are fine."""
-    small_disks = can_mount()
-    if not small_disks:
-        click.echo("no small disk can be mounted here: full disks are left out", err=True)
-    drawn = draw(scenarios, seed, can_mount=small_disks)
-    with (
-        ending_at_signals(_interrupt),
-        nullcontext(keep) if keep else tempfile.TemporaryDirectory(prefix="kitchensync-rehearse-") as folder,
-    ):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        accounts = run(drawn, Path(folder).resolve(), quiet=quiet)
-    return answer_of(accounts), table_of(accounts), all(account.is_fine for account in accounts)
+def line_of(account: Account) -> str:
+    """Return one scenario as a line of text."""
+    counts = f"{account.produced:>7} sent {account.stored:>7} stored {account.named_losses:>5} named"
+    judged = f"{account.unexplained:>5} unexplained {account.wrong_causes:>3} wrong"
+    return f"{account.name:22} {counts} {judged}  {account.verdict:7} {account.notes}".rstrip()
 
 
-def _interrupt() -> NoReturn:
-    """End a rehearsal at SIGTERM as Ctrl-C does: with everything put away."""
-    raise KeyboardInterrupt
+def answer_of(accounts: list[Account]) -> dict[str, Any]:
+    """Return the object `rehearse/1`."""
+    return {
+        "scenarios": len(accounts),
+        **{key: sum(getattr(account, key) for account in accounts) for key in BAD},
+        "seconds": round(sum(account.seconds for account in accounts), 1),
+        "rows": [asdict(account) for account in accounts],
+    }
+
+
+def last_line_of(answer: dict[str, Any]) -> str:
+    """Return the sum of all scenarios as a line of text."""
+    counts = ", ".join(f"{answer[key]} {key.replace('_', ' ')}" for key in BAD)
+    return f"{answer['scenarios']} scenarios: {counts}"

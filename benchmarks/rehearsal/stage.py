@@ -1,6 +1,4 @@
-"""The virtual kitchen, its recorder and what an operator does after a recording, as real processes."""
-
-from __future__ import annotations
+"""The recorder of the virtual kitchen as a real process."""
 
 import contextlib
 import json
@@ -13,9 +11,11 @@ from typing import Any
 
 from kitchensync.capture.served_kitchen import END_LIMIT_S, KITCHENSYNC, KitchenFailed, ServedKitchen, process
 from kitchensync.capture.session.control import ask
-from rehearsal.scenarios import CHUNK_S, RECORDING
+from rehearsal.scenarios import RECORDING
 
 START_LIMIT_S = 60.0
+CHUNK_S = 1.0
+"""Length of a chunk: short, so that faults meet the sealing too."""
 
 
 def record_command(kitchen: ServedKitchen, data: Path | str, seconds: float, *options: str) -> list[str]:
@@ -35,28 +35,22 @@ class Recorder:
         """Return its control socket, once there is one."""
         return list(self.runtime.glob("kitchensync/*/control"))
 
-    def state(self) -> dict[str, Any]:
-        """Ask how it is, as often as needed. Raises KitchenFailed when it does not answer."""
+    def state(self, *, of_all: bool = False) -> dict[str, Any]:
+        """Return its state, `of_all` once every stream has delivered. Raises KitchenFailed."""
         end_s = time.monotonic() + START_LIMIT_S
         while self.process.poll() is None and time.monotonic() < end_s:
-            for endpoint in self.endpoints():
-                if state := ask(endpoint, "state"):
+            for state in filter(None, (ask(endpoint, "state") for endpoint in self.endpoints())):
+                if not of_all or all(stream.get("first_host_ns") for stream in state["streams"].values()):
                     return state
             time.sleep(0.05)
-        raise KitchenFailed("the recorder does not answer; see record.log")
+        raise KitchenFailed("the recorder does not answer, or did not get every stream; see record.log")
 
     def wait_for_all(self) -> dict[str, Any]:
-        """Return its state once it has every stream. Raises KitchenFailed."""
-        end_s = time.monotonic() + START_LIMIT_S
-        while time.monotonic() < end_s:
-            state = self.state()
-            if all(facts.get("first_host_ns") for facts in state["streams"].values()):
-                return state
-            time.sleep(0.05)
-        raise KitchenFailed("the recorder did not get every stream; see record.log")
+        """Return its state once every stream has delivered. Raises KitchenFailed."""
+        return self.state(of_all=True)
 
     def output(self) -> str:
-        """Wait for its end; return what it printed. Raises subprocess.TimeoutExpired."""
+        """Wait for its end; return its standard output. Raises subprocess.TimeoutExpired."""
         return self.process.communicate(timeout=END_LIMIT_S)[0]
 
 
@@ -69,15 +63,15 @@ def recorder(
         yield Recorder(started, Path(environment["XDG_RUNTIME_DIR"]))
 
 
-def status_in(printed: str) -> str:
-    """Return the status of the one object that `record --json` prints; nothing where there is none."""
+def status_in(output: str) -> str:
+    """Return the status in the output of `record --json`, "" where there is none."""
     try:
-        return str(json.loads(printed)["status"])
+        return str(json.loads(output)["status"])
     except (ValueError, KeyError):
         return ""
 
 
 def keep_facts(folder: Path, output: str, facts: dict[str, Any]) -> None:
-    """Write what `record` printed and what was done: `record.json` and `scenario.json`."""
+    """Write the output of `record` and what was done: `record.json` and `scenario.json`."""
     (folder / "record.json").write_text(output)
     (folder / "scenario.json").write_text(json.dumps({"recording": RECORDING, **facts}, indent=1))

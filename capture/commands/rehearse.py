@@ -44,6 +44,5 @@ def rehearse(scenarios: int, seed: int, keep: Path | None) -> Answer:
         raise CaptureError("rehearse needs a clone of KitchenSync: it is not part of an installed package")
     sys.path.insert(0, str(BENCHMARKS))
     run = importlib.import_module("rehearsal.run")
-    quiet = click.get_current_context().params["as_json"]
-    said, table, is_fine = run.rehearse(scenarios, seed, keep, quiet=quiet)
-    return Answer(said, lambda _: click.echo(table), failed=not is_fine)
+    answer: Answer = run.rehearse(scenarios, seed, keep, quiet=click.get_current_context().params["as_json"])
+    return answer

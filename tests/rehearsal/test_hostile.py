@@ -11,7 +11,7 @@ import pytest
 from rehearsal import hostile
 from rehearsal.account import Account, settle
 from rehearsal.play import play
-from rehearsal.scenarios import KINDS, Scenario
+from rehearsal.scenarios import ENDLESS_S, KINDS, Scenario
 
 from kitchensync.capture.session.control import ControlServer, ask
 from kitchensync.virtual_kitchen.faults import CUTS, parse_faults
@@ -63,7 +63,7 @@ def test_what_does_not_hold_is_said(tmp_path: Path, facts: dict[str, Any], wrong
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_recording_beside_a_hostile_headset_loses_nothing(tmp_path: Path) -> None:
-    scenario = Scenario(0, KINDS["hostile_headset"], 7, 0.5, 0.0, "")
+    scenario = Scenario(0, KINDS["hostile_headset"], 7, 0.5, 0.0, "", ENDLESS_S, 30.0)
     play(scenario, tmp_path / "played")
     account: Account = settle(tmp_path / "played")
     assert account.is_fine, account

@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 import pytest
 from rehearsal.account import Account
-from rehearsal.run import ROW, OtherRehearsal, kept
-from rehearsal.scenario_table import answer_of, line_of, table_of
+from rehearsal.run import ROW, answer_of, kept, last_line_of, line_of
 from rehearsal.scenarios import CAUSES, KINDS, LONG_STOPS, draw
 
+from kitchensync.capture.errors import CaptureError
 from kitchensync.virtual_kitchen.faults import parse_faults
 
 
@@ -36,7 +36,6 @@ def test_the_virtual_kitchen_understands_its_faults():
 
 
 OTHERWISE = {
-    "restart_app": ["cut_socket"],
     "relative_paths": ["kill_supervisor"],
     "clustered_server": [],
     "long_stop": ["stop_producer", "stop_drainer", "stop_queue", "stop_supervisor", "suspend"],
@@ -56,7 +55,7 @@ def test_every_fault_says_what_it_may_cost(kind):
 def test_long_stops_take_everybody_in_turn_and_last_up_to_a_minute():
     drawn = [one for one in draw(200, 2, can_mount=True) if one.kind.name == "long_stop"]
     assert {one.target for one in drawn} == set(LONG_STOPS)
-    assert all(20 <= one.lasts_s <= 60 < one.world_s + 40 for one in drawn)
+    assert all(20 <= one.lasts_s <= 60 < one.seconds + 40 for one in drawn)
 
 
 def played(folder, scenario) -> Account:
@@ -77,19 +76,19 @@ def test_a_scenario_that_was_accounted_for_is_taken_from_its_folder(tmp_path):
 
 def test_a_folder_of_another_seed_is_refused(tmp_path):
     played(tmp_path, draw(1, 1, can_mount=False)[0])
-    with pytest.raises(OtherRehearsal, match="another seed"):
+    with pytest.raises(CaptureError, match="another seed"):
         kept(draw(1, 2, can_mount=False)[0], tmp_path)
 
 
-def test_the_table_sums_what_the_object_holds():
+def test_the_last_line_sums_what_the_object_holds():
     fine = Account("000-nothing", produced=10, stored=10)
     bad = Account("001-kill_queue", produced=9, stored=5, named_losses=1, unexplained=3, notes="gone")
     answer = answer_of([fine, bad])
     assert (answer["scenarios"], answer["unexplained"]) == (2, 3)
     assert [row["name"] for row in answer["rows"]] == ["000-nothing", "001-kill_queue"]
     assert "gone" in line_of(bad)
-    assert table_of([fine, bad]).endswith(
-        "2 scenarios: 3 unexplained, 0 duplicates, 0 unreadable files, 0 wrong causes"
+    assert (
+        last_line_of(answer) == "2 scenarios: 3 unexplained, 0 duplicates, 0 unreadable files, 0 wrong causes"
     )
     assert not bad.is_fine
     assert fine.is_fine

@@ -29,7 +29,7 @@ def may_explain(fault: str) -> set[str]:
     """Return the causes that a fault may have in the ledger."""
     if fault in ("kill_producer", "stop_producer", "kill_supervisor"):
         return {"restart", "reconnect"}
-    if fault in ("cut_socket", "cut_packet", "dead_port", "headset_dies"):
+    if fault in ("cut_socket", "cut_packet", "restart_app", "dead_port", "headset_dies"):
         return {"network", "reconnect"}
     return {
         "kill_queue": {"queue_loss", "declared_loss"},
