@@ -86,7 +86,7 @@ def begin_copy(
     """Take the place of a recording in a store, note it, and announce there the copy that is not whole yet.
 
     A place where this installation copied nothing (`is_ours`: it did just now) must be empty, or hold an equal copy.
-    Raises PlaceTaken, TargetAway, CloudRefused, OSError.
+    Raises PlaceTaken, SourceDiffers, TargetAway, CloudRefused, OSError.
     """
     is_ours = is_ours or (store.identity, store.url) in log.made_here.known_stores
     there = check_place(store, recording, manifest, None if is_ours else items)
@@ -107,7 +107,7 @@ def check_place(
     """Refuse the place of another recording; return the `recording.json` that is there, None without one.
 
     With `items` all that is there must be equal; a `recording.json` without a uuid does not state its owner.
-    Raises PlaceTaken, CloudRefused, OSError.
+    Raises PlaceTaken, SourceDiffers, CloudRefused, OSError.
     """
     name, place = recording.name, f"{store.url.rstrip('/')}/{recording.name}"
     there = store.manifest_of(name)
@@ -117,9 +117,11 @@ def check_place(
     names = store.names_below(name) if items is not None and store.has(name) else []
     if names and not owner:
         raise PlaceTaken(place, f"files that are no copy of this recording, such as {names[0]}")
-    for item in reversed(items or ()):  # the manifest, which is small, first
+    copied = [item for item in items or () if item.relative in names]
+    for item in reversed(copied):  # the manifest, which is small, first
+        item.check_size()
         digest = item.expected or file_sha256(item.source)
-        if item.relative in names and store.sha256_of(f"{name}/{item.relative}") != digest:
+        if store.sha256_of(f"{name}/{item.relative}") != digest:
             raise PlaceTaken(place, f"a copy that was not made here, with another {item.relative}")
     return there
 

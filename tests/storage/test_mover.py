@@ -189,6 +189,13 @@ def test_an_interrupted_copy_goes_on_where_it_was(finished, stores, monkeypatch)
     assert verify(stores[0] / "take")["status"] == "PASS"
 
 
+def test_a_file_far_larger_than_any_of_ours_is_refused_before_it_is_read(finished, stores, monkeypatch):
+    chunk = min(finished.glob("*/*/*.h5"))
+    os.truncate(chunk, 1 << 40)  # to hash it would take half an hour
+    (state,) = run_mover([finished], stores[:1], rule=None)
+    assert "is not what was sealed" in state.problem
+
+
 def test_a_running_recording_is_followed_and_finished_when_it_closes(finished, stores, monkeypatch):
     monkeypatch.setattr(mover_module, "FOLLOW_S", 0.01)
     with edit_manifest(finished) as manifest:
