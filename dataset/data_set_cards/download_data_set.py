@@ -4,10 +4,9 @@
     python download.py https://example.org/our-kitchens FOLDER
     python download.py https://example.org/our-kitchens FOLDER --only 'annotation_*/*' --only '*_360p.mp4'
 
-Run again, it goes on where it was interrupted: what is whole is not fetched twice, half a file is fetched to its end.
-No file is taken whose length the server does not state, or that would leave less than 1 GiB free on the disk. A
-server may send us on to another one: from https to https only, and from a public address to public ones only.
-Exit code 0 when every wanted file is there as SHA256SUMS says, else 1.
+Run it again to resume: complete files are not fetched twice, and partial files are fetched to their end. The server
+must state the length of each file, and 1 GiB of the disk stays free. Redirects are followed from https to https only,
+and from a public address to public addresses only. Exit code 0 when every wanted file matches SHA256SUMS, else 1.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ KEPT_FREE = 1 << 30
 
 
 def read_sums(text: str) -> dict[str, str]:
-    """Return path -> hash. Raises ValueError for a line that is none, or a path that leads out of the folder."""
+    """Parse SHA256SUMS: path -> hash. Raises ValueError for a bad line, or a path outside of the folder."""
     found = {}
     for line in text.splitlines():
         match = re.fullmatch(r"([0-9a-f]{64})  (\S.*)", line)
@@ -55,7 +54,7 @@ def read_sums(text: str) -> dict[str, str]:
 
 
 def leads_out(name: str) -> bool:
-    """Return whether a name is that of no file in the folder."""
+    """Return whether a path leads out of the folder."""
     path = PurePosixPath(name)
     is_elsewhere = path.is_absolute() or bool(PureWindowsPath(name).drive)
     return is_elsewhere or not path.parts or ".." in path.parts or "\\" in name
@@ -75,7 +74,7 @@ class NoRoom(Exception):
 
 
 class Visit(urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.request.HTTPRedirectHandler):
-    """One server, and where it may send us on to: not from https to http, nor from a public address to a private."""
+    """Requests to one server; redirects from https to http, or from a public to a private address, are refused."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,15 +82,15 @@ class Visit(urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.requ
         self.sockets: list[socket.socket] = []
 
     def http_open(self, req: Any) -> Any:
-        """Ask over http."""
+        """Open an http request."""
         return self.do_open(self._seen(http.client.HTTPConnection), req)
 
     def https_open(self, req: Any) -> Any:
-        """Ask over https."""
+        """Open an https request."""
         return self.do_open(self._seen(http.client.HTTPSConnection), req)
 
     def _seen(self, kind: Any) -> Any:
-        """Return a kind of connection that is looked at before anything is asked over it."""
+        """Return a connection class that checks the address of the server before it sends a request."""
 
         def connect(connection: Any) -> None:
             kind.connect(connection)
@@ -100,14 +99,14 @@ class Visit(urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.requ
         return type("Seen", (kind,), {"connect": connect})
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        """Follow within http and https. Raises OSError elsewhere."""
+        """Follow a redirect to http or https. Raises OSError for another scheme, or from https to http."""
         scheme = urllib.parse.urlsplit(newurl).scheme
         if scheme != "https" and (req.type, scheme) != ("http", "http"):
             raise OSError(f"the server sends us on from {req.type} to {scheme}, which is not followed")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
     def connected(self, to: socket.socket) -> None:
-        """Refuse a connection that leads from a public address to a private one. Raises OSError."""
+        """Check the address of a new connection. Raises OSError for a private one after a public one."""
         address = ipaddress.ip_address(to.getpeername()[0].partition("%")[0])
         is_public = (getattr(address, "ipv4_mapped", None) or address).is_global
         if self.began_public is None:
@@ -117,14 +116,14 @@ class Visit(urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.requ
         self.sockets.append(to)
 
     def hang_up(self) -> None:
-        """End what is being waited for."""
+        """Shut down all connections, which ends a blocked read."""
         for one in self.sockets:
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(one, socket.SHUT_RDWR)
 
     @contextlib.contextmanager
     def answer(self, url: str, headers: dict[str, str] | None = None) -> Iterator[http.client.HTTPResponse]:
-        """Lend the answer of a server, whose head comes within `TIMEOUT_S`. Raises OSError, HTTPException."""
+        """Open a URL; its headers must arrive within `TIMEOUT_S`. Raises OSError, HTTPException."""
         opener = urllib.request.build_opener(self)
         timer = threading.Timer(TIMEOUT_S, self.hang_up)
         self.sockets.clear()
@@ -138,7 +137,7 @@ class Visit(urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.requ
 
 
 def blocks_of(answer: http.client.HTTPResponse, most_bytes: int) -> Iterator[bytes]:
-    """Yield what comes, at most so many bytes. Raises OSError where it is slower than `SLOWEST`."""
+    """Yield the body in blocks, at most `most_bytes`. Raises OSError if it is slower than `SLOWEST`."""
     began_s, came = time.monotonic(), 0
     while came < most_bytes and (block := answer.read1(min(BLOCK, most_bytes - came))):
         yield block
@@ -148,7 +147,7 @@ def blocks_of(answer: http.client.HTTPResponse, most_bytes: int) -> Iterator[byt
 
 
 def stated_length(answer: http.client.HTTPResponse) -> int:
-    """Return how many bytes an answer has. Raises OSError where the server does not say it: it might never end."""
+    """Return the content length. Raises OSError if the server does not state it: the body might never end."""
     length = answer.headers.get("content-length") or ""
     if not re.fullmatch(r"[0-9]{1,15}", length):
         raise OSError("the server does not state its length")
@@ -156,7 +155,7 @@ def stated_length(answer: http.client.HTTPResponse) -> int:
 
 
 def fetch(visit: Visit, url: str, part: Path) -> None:
-    """Fetch what is missing of a file; a server that gives no ranges gives it all again."""
+    """Fetch the missing rest of a file, or all of it from a server without range requests."""
     have = part.stat().st_size if part.exists() else 0
     try:
         with visit.answer(url, {"Range": f"bytes={have}-"} if have else None) as answer:
@@ -176,7 +175,7 @@ def fetch(visit: Visit, url: str, part: Path) -> None:
 
 
 def get(visit: Visit, base: str, name: str, digest: str, folder: Path) -> str:
-    """Fetch one file until it is what SHA256SUMS says; return `here`, `fetched` or what went wrong."""
+    """Fetch one file until its hash is right; return `here`, `fetched`, or the problem."""
     try:
         return _get(visit, base, name, digest, folder)
     except (OSError, RuntimeError, NoRoom) as error:  # RuntimeError: a link to itself
@@ -216,8 +215,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("address", help="where the data set lies, http or https")
-    parser.add_argument("folder", type=Path, help="where it goes")
+    parser.add_argument("address", help="address of the data set, http or https")
+    parser.add_argument("folder", type=Path, help="folder to write")
     parser.add_argument(
         "--only", action="append", metavar="PATTERN", help="files to fetch, such as '*_360p.mp4'"
     )

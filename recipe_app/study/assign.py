@@ -1,7 +1,7 @@
 """Assign people, kitchens and hours to the sessions that a study wants, from a seed.
 
-Hours are filled in order of time. At each, a free kitchen gets the goal and the person that are most in need of one
-another; what the rules of a study forbid is never assigned, and what does not fit is listed as missing.
+Slots are filled in order of time. Each free kitchen gets the best pair of goal and person (see `_preference`). What
+the rules of a study forbid is never assigned; goals that do not fit are listed as missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kitchensync.recipe_app.study.wanted import NORMAL, Cook, CookedSession, Stu
 
 @dataclass(frozen=True, slots=True)
 class PlannedSession:
-    """One entry of a plan; `number` counts the sessions of its goal from 1, those that are settled first."""
+    """One planned session; `number` counts the sessions of its goal from 1, settled ones first."""
 
     goal: StudyGoal
     person: str
@@ -29,7 +29,7 @@ class PlannedSession:
 
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """Sessions in order of time, and goals that are not met with how many are missing."""
+    """Sessions in order of time, and the number of missing sessions of each unmet goal."""
 
     sessions: tuple[PlannedSession, ...]
     missing: Mapping[StudyGoal, int]
@@ -44,7 +44,7 @@ def plan_study(study: Study, *, seed: int = 0) -> StudyPlan:
 
 
 class _Assignment:
-    """What is assigned so far, counted in every way in which a rule asks for it."""
+    """The sessions assigned so far, and the counts that the rules need."""
 
     def __init__(self, study: Study, rng: random.Random) -> None:
         self.study, self.rng = study, rng
@@ -64,7 +64,7 @@ class _Assignment:
             self.cooked[one.person].append(one)
 
     def fill(self, slot: TimeSlot) -> None:
-        """Assign what can be cooked at an hour, kitchen by kitchen."""
+        """Assign sessions to the free kitchens of a slot."""
         busy = [one for one in self.study.settled if _overlap(slot, one, self.study)]
         people = {one.person for one in busy}
         rigs = {one.rig for one in self.study.kitchens if one.name in {done.kitchen for done in busy}}
@@ -84,7 +84,7 @@ class _Assignment:
     def _options(
         self, slot: TimeSlot, kitchen: StudyKitchen, cooks: list[Cook]
     ) -> Iterator[tuple[StudyGoal, Cook]]:
-        """Yield every goal with every person who may serve it here and now."""
+        """Yield each pair of goal and person that the rules allow in this slot and kitchen."""
         study, rules = self.study, self.study.rules
         goals = [
             goal
@@ -112,7 +112,7 @@ class _Assignment:
     def _preference(
         self, goal: StudyGoal, cook: Cook, kitchen: StudyKitchen, begin: datetime
     ) -> tuple[float, ...]:
-        """Return what is compared, least first: no recipe twice in a row, weight, few choices, balance."""
+        """Return the sort key, best first: no recipe twice in a row, weight, few choices, balance."""
         before = self.cooked[cook.name]
         same_kind = sum((one.strategy == NORMAL) == (goal.strategy == NORMAL) for one in before)
         here = sum((one.recipe, one.kitchen) == (goal.recipe, kitchen.name) for one in before)
@@ -140,7 +140,7 @@ class _Assignment:
 
 
 def neighbours(cooked: list[CookedSession], begin: datetime) -> set[str]:
-    """Return the recipes of the sessions of one person right before and right after a time."""
+    """Return the recipes of the sessions right before and right after a time."""
     before = max((one for one in cooked if one.start < begin), key=lambda one: one.start, default=None)
     after = min((one for one in cooked if one.start > begin), key=lambda one: one.start, default=None)
     return {one.recipe for one in (before, after) if one is not None}
