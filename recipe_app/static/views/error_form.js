@@ -22,8 +22,9 @@ export function numbered(recording, node) {
 }
 
 // Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered. Where it has happened,
-// `span` is the time in which, on the capture clock, and all that is known only then is asked too.
-export function errorForm(recording, node, { title, error, hints = true, planning = hints, span = null, save }) {
+// `span` is the time in which, on the capture clock, and all that is known only then is asked too. `before` is the error as
+// it is kept, where the form is shown again because it could not be saved.
+export function errorForm(recording, node, { title, error, before = error, hints = true, planning = hints, span = null, save }) {
   const draw = afterTouches(paint);
   const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "",
     language: error?.language || recording.shown.language || "", before: error?.before ?? undefined };
@@ -35,7 +36,7 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
   const body = h("div", { class: "error-form" });
   const close = sheet(title, () => body, { wide: true });
 
-  let several = !error || !span || error.categories.length > 1; // a correction exchanges a category, unless somebody asks for two
+  let several = !before || !span || before.categories.length > 1; // a correction exchanges a category, unless somebody asks for two
   const toggle = (category) => {
     if (!several) fields.categories = [category];
     else fields.categories = fields.categories.includes(category) ? fields.categories.filter((one) => one !== category) : [...fields.categories, category].sort();
@@ -61,9 +62,9 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
     const edited = applied && (fields.text !== (applied.text || fields.text) || !fields.description.endsWith(applied.wording));
     if (span && same(fields.text, words(fields.node))) fields.text = ""; // the step as it should be is no error
     if (!fields.text) fields.language = undefined;
-    const isAsBefore = error && fields.at === error.at; // nobody moved it: the touch does not say when it happened
+    const isAsBefore = before && fields.at === before.at; // nobody moved it: the touch does not say when it happened
     return save(isAsBefore ? { ...fields, at: undefined } : fields, { used, applied, edited }, touch).catch((problem) => { // not kept: what was written is here again
-      errorForm(recording, node, { title, error: { ...error, ...fields }, hints, planning, span, save });
+      errorForm(recording, node, { title, error: { ...error, ...fields }, before, hints, planning, span, save });
       throw problem;
     });
   };
