@@ -149,7 +149,7 @@ def test_damage_on_the_local_disk_is_not_copied(finished, stores):
 
 def test_a_chunk_far_larger_than_any_is_not_copied(finished, stores):
     with (finished / "hololens/pv/000009.h5").open("wb") as file:
-        file.truncate(20 << 30)
+        file.truncate(1 << 40)  # to read it would take half an hour
     (state,) = run_mover([finished], stores[:1])
     assert not state.finished
     assert "000009.h5" in state.problem
@@ -187,13 +187,6 @@ def test_an_interrupted_copy_goes_on_where_it_was(finished, stores, monkeypatch)
     assert state.finished
     assert sum(written) == 9 << 20
     assert verify(stores[0] / "take")["status"] == "PASS"
-
-
-def test_a_file_far_larger_than_any_of_ours_is_refused_before_it_is_read(finished, stores, monkeypatch):
-    chunk = min(finished.glob("*/*/*.h5"))
-    os.truncate(chunk, 1 << 40)  # to hash it would take half an hour
-    (state,) = run_mover([finished], stores[:1], rule=None)
-    assert "is not what was sealed" in state.problem
 
 
 def test_a_running_recording_is_followed_and_finished_when_it_closes(finished, stores, monkeypatch):
