@@ -15,6 +15,7 @@ from typing import Any
 
 from kitchensync.sensors.files_on_disk import read_plain
 from kitchensync.sensors.untrusted_json import MOST_BYTES, BadJson, parse_object
+from kitchensync.storage.annotation_forms import misfit
 from kitchensync.storage.disk.durable import write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound
@@ -100,6 +101,8 @@ def read_annotations(recording: Path, name: str, schema: str) -> Content | None:
         raise BadAnnotations(path, str(error)) from error
     if content.get("schema") != schema:
         raise BadAnnotations(path, f"has not the schema {schema}")
+    if why := misfit(content, schema):
+        raise BadAnnotations(path, why)
     return {key: value for key, value in content.items() if key != CHECK}
 
 
@@ -123,7 +126,7 @@ def versions(recording: Path) -> dict[int, Content]:
     found = {}
     for path in (recording / FOLDER).glob("steps-*.json"):
         number = path.stem.removeprefix("steps-")
-        if number.isdigit() and (content := read_annotations(recording, path.name, VERSION_SCHEMA)):
+        if number.isdecimal() and (content := read_annotations(recording, path.name, VERSION_SCHEMA)):
             found[int(number)] = content
     return dict(sorted(found.items()))
 
@@ -158,7 +161,8 @@ def newest_judged(recording: Path, kind: str) -> Content | None:
 
 
 def _numbers(recording: Path, kind: str) -> list[int]:
-    return [int(path.stem.rpartition("-")[2]) for path in (recording / FOLDER).glob(f"{kind}-*.json")]
+    numbers = (path.stem.removeprefix(f"{kind}-") for path in (recording / FOLDER).glob(f"{kind}-*.json"))
+    return [int(number) for number in numbers if number.isdecimal()]
 
 
 def _marked(content: Content) -> str:

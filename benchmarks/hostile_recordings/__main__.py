@@ -45,6 +45,19 @@ from mutations import Place, make  # noqa: E402
 from other_gifts import INTO_MEMORY, PROGRAMS, Gift, memory, others, served  # noqa: E402
 
 from kitchensync.cli import main as kitchensync  # noqa: E402
+from kitchensync.dataset.narration.narrations import keep_narrations  # noqa: E402
+from kitchensync.dataset.source.own_recording import OwnRecording  # noqa: E402
+from kitchensync.storage.annotation_folder import (  # noqa: E402
+    ACCEPTED,
+    ACCEPTED_SCHEMA,
+    FILMS,
+    FILMS_SCHEMA,
+    PUSHED,
+    PUSHED_SCHEMA,
+    add_judged,
+    add_version,
+    write_annotations,
+)
 from kitchensync.storage.manifest import edit_manifest  # noqa: E402
 
 LIMIT_S, MOST_BYTES = 30, 1 << 30
@@ -62,7 +75,64 @@ def base_recording(root: Path) -> Path:
     with edit_manifest(recording) as manifest:
         manifest |= {"recording": "gift", "uuid": "gift", "pseudonym": "P66"}
         manifest |= {"consent": "form", "consent_scopes": ["annotate", "release_raw"]}
+    annotated(recording)
     return recording
+
+
+def annotated(recording: Path) -> None:
+    """Write what people marked, judged and narrated in a recording, each kind of file once."""
+    with OwnRecording.open(recording) as own:
+        fps, frames, film_s = own.frames.fps, len(own.frames), own.film_s
+    film = {"fps": [fps.numerator, fps.denominator], "frames": frames, "sha256": None}
+    marked = {
+        "annotation": 7,
+        "author": "Dill",
+        "source": "app",
+        "was_cancelled": False,
+        "raw": {"result": []},
+    }
+    add_version(recording, marked | {"film": {"fps": str(fps), "frames": frames, "proxy_sha256": None}})
+    steps = [{"node": 1, "start_frame": 1, "end_frame": 60}, {"node": 2, "start_frame": 61, "end_frame": 99}]
+    accepted = {"version": 1, "annotation": 7, "author": "Dill", "accepted_utc_ns": 1, "earlier": []}
+    accepted |= {"schema": ACCEPTED_SCHEMA, "fps": str(fps), "frames": frames, "steps": steps}
+    write_annotations(recording, ACCEPTED, accepted)
+    write_annotations(
+        recording,
+        FILMS,
+        {
+            "schema": FILMS_SCHEMA,
+            "films": [
+                {
+                    "sha256": "0" * 64,
+                    "address": "films/take1.mp4",
+                    "fps": str(fps),
+                    "frames": frames,
+                    "height": 360,
+                }
+            ],
+        },
+    )
+    write_annotations(recording, PUSHED, {"schema": PUSHED_SCHEMA, "places": []})
+    add_judged(
+        recording,
+        "errors",
+        {"errors": [{"error_id": "e1", "judged": {"verdict": "happened", "intent": "unsure"}}]},
+    )
+    judges = [{"question": True, "answers": [True]}] * 2
+    names = {"question_id": "take1_1", "recording_id": "take1", "recording": "take1", "valid": True}
+    asked = names | {"type": "next", "question": "?", "answers": ["a"], "verification": {"judges": judges}}
+    add_judged(recording, "questions", {"questions": [asked]})
+    spans = {"evidence": [[0.5, 1.0]], "spans": [[0.0, film_s]], "clip_start": 0.0, "iou": 1.0}
+    seen = names | spans | {"passes": [{"evidence": [[0.5, 1.0]]}] * 2}
+    add_judged(recording, "evidence", {"questions": [seen]})
+    item = {"item": "take1_0", "text": "Tea", "from_s": 0.0, "end_s": 5.0, "hidden": {"success": "no"}}
+    answers = [{"take1_0": {"success": "no", "confidence": "3"}}]
+    add_judged(
+        recording, "decisions", {"items": [item], "answers": answers, "figures": {"success": {"kappa": 0.5}}}
+    )
+    keep_narrations(
+        recording, "Dill", film, [{"narration": "0" * 16, "frame": 5, "end_frame": 9, "text": "I stir"}]
+    )
 
 
 class Listener:

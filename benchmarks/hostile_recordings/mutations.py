@@ -55,6 +55,8 @@ TEXTS = (
     "sync/alignment/GX010001.MP4.plot.npz",
     "annotations/steps-1.json",
     "annotations/accepted.json",
+    "annotations/errors-1.json",
+    "annotations/narration/narrations-1.json",
     "hololens/calibration/pv.h5",
     "hololens/pv/000002.h5",
     "clock/hololens/000001.h5",
@@ -297,6 +299,14 @@ def sync_field(place: Place, rng: random.Random) -> str:
     return f"{path.name} {what}"
 
 
+def annotation_field(place: Place, rng: random.Random) -> str:
+    """A field of what people marked, judged or narrated."""
+    path = rng.choice(sorted(place.gift.glob("annotations/**/*.json")))
+    value, what = _changed(json.loads(path.read_bytes()), rng, place)
+    _write(path, value)
+    return f"{path.name} {what}"
+
+
 def not_a_file(place: Place, rng: random.Random) -> str:
     """A link, pipe, device, sparse file or folder where a file is expected, or a linked folder."""
     if rng.random() < 0.3:
@@ -403,6 +413,7 @@ CASES: tuple[Case, ...] = (
     copy_line,
     event_line,
     sync_field,
+    annotation_field,
     not_a_file,
     not_a_file,
     dataset,

@@ -8,7 +8,8 @@ from statistics import mean
 from typing import Any
 
 from kitchensync.dataset.source.given_data import GivenData
-from kitchensync.storage.annotation_folder import newest_judged
+from kitchensync.storage.annotation_folder import FOLDER, newest_judged
+from kitchensync.storage.errors import BadAnnotations
 
 KINDS = ("decisions", "ratings")
 OF_ITEMS = ("share", "mean_accuracy", "majority_accuracy")
@@ -30,7 +31,10 @@ def opinion_rows(found: GivenData) -> tuple[dict[str, list[Row]], dict[str, dict
             without.append(recording)
         for kind, one in kept.items():
             if one is not None:
-                rows[kind] += [_row(recording, item, one["answers"]) for item in one["items"]]
+                try:
+                    rows[kind] += [_row(recording, item, one["answers"]) for item in one["items"]]
+                except (KeyError, TypeError, ValueError) as error:
+                    raise BadAnnotations(ready.path / FOLDER, f"{kind} lack {error}") from error
                 figures[kind].append((len(one["items"]), one["figures"]))
     return rows, {kind: pooled(some) for kind, some in figures.items() if some}, without
 
@@ -74,7 +78,7 @@ def pooled(figures: Iterable[tuple[int, Row]]) -> dict[str, Any]:
         told = [(items, one[question]) for items, one in of_all if question in one]
         found[question] = {}
         for name in dict.fromkeys(name for _, one in told for name in one):
-            known = [(items if name in OF_ITEMS else 1, one[name]) for items, one in told]
+            known = [(items if name in OF_ITEMS else 1, one.get(name)) for items, one in told]
             known = [(weight, value) for weight, value in known if value is not None]
             whole = sum(weight for weight, _ in known)
             found[question][name] = sum(w * value for w, value in known) / whole if whole else None

@@ -66,7 +66,9 @@ def fine_grained(
     for one, start_s, later_s in zip(narrations, begun_s, [*begun_s[1:], float("inf")], strict=True):
         at = [span for span in spans if span[1] <= start_s < span[2]]
         named = [one["node"]] if "node" in one else [node for node, *_ in at]
-        said = parse(one.get("text", ""), [steps[node] for node in named] or list(steps.values()))
+        said = parse(
+            one.get("text", ""), [steps[node] for node in named if node in steps] or list(steps.values())
+        )
         words = set(one.get("text", "").lower().split())
         node, _, end_s = max(
             at,
@@ -143,8 +145,7 @@ def _name(number: int) -> str:
 def _versions(recording: Path) -> dict[int, dict[str, Any]]:
     found = {}
     for path in narration_folder(recording).glob("narrations-*.json"):
-        number = int(path.stem.rpartition("-")[2])
-        content = read_annotations(recording, _name(number), SCHEMA)
-        assert content is not None, "it was listed a moment ago"
-        found[number] = content
+        number = path.stem.removeprefix("narrations-")
+        if number.isdecimal() and (content := read_annotations(recording, _name(int(number)), SCHEMA)):
+            found[int(number)] = content
     return dict(sorted(found.items()))

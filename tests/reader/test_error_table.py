@@ -16,6 +16,7 @@ from small_recordings import HOST0_NS
 import kitchensync as ks
 from kitchensync.dataset.source.error_rows import ERROR_COLUMNS
 from kitchensync.storage.annotation_folder import add_judged
+from kitchensync.storage.errors import BadAnnotations
 from kitchensync.storage.events import EventLog
 
 UNCERTAIN_NS = 3_000_000
@@ -137,3 +138,29 @@ def test_a_recording_without_a_recipe_has_no_errors(tmp_path: Path) -> None:
     with ks.open(tmp_path / "take1") as rec:
         assert rec.errors.empty
         assert tuple(rec.errors.columns) == ERROR_COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("errors", {"errors": 5}),
+        ("errors", {"errors": [{"error_id": "plain", "judged": []}]}),
+        ("errors", {"errors": [{"error_id": "plain", "judged": {"verdict": {}}}]}),
+        ("errors", {}),
+    ],
+)
+def test_rulings_of_another_form_are_refused(tmp_path: Path, kind: str, content: dict[str, Any]) -> None:
+    write_numbered(tmp_path)
+    Tablet(tmp_path / "take1").touch("recipe", 0.0, **FROZEN)
+    add_judged(tmp_path / "take1", kind, content)
+    with ks.open(tmp_path / "take1") as rec, pytest.raises(BadAnnotations, match="errors-1.json: errors"):
+        _ = rec.errors
+
+
+def test_a_file_of_rulings_without_a_number_is_none(tmp_path: Path) -> None:
+    write_numbered(tmp_path)
+    Tablet(tmp_path / "take1").touch("recipe", 0.0, **FROZEN)
+    (tmp_path / "take1" / "annotations").mkdir()
+    (tmp_path / "take1" / "annotations" / "errors-x.json").write_text("{}")
+    with ks.open(tmp_path / "take1") as rec:
+        assert rec.errors.empty

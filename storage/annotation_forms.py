@@ -1,0 +1,188 @@
+"""The forms of the files in `annotations/`: a recording may come from elsewhere, and a file hold anything."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+
+_Span = tuple[FiniteFloat, FiniteFloat]
+
+
+class _Form(BaseModel):
+    """The keys that readers use have their types; other keys are free."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class _MarkedFilm(_Form):
+    fps: Any
+    frames: int | None
+    proxy_sha256: str | None
+
+
+class _RawMarks(_Form):
+    result: list[Any] | None = None
+
+
+class MarkedSteps(_Form):
+    """A version of an annotation."""
+
+    annotation: int
+    author: str
+    source: Any
+    was_cancelled: bool
+    film: _MarkedFilm
+    raw: _RawMarks
+
+
+class _WrittenFilm(_Form):
+    sha256: str
+    address: str
+    fps: str
+    frames: int
+
+
+class AnnotatedFilms(_Form):
+    """The small films that were given to annotators."""
+
+    films: list[_WrittenFilm]
+
+
+class _Project(_Form):
+    server: str
+    project: str
+
+
+class PushedTasks(_Form):
+    """Where tasks of a recording are."""
+
+    places: list[_Project]
+
+
+class _JudgedError(_Form):
+    error_id: str
+    judged: dict[str, str | None]
+
+
+class JudgedErrors(_Form):
+    """What people ruled about errors: question -> answer."""
+
+    errors: list[_JudgedError]
+
+
+class _Judge(_Form):
+    question: bool
+    answers: list[bool]
+
+
+class _Verification(_Form):
+    judges: list[_Judge]
+
+    @model_validator(mode="after")
+    def _judged_the_same_answers(self) -> _Verification:
+        if len({len(judge.answers) for judge in self.judges}) > 1:
+            raise ValueError("judges of another number of answers")
+        return self
+
+
+class _Question(_Form):
+    question_id: str
+    recording_id: str
+    type: str
+    valid: bool
+    verification: _Verification
+
+
+class VerifiedQuestions(_Form):
+    """Questions and answers that people verified."""
+
+    questions: list[_Question]
+
+
+class _Pass(_Form):
+    evidence: list[_Span]
+
+
+class _Evidence(_Form):
+    question_id: str
+    recording: str
+    iou: FiniteFloat | None
+    valid: bool
+    passes: tuple[_Pass, _Pass]
+    clip_start: FiniteFloat = 0.0
+    evidence: list[_Span] = []
+    spans: list[_Span] = []
+
+    @model_validator(mode="after")
+    def _is_whole_where_valid(self) -> _Evidence:
+        if self.valid and not {"clip_start", "evidence", "spans"} <= self.model_fields_set:
+            raise ValueError("a valid question without its evidence")
+        return self
+
+
+class MarkedEvidence(_Form):
+    """Where in the film people saw the answers."""
+
+    questions: list[_Evidence]
+
+
+class _Item(_Form):
+    item: str
+    text: str
+    from_s: FiniteFloat
+    end_s: FiniteFloat
+    hidden: dict[str, Any]
+
+
+class Opinions(_Form):
+    """What people think of items: person -> item -> question -> answer; and figures by question."""
+
+    items: list[_Item]
+    answers: list[dict[str, dict[str, str]]]
+    figures: dict[str, dict[str, FiniteFloat | None]]
+
+
+class _NarratedFilm(_Form):
+    fps: tuple[Annotated[int, Field(gt=0)], Annotated[int, Field(gt=0)]]
+    frames: int
+
+
+class _Narration(_Form):
+    frame: int
+    end_frame: int | None = None
+    node: int = 0
+    text: str = ""
+    source: str = ""
+
+
+class Narrations(_Form):
+    """What one person said about the film."""
+
+    author: str
+    film: _NarratedFilm
+    narrations: list[_Narration]
+
+
+FORMS: dict[str, type[_Form]] = {
+    "marked-steps/1": MarkedSteps,
+    "annotated-films/1": AnnotatedFilms,
+    "pushed-tasks/1": PushedTasks,
+    "judged-errors/1": JudgedErrors,
+    "verified-questions/1": VerifiedQuestions,
+    "marked-evidence/1": MarkedEvidence,
+    "decisions-of-people/1": Opinions,
+    "ratings-of-people/1": Opinions,
+    "narrations/1": Narrations,
+}
+
+
+def misfit(content: dict[str, Any], schema: str) -> str:
+    """Return where a file's content is not of its form, and why; nothing where it is."""
+    try:
+        if schema in FORMS:
+            FORMS[schema].model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return ""
