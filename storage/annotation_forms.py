@@ -54,7 +54,7 @@ class _Project(_Form):
     project: str
 
 
-class PushedTasks(_Form):
+class ProjectsOfTasks(_Form):
     """Where tasks of a recording are."""
 
     places: list[_Project]
@@ -167,7 +167,7 @@ class Narrations(_Form):
 FORMS: dict[str, type[_Form]] = {
     "marked-steps/1": MarkedSteps,
     "annotated-films/1": AnnotatedFilms,
-    "pushed-tasks/1": PushedTasks,
+    "pushed-tasks/1": ProjectsOfTasks,
     "judged-errors/1": JudgedErrors,
     "verified-questions/1": VerifiedQuestions,
     "marked-evidence/1": MarkedEvidence,

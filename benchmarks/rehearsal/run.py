@@ -43,6 +43,7 @@ def rehearse(count: int, seed: int, keep: Path | None, *, quiet: bool) -> Answer
         Bar("rehearse", unit="scenarios", shown=not quiet) as bar,
     ):
         folder = Path(place).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
         for scenario in draw(count, seed, can_mount=small_disks):
             bar.show(scenario.number, count, scenario.name)
             account = kept(scenario, folder) or accounted(folder / scenario.name, partial(play, scenario))

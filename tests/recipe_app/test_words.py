@@ -79,7 +79,7 @@ FAMILIES = {
     "questions": ["direct", "suggestion", "intervention", "accepted", "rejected", "to_rule"],
     "evidence": ["first", "second", "neither", "accepted", "rejected", "to_rule"],
     "line": LINE_KINDS,
-    "outcome": ["as_planned", "differently", "not_done"],
+    "outcome": ["as_planned", "differently", "not_done", "missing.as_planned", "missing.not_done"],
     "phase": list(PHASES),
     "plan.empty": ["impromptu", "disordered", "induced"],
     "graphs": [*MEASURES, "precision", "recall", "f1"],

@@ -110,7 +110,7 @@ export function open(recording) {
 }
 
 // "Not done" of a step that was to be left out could mean either.
-const outcomeOf = ({ categories }, outcome) => t(categories.includes(MISSING) && outcome !== "differently" ? `outcome.missing.${outcome}` : `outcome.${outcome}`);
+const outcomeOf = ({ categories }, outcome) => (categories.includes(MISSING) && outcome !== "differently" ? t(`outcome.missing.${outcome}`) : t(`outcome.${outcome}`));
 
 // What the recipe says, what was planned, what was done: each under its name.
 function sides(recording, error) {
