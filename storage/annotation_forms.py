@@ -1,10 +1,19 @@
-"""The forms of the files in `annotations/`: a recording may come from elsewhere, and a file hold anything."""
+"""Types of the files in `annotations/`. A recording may come from elsewhere, so each file is checked when read."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 _Span = tuple[FiniteFloat, FiniteFloat]
 
@@ -34,6 +43,33 @@ class MarkedSteps(_Form):
     was_cancelled: bool
     film: _MarkedFilm
     raw: _RawMarks
+
+
+class _AcceptedStep(_Form):
+    node: int
+    start_frame: int
+    end_frame: int
+
+
+class AcceptedVersion(_Form):
+    """The version of the step times that counts."""
+
+    version: int
+    author: str
+    fps: str
+    frames: int
+    steps: list[_AcceptedStep]
+
+    @field_validator("fps")
+    @classmethod
+    def _is_a_rate(cls, fps: str) -> str:
+        try:
+            is_rate = Fraction(fps) > 0
+        except ZeroDivisionError:
+            is_rate = False
+        if not is_rate:
+            raise ValueError("not a rate")
+        return fps
 
 
 class _WrittenFilm(_Form):
@@ -165,6 +201,7 @@ class Narrations(_Form):
 
 
 FORMS: dict[str, type[_Form]] = {
+    "accepted-steps/1": AcceptedVersion,
     "marked-steps/1": MarkedSteps,
     "annotated-films/1": AnnotatedFilms,
     "pushed-tasks/1": ProjectsOfTasks,
@@ -177,11 +214,11 @@ FORMS: dict[str, type[_Form]] = {
 }
 
 
-def misfit(content: dict[str, Any], schema: str) -> str:
-    """Return where a file's content is not of its form, and why; nothing where it is."""
+def misfit(text: str | bytes, schema: str) -> str:
+    """Return the first field that breaks the form of a schema, and why; an empty text if none does."""
     try:
         if schema in FORMS:
-            FORMS[schema].model_validate(content)
+            FORMS[schema].model_validate_json(text, strict=True)  # strict: readers use the file's own values
     except ValidationError as error:
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -1,4 +1,4 @@
-"""Times of films and tables, coverage and alignment: what the `verify.py` of a data set proves, by the same code."""
+"""Check times of videos and tables, coverage and alignment with the code of a data set's own `verify.py`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from kitchensync.dataset.data_set_cards.verify_data_set import (
     ERROR_ROWS,
     FAIL,
     LINKS,
+    UNCOVERED,
+    UNPROVEN,
     RecordingFindings,
     check_media,
     read_facts,
@@ -17,10 +19,10 @@ from kitchensync.dataset.data_set_cards.verify_data_set import (
 
 
 def check_times(checked: DataSetUnderCheck) -> None:
-    """Check the films and tables of every recording of a lab's own data set.
+    """Check the videos and tables of every recording of a lab's own data set.
 
-    What a stream does not cover is a warning: the data set is right about it. What
-    cannot be proven, because it was not released, is none.
+    An uncovered span is a warning, because the data set reports it correctly. Files that were not released, and so
+    cannot be checked, are no finding.
     """
     if not checked.is_own:
         return
@@ -34,11 +36,11 @@ def check_times(checked: DataSetUnderCheck) -> None:
     for recording_id, kinds in links.items():
         proven = RecordingFindings(recording_id)
         check_media(checked.folder, kinds, facts.get(recording_id, {}), proven, partial=True)
-        for status, why in proven.said:
-            if why in proven.unproven:
+        for status, why, kind in proven.findings:
+            if kind == UNPROVEN:
                 continue
             file = kinds.get(why.partition(":")[0], LINKS)
-            if status == FAIL and why not in proven.uncovered:
+            if status == FAIL and kind != UNCOVERED:
                 checked.found.differs(file, recording_id, "times that hold", why)
             else:
                 checked.found.warnings.append(f"{recording_id}: {why}")

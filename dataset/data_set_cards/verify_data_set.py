@@ -99,43 +99,50 @@ TIMES_MS = 1.0
 Arrays = dict[str, Any]
 
 
+UNCOVERED, UNPROVEN = "uncovered", "unproven"
+
+
+class Finding(NamedTuple):
+    """One finding. `kind` is `UNCOVERED`, `UNPROVEN`, or empty for a contradiction or a missing file."""
+
+    status: str
+    why: str
+    kind: str = ""
+
+
 class RecordingFindings:
-    """What was found of one recording; the worst of it is its status."""
+    """The findings of one recording. Its status is that of the worst one."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.said: list[tuple[str, str]] = []
-        self.uncovered: list[str] = []
-        self.unproven: list[str] = []
+        self.findings: list[Finding] = []
         self.pairs: list[dict[str, Any]] = []
 
     def fail(self, why: str) -> None:
         """Note something that contradicts itself or is not there though it is promised."""
-        self.said.append((FAIL, why))
+        self.findings.append(Finding(FAIL, why))
 
     def warn(self, why: str) -> None:
         """Note something that is missing."""
-        self.said.append((WARN, why))
+        self.findings.append(Finding(WARN, why))
 
     def cannot_prove(self, why: str) -> None:
         """Note that files which a proof needs are not here, or do not suffice."""
-        self.unproven.append(why)
-        self.warn(why)
+        self.findings.append(Finding(WARN, why, UNPROVEN))
 
     def lacks(self, why: str, share: float) -> None:
         """Note that a stream covers only a share of the session."""
-        self.uncovered.append(why)
-        (self.fail if share < COVERAGE_FAIL else self.warn)(why)
+        self.findings.append(Finding(FAIL if share < COVERAGE_FAIL else WARN, why, UNCOVERED))
 
     @property
     def status(self) -> str:
         """PASS, WARN or FAIL."""
-        found = {status for status, _ in self.said}
+        found = {finding.status for finding in self.findings}
         return FAIL if FAIL in found else WARN if WARN in found else PASS
 
     def told(self) -> dict[str, Any]:
         """Return the findings as JSON has them."""
-        reasons = [why for _, why in self.said]
+        reasons = [finding.why for finding in self.findings]
         return {"recording": self.name, "status": self.status, "reasons": reasons, "pairs": self.pairs}
 
 

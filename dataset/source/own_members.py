@@ -12,7 +12,7 @@ from kitchensync.dataset.source.data_set import Cooked, Member, numbered
 from kitchensync.dataset.source.entries import Told, entries_of
 from kitchensync.dataset.source.error_rows import error_rows
 from kitchensync.dataset.source.numbering import Numbering
-from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording, filed_operations
+from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
@@ -73,9 +73,7 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
         edges=frozen["edges"],
         told=told,
         film_s=own.film_s,
-        errors=error_rows(
-            own.recording.path.name, own.state, filed_operations(own.recording.path), own.place
-        ),
+        errors=error_rows(own.recording.path.name, own.state, own.operations, own.place),
         facts={
             **{name: frozen[name] for name in ("strategy", "display", "seed")},
             "step_times": "touches" if own.accepted is None else f"annotation {own.accepted.version}",

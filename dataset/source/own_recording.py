@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from kitchensync.dataset.errors import BadOperation
 from kitchensync.dataset.operations.filed_shapes import check_filed
-from kitchensync.dataset.operations.reduce import State, reduce_log
+from kitchensync.dataset.operations.reduce import reduce_log
+from kitchensync.dataset.operations.step_runs import Op, State
 from kitchensync.dataset.source.entries import with_judgments
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
@@ -49,6 +50,7 @@ class OwnRecording:
 
     recording: Recording
     state: State
+    operations: list[Op]
 
     @classmethod
     def open(
@@ -67,12 +69,12 @@ class OwnRecording:
             raise NotReleasable(f"{path}: recording.json has no uuid; restore it from a copy")
         if recording.manifest.get(MADE_FROM) and purpose != Purpose.LOOK:
             raise NotReleasable(f"{path}: it was cut or replayed from another recording; use that one")
-        state = judged_state(path)
+        operations, state = read_log(path)
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
         if state["withdrawn"] is not None:  # the manifest may not say so yet
             raise NotReleasable(f"{path}: the participant withdrew consent; it may not be used or shared")
-        return cls(recording, state)
+        return cls(recording, state, operations)
 
     def __enter__(self) -> OwnRecording:
         """Return the open recording."""
@@ -188,15 +190,16 @@ class OwnRecording:
         return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}
 
 
-def judged_state(recording: Path) -> State:
-    """Return what the operations of a recording add up to, with what people ruled about its errors.
+def read_log(recording: Path) -> tuple[list[Op], State]:
+    """Return the tablet's operations, and what they add up to with what people ruled about the errors.
 
     Raises BadEventLog, BadAnnotations.
     """
-    return with_judgments(reduce_log(filed_operations(recording)), newest_judged(recording, "errors"))
+    operations = list(filed_operations(recording))
+    return operations, with_judgments(reduce_log(operations), newest_judged(recording, "errors"))
 
 
-def filed_operations(recording: Path) -> Iterator[dict[str, Any]]:
+def filed_operations(recording: Path) -> Iterator[Op]:
     """Return the tablet's operations again, in the order in which they were filed; later ones knew the earlier.
 
     Raises BadEventLog.

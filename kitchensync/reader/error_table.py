@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kitchensync.dataset.source.error_rows import ERROR_COLUMNS, ErrorRow, error_rows, time_of
-from kitchensync.dataset.source.own_recording import filed_operations, judged_state
+from kitchensync.dataset.source.own_recording import read_log
 from kitchensync.reader.step_table import session_places, the_pandas
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
@@ -20,21 +20,21 @@ SECONDS = tuple(name for name in ERROR_COLUMNS if name.endswith("_s"))
 
 
 def error_table(rows: Sequence[ErrorRow]) -> pandas.DataFrame:
-    """Return rows of errors as a table: times are floats, NaN where they are not known, all else None there."""
+    """Return errors as a table: an unknown time is NaN, any other unknown value None."""
     table = the_pandas().DataFrame(rows, columns=list(ERROR_COLUMNS))
     whole = {"node": "Int64", "planned": bool}
     return table.astype(dict.fromkeys(SECONDS, float) | whole)
 
 
 def error_rows_of(recording: OpenedRecording) -> list[ErrorRow]:
-    """Return a row an error that was made; of a part those that happened, or were entered, in it.
+    """Return one row for each error; of a part of a recording, those that happened or were entered in that part.
 
     Raises BadEventLog, BadAnnotations, NotKnown.
     """
-    state = judged_state(recording.path)
+    operations, state = read_log(recording.path)
     if state["recording"] is None:
         return []
-    rows = error_rows(recording.id, state, filed_operations(recording.path), session_places(recording))
+    rows = error_rows(recording.id, state, operations, session_places(recording))
     if PART_OF in recording.stored.manifest:
         start_s, end_s = span_of(recording.stored.manifest)
         nodes = {step["node"] for step in recording.step_rows}

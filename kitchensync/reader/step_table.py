@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kitchensync.dataset.source.entries import Told, entries_of
-from kitchensync.dataset.source.own_recording import judged_state
+from kitchensync.dataset.source.own_recording import read_log
 from kitchensync.dataset.tables.step_rows import CATEGORIES
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps
@@ -52,7 +52,7 @@ def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
 def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
     """Return the rows of `steps_of`, without pandas; of a part those of what was done in it."""
     path = recording.path
-    state = judged_state(path)
+    _, state = read_log(path)
     if state["recording"] is None:
         return []
     accepted = accepted_steps(path)

@@ -192,7 +192,7 @@ def test_the_film_of_a_recording_is_both_clips_with_a_hole_between(take):
     """What a release, the step reviewer and its lanes see: each moment in the clip that covers it."""
     synchronize(take)
     with open_recording(take) as recording:
-        own = OwnRecording(recording, {})
+        own = OwnRecording(recording, {}, [])
         assert (len(own.frames), own.others) == (sum(FRAMES), [])
         for at_s, film_s in ((6.0, 6.0 - BEGINS_S[0]), (20.0, 20.0 - BEGINS_S[1] + FRAMES[0] * PERIOD_S)):
             place = own.place(HOST0_NS + round(at_s * 1e9))

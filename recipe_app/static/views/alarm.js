@@ -35,7 +35,7 @@ export class Alarm {
     if (!this.shown) return;
     if (this.element.parentElement !== home) {
       home.append(this.element);
-      home.addEventListener("close", () => this.place(), { once: true }); // it does not go with the sheet
+      if (home !== document.body) home.addEventListener("close", () => this.place(), { once: true }); // it does not go with the sheet
     }
     document.documentElement.style.setProperty("--alarm", `${this.element.offsetHeight}px`); // what is below makes room
   }

@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
 def opened(path: Path, pauses: Pauses = ()) -> OwnRecording:
     recording = Recording(path)
     recording.pauses = pauses
-    return OwnRecording(recording, {})
+    return OwnRecording(recording, {}, [])
 
 
 def write(
