@@ -102,8 +102,8 @@ Arrays = dict[str, Any]
 UNCOVERED, UNPROVEN = "uncovered", "unproven"
 
 
-class Finding(NamedTuple):
-    """One finding. `kind` is `UNCOVERED`, `UNPROVEN`, or empty for a contradiction or a missing file."""
+class RecordingFinding(NamedTuple):
+    """One finding about a recording. `kind` is `UNCOVERED`, `UNPROVEN`, or empty for a contradiction or a missing file."""
 
     status: str
     why: str
@@ -115,24 +115,24 @@ class RecordingFindings:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.findings: list[Finding] = []
+        self.findings: list[RecordingFinding] = []
         self.pairs: list[dict[str, Any]] = []
 
     def fail(self, why: str) -> None:
         """Note something that contradicts itself or is not there though it is promised."""
-        self.findings.append(Finding(FAIL, why))
+        self.findings.append(RecordingFinding(FAIL, why))
 
     def warn(self, why: str) -> None:
         """Note something that is missing."""
-        self.findings.append(Finding(WARN, why))
+        self.findings.append(RecordingFinding(WARN, why))
 
     def cannot_prove(self, why: str) -> None:
         """Note that files which a proof needs are not here, or do not suffice."""
-        self.findings.append(Finding(WARN, why, UNPROVEN))
+        self.findings.append(RecordingFinding(WARN, why, UNPROVEN))
 
     def lacks(self, why: str, share: float) -> None:
         """Note that a stream covers only a share of the session."""
-        self.findings.append(Finding(FAIL if share < COVERAGE_FAIL else WARN, why, UNCOVERED))
+        self.findings.append(RecordingFinding(FAIL if share < COVERAGE_FAIL else WARN, why, UNCOVERED))
 
     @property
     def status(self) -> str:

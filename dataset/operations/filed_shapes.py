@@ -31,6 +31,7 @@ class _Fields(_Filed):
     language: str = ""
     before: _Node | None = None
     description: str = ""
+    recovery: str = ""
     outcome: str = ""
     outcome_note: str = ""
     at: _Nanoseconds | None = None
@@ -83,6 +84,7 @@ class _Recipe(_Filed):
 class _Body(_Filed):
     node: _Node | None = None
     error_id: str | None = None
+    left_out: bool = False
     fields: _Fields = _Fields()
     with_op: str | None = None
     undoes: str | None = None
@@ -102,7 +104,7 @@ class _Event(_Filed):
 
 _NEEDED = {
     **dict.fromkeys(("start", "done", "reopen", "skip", "hold"), ("node",)),
-    **dict.fromkeys(("plan_error", "edit_error", "error", "add_error"), ("error_id",)),
+    **dict.fromkeys(("plan_error", "edit_error", "error", "add_error", "recovered"), ("error_id",)),
     "undo": ("undoes",),
     "timer": ("node", "seconds", "action"),
     "hint": ("use",),

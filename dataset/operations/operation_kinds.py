@@ -72,7 +72,8 @@ class ErrorFields(Strict):
     `before` is the step that an error of order comes in front of (its own: none is named), `language` that of `text`.
     Times are on the capture clock: `at` when it happened, `end` when it was over, `point_of_no_return` from when
     on it could not be put right, `noticed_at`, `corrected_at`. `corrected_by` is the step or error that made it good
-    (-1: none did).
+    (-1: none did; the error's own id: its planned recovery). `recovery` is the planned text of what puts the error
+    right: the tablet shows it as a step after the step of the error.
     """
 
     node: Node | None = None
@@ -84,6 +85,7 @@ class ErrorFields(Strict):
     language: Short | None = None
     before: Node | None = None
     description: Line | None = None
+    recovery: Line | None = None
     outcome: Literal["", "as_planned", "differently", "not_done"] | None = None
     outcome_note: Line | None = None
     at: Nanoseconds | None = None
@@ -121,6 +123,14 @@ class EditError(Strict):
 
     error_id: OpId
     fields: ErrorFields
+
+
+class Recovered(Strict):
+    """The planned recovery of an error was done, or left out; `shown` is its text as it stood on the screen."""
+
+    error_id: OpId
+    left_out: bool = False
+    shown: OnScreen | None = None
 
 
 class HintUse(_AtStep):
@@ -228,6 +238,7 @@ KINDS: dict[str, type[Strict]] = {
     "skip": _AtStep,
     "hold": _AtStep,
     "error": MadeError,
+    "recovered": Recovered,
     "mark": Text,
     "timer": Timer,
     "awake": Awake,
@@ -259,6 +270,7 @@ Kind = Literal[
     "skip",
     "hold",
     "error",
+    "recovered",
     "mark",
     "timer",
     "awake",

@@ -9,12 +9,13 @@ chooses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from kitchensync.dataset.operations import step_runs
 from kitchensync.dataset.operations.step_runs import Op, State
 
 PHASES = ("prepare", "checklist", "follow", "review", "done", "withdrawn")
-COOKING = frozenset(("start", "done", "reopen", "skip", "hold", "error", "mark"))
+COOKING = frozenset(("start", "done", "reopen", "skip", "hold", "error", "recovered", "mark"))
 """What *Undo* and *Redo* of the cooking screen take back: what was done on it, never a plan or a review."""
 
 UNDOABLE = COOKING | {"plan_error", "edit_error", "add_error", "note", "voice", "hint"}
@@ -268,12 +269,22 @@ _HANDLERS: dict[str, Callable[[State, Op], None]] = {
 
 def _remember_versions(state: State, versions: dict[tuple[str, str], list[Op]], op: Op) -> None:
     """Note every value that an operation gives to a field of an error that exists by now."""
-    given = op["body"]["planned"] if op["kind"] == "recording" else [op["body"]]
-    for change in given:
+    for change in _changes(op):
         if change.get("error_id") in state["errors"] and "fields" in change:
             for name, value in change["fields"].items():
                 made = versions.setdefault((change["error_id"], name), [])
                 made.append({**op, "value": value, "order": len(made)})
+
+
+def _changes(op: Op) -> list[dict[str, Any]]:
+    """Return what an operation changes: error ids, with the fields and their values."""
+    if op["kind"] == "recovered":
+        error_id = op["body"]["error_id"]
+        done = {"corrected_by": error_id, "corrected_at": op["host_ns"]}
+        return [
+            {"error_id": error_id, "fields": {"corrected_by": -1} if op["body"].get("left_out") else done}
+        ]
+    return list(op["body"]["planned"]) if op["kind"] == "recording" else [op["body"]]
 
 
 def _remember_last(state: State, op: Op) -> None:

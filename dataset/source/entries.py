@@ -123,7 +123,7 @@ def _words(error: Mapping[str, Any]) -> str:
 
 def _error(error: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("error_id", "planned", "origin", "categories", "subtype", "outcome", "outcome_note", "removed")
-    return {key: error[key] for key in (*kept, "judged") if key in error}
+    return {key: error[key] for key in (*kept, "recovery", "judged") if key in error}
 
 
 def _starts(state: State) -> dict[int, int]:

@@ -144,7 +144,7 @@ def touches_errors(op: Op) -> bool:
     return op["kind"] in _OF_ERRORS
 
 
-_OF_ERRORS = frozenset(("recording", "plan_error", "error", "edit_error", "add_error", "undo"))
+_OF_ERRORS = frozenset(("recording", "plan_error", "error", "recovered", "edit_error", "add_error", "undo"))
 
 
 def _row(state: State, first: Op, ops: list[Op]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from kitchensync.storage.events import EventLog
 
 UNCERTAIN_NS = 3_000_000
 PLANNED = {"error_id": "p1", "fields": {"node": 1, "categories": [1], "text": "Do half of thing 1"}}
+SPILT = {"error_id": "p3", "fields": {"node": 4, "categories": [0], "recovery": "Wipe it up"}}
 LEFT_OUT = {"error_id": "p2", "fields": {"node": 4, "categories": [6], "outcome": "not_done"}}
 
 
@@ -55,7 +56,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def entered(recording: Path) -> dict[str, dict[str, Any]]:
     """Enter errors of every kind; return what is true of each, without what is not known."""
     tablet = Tablet(recording)
-    tablet.touch("recipe", 0.0, **FROZEN | {"planned": [PLANNED, LEFT_OUT]})
+    tablet.touch("recipe", 0.0, **FROZEN | {"planned": [PLANNED, LEFT_OUT, SPILT]})
     tablet.touch("done", 3.0, node=1)
     tablet.touch("edit_error", 3.1, error_id="p1", fields={"outcome": "as_planned", "intent": "on_purpose"})
     plain = {"node": 2, "categories": [4], "description": "spilt"}
@@ -74,6 +75,7 @@ def entered(recording: Path) -> dict[str, dict[str, Any]]:
     tablet.touch(
         "error", 10.0, error_id="follows", fields={"node": 3, "categories": [7], "corrected_by": "moved"}
     )
+    tablet.touch("recovered", 10.5, error_id="p3", shown="Wipe it up")
     tablet.touch("error", 11.0, error_id="ruled", fields=plain | {"noticed": "not", "intent": "on_purpose"})
     tablet.touch("error", 11.5, error_id="denied", fields=plain)
     ruling = {"verdict": "happened", "intent": "unsure", "noticed": "by_others"}
@@ -86,6 +88,8 @@ def entered(recording: Path) -> dict[str, dict[str, Any]]:
     return {
         "p1": {"planned": True, "source": "entered", "node": 1, "step": thing[1], "intent": "on_purpose",
                "categories": ["Measurement Error"]},
+        "p3": {"planned": True, "source": "entered", "node": 4, "step": thing[4],
+               "categories": ["Preparation Error"], "corrected_by": "p3", "corrected_s": 10.5},
         "plain": entered | spilt | {"reported_s": 5.0},
         "moved": entered | {
             "node": 3, "step": thing[3], "categories": ["Order Error", "Timing Error"], "reported_s": 8.0,
@@ -123,13 +127,13 @@ def test_every_field_is_as_entered_and_what_is_not_known_is_missing(
         assert rows[name] == {"recording": "take1", "error_id": name, **true, **times}, name
     assert {name for name, bound in bounds.items() if bound is not None} == {"moved", "added"}
     assert math.isclose(bounds["moved"], round(clock_s, 2))
-    assert list(table["error_id"])[-1] == "p1", "what has no time comes last"
+    assert list(table["error_id"])[-2:] == ["p1", "p3"], "what has no time comes last"
 
 
 def test_all_errors_of_a_folder_are_one_table(recording: Path, entered: dict[str, Any]) -> None:
     table = ks.errors(recording.parent)
     assert set(table["error_id"]) == entered.keys()
-    assert table["planned"].sum() == 1
+    assert table["planned"].sum() == 2
     assert json.loads(table.to_json(orient="records"))[0]["recording"] == "take1"
 
 

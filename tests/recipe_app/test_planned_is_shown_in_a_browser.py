@@ -285,3 +285,86 @@ def test_review_and_desk_show_the_recipe_the_plan_and_what_was_done_side_by_side
     assert "Left out, as planned" in desk.locator('#sides [data-node="9"]').inner_text()
     assert serious(desk) == []
     desk.context.close()
+
+
+def errors_of(kitchen: Any, recording: str) -> dict[str, Any]:
+    """Return the errors of a recording as its log adds up, by node."""
+    return {error["node"]: error for error in kitchen.tools.records.state(recording)["errors"].values()}
+
+
+def test_a_planned_recovery_is_a_step_with_a_time_of_its_own(kitchen: Any, cooks: Tablet) -> None:
+    bundle = kitchen.choose(strategy="induced", display="steps")
+    recording, (first, second, third) = str(bundle["recording"]), bundle["ops"][0]["body"]["order"][:3]
+    kitchen.agree(recording, "release_raw")
+    fields = {"node": second, "categories": [4], "description": "drop it", "recovery": "Pick it up"}
+    kitchen.post(kitchen.operation(recording, "plan_error", {"error_id": new_id(second), "fields": fields}))
+    page = cooks.page
+    page.goto(f"{cooks.url}/t/rec/{recording}/prepare")
+    cooks.instructed()
+    cooks.screen("prepare")
+    page.locator(f'[data-key="add-{first}"]').click()
+    page.get_by_role("button", name="Measurement", exact=True).click()
+    page.get_by_label("How it is put right").fill("Pour it back and measure again")
+    cooks.tap("Save", exact=True)
+    page.get_by_text("Recovery: Pour it back and measure again").wait_for()
+    cooks.saved()
+    page.goto(f"{cooks.url}/t/rec/{recording}/follow")
+    cooks.screen("follow")
+
+    def begun(node: int) -> None:
+        page.locator(f'h1.current[data-node="{node}"]').wait_for()
+
+    def recovery(text: str) -> Any:
+        card = page.locator("[data-recovery]", has_text=text)
+        card.wait_for()
+        assert page.locator("h1.current").all_inner_texts() == [text]
+        return card
+
+    page.keyboard.press("ArrowRight")
+    begun(first)
+    page.keyboard.press("ArrowRight")
+    recovery("Pour it back and measure again")
+    cooks.tap("Done", exact=True)
+    begun(second)
+    page.locator('[data-key="undo"]').click()
+    recovery("Pour it back and measure again")
+    page.keyboard.press("ArrowRight")
+    begun(second)
+    page.keyboard.press("ArrowRight")
+    recovery("Pick it up").get_by_role("button", name="Leave out").click()
+    begun(third)
+    cooks.saved()
+    errors = errors_of(kitchen, recording)
+    (_, kept, left_out) = ops(kitchen, recording, "recovered")
+    assert errors[first]["corrected_by"] == errors[first]["error_id"] == kept["body"]["error_id"]
+    assert (errors[first]["corrected_at"], kept["body"]["shown"]) == (
+        kept["host_ns"],
+        errors[first]["recovery"],
+    )
+    assert (errors[second]["corrected_by"], left_out["body"]["left_out"]) == (-1, True)
+    assert "corrected_at" not in errors[second]
+    starts = [op["body"].get("with_op") for op in ops(kitchen, recording, "start")]
+    assert starts == [None, *(op["op_id"] for op in ops(kitchen, recording, "recovered"))]
+    page.goto(f"{cooks.url}/t/rec/{recording}/review")
+    cooks.screen("review")
+
+
+def test_a_paragraph_holds_the_recoveries_and_the_pedal_does_them(kitchen: Any, cooks: Tablet) -> None:
+    bundle = kitchen.choose(strategy="induced", display="paragraph")
+    recording, order = str(bundle["recording"]), bundle["ops"][0]["body"]["order"]
+    kitchen.agree(recording, "release_raw")
+    fields = {"node": order[0], "categories": [4], "description": "drop it", "recovery": "Pick it up"}
+    kitchen.post(kitchen.operation(recording, "plan_error", {"error_id": new_id(order[0]), "fields": fields}))
+    page = follow(cooks, Shown(recording, order, [], {}))
+    assert page.locator(".paragraph [data-node]").all_inner_texts()[1] == "Pick it up."
+    for _ in range(3):  # begin the step, end it, do the recovery
+        page.keyboard.press("ArrowRight")
+        cooks.rest()
+    cooks.saved()
+    kinds = [op["kind"] for op in kitchen.tools.records.ops(recording)]
+    assert [kind for kind in kinds if kind in ("start", "done", "recovered")] == [
+        "start",
+        "done",
+        "recovered",
+        "start",
+    ]

@@ -9,7 +9,19 @@ from kitchensync.recipe_app.store.app_records import new_id
 
 NODES = [4, 7, 9, 12]
 KINDS = (
-    *("start", "done", "reopen", "skip", "hold", "undo", "undo", "error", "plan_error", "add_error"),
+    *(
+        "start",
+        "done",
+        "reopen",
+        "skip",
+        "hold",
+        "undo",
+        "undo",
+        "error",
+        "plan_error",
+        "add_error",
+        "recovered",
+    ),
     *(
         "edit_error",
         "edit_error",
@@ -107,6 +119,7 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
         values |= {"at": rng.randrange(9) * 10**9, "corrected_by": -1} if rng.random() < 0.2 else {}
         return kind, {"error_id": rng.choice(errors), "fields": values}
     bodies: dict[str, dict[str, Any]] = {
+        "recovered": {"error_id": rng.choice(errors), "left_out": rng.random() < 0.3},
         "mark": {"text": "here"},
         "check": {"item": rng.choice(("watch", "phone")), "checked": rng.random() < 0.7},
         "timer": {

@@ -22,6 +22,10 @@ export function numberedSteps({ steps }, plan) {
   return nodes.map((node) => [node, plan.order.indexOf(node) + 1 || null]);
 }
 
+// Errors planned at a step whose planned recovery is still to do.
+export const recoveriesAt = ({ errors }, node) => Object.values(errors).filter((error) =>
+  error.planned && !error.removed && error.node === node && error.recovery && error.corrected_by === null);
+
 function moved(order, errors) { // in front of the step that it was to wait for
   for (const { node, before, categories } of errors) {
     if (!categories.includes(ORDER) || node === before || !order.includes(node) || !order.includes(before)) continue;

@@ -2,7 +2,7 @@
 // Pure: no page, no network, no storage.
 
 const PHASES = ["prepare", "checklist", "follow", "review", "done", "withdrawn"];
-const COOKING = new Set(["start", "done", "reopen", "skip", "hold", "error", "mark"]); // what *Undo* of its screen takes back
+const COOKING = new Set(["start", "done", "reopen", "skip", "hold", "error", "recovered", "mark"]); // what *Undo* of its screen takes back
 const UNDOABLE = new Set([...COOKING, "plan_error", "edit_error", "add_error", "note", "voice", "hint"]);
 
 export function reduceLog(ops) {
@@ -155,8 +155,7 @@ const HANDLERS = {
 };
 
 function rememberVersions(state, versions, op) {
-  const given = op.kind === "recording" ? op.body.planned : [op.body];
-  for (const change of given) {
+  for (const change of changesOf(op)) {
     if (!(change.error_id in state.errors) || !change.fields) continue;
     for (const [name, value] of Object.entries(change.fields)) {
       const key = `${change.error_id} ${name}`;
@@ -164,6 +163,11 @@ function rememberVersions(state, versions, op) {
       versions.get(key).push({ ...op, value, order: versions.get(key).length });
     }
   }
+}
+
+function changesOf({ kind, body, host_ns }) {
+  if (kind === "recovered") return [{ error_id: body.error_id, fields: body.left_out ? { corrected_by: -1 } : { corrected_by: body.error_id, corrected_at: host_ns } }];
+  return kind === "recording" ? body.planned : [body];
 }
 
 const isCooking = (op) => COOKING.has(op.kind) && op.device !== "server";

@@ -44,7 +44,7 @@ const isChanged = (control) => (control.type === "checkbox" ? control.checked !=
 
 const VALUES = { // of what is no text
   node: ({ value }) => (value ? Number(value) : undefined),
-  corrected_by: ({ value }) => (value === "" ? undefined : Number(value)),
+  corrected_by: ({ value }) => (value === "" ? undefined : /^-?\d+$/.test(value) ? Number(value) : value), // a node, or an error
   at: ({ value, dataset }) => (value ? Math.round(Number(dataset.from) + Number(value) * 1e9) : undefined),
   categories: ({ form }) => [...form.elements.categories].filter((box) => box.checked).map((box) => Number(box.value)),
 };

@@ -27,7 +27,7 @@ export function numbered(recording, node) {
 export function errorForm(recording, node, { title, error, before = error, hints = true, planning = hints, span = null, save }) {
   const draw = afterTouches(paint);
   const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "",
-    language: error?.language || recording.shown.language || "", before: error?.before ?? undefined };
+    language: error?.language || recording.shown.language || "", before: error?.before ?? undefined, recovery: error?.recovery };
   if (span) Object.assign(fields, { at: error?.at ?? lastSeen(recording, node), intent: error?.intent ?? "", noticed: error?.noticed ?? "", corrected_by: error?.corrected_by ?? null });
   const words = (at) => recording.shown.steps[at]?.text ?? "";
   const asPlanned = () => recording.plan.steps[fields.node]?.words ?? "";
@@ -73,8 +73,8 @@ export function errorForm(recording, node, { title, error, before = error, hints
     values.map((value) => button(t(`${name}.${value}`), () => { fields[name] = fields[name] === value ? "" : value; draw(); },
       { class: "chip", "aria-pressed": String(fields[name] === value), "data-key": `${name}-${value}` })));
   const stepChoice = (name, label, nodes) => h("div", { class: "field" }, h("label", { for: name }, label),
-    h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = event.target.value === "" ? null : Number(event.target.value); } },
-      nodes.map((one) => h("option", { value: one ?? "", selected: one === fields[name] }, one === null ? "–" : one === NOBODY ? t("error.no_corrector") : numbered(recording, one)))));
+    h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = nodes.find((one) => String(one ?? "") === event.target.value); } },
+      nodes.map((one) => h("option", { value: one ?? "", selected: one === fields[name] }, one === null ? "–" : one === NOBODY ? t("error.no_corrector") : one === error?.error_id ? t("error.by_recovery") : numbered(recording, one)))));
   const when = () => { // a touch on the line is its time; the arrow keys move it by a second
     const [from, to] = span;
     const said = () => (fields.at ? duration((fields.at - from) / 1e9) : "–");
@@ -101,13 +101,15 @@ export function errorForm(recording, node, { title, error, before = error, hints
         button([h("span", { class: `badge c${NAMES.indexOf(hint.category)}` }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording)],
           () => apply(hint), { class: "hint-row", "data-key": `h${place}` })))),
       planning && fields.categories.includes(ORDER) && place(),
-      span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [null, NOBODY, ...recording.numbers.keys()])],
+      span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [null, NOBODY, ...(error?.recovery ? [error.error_id] : []), ...recording.numbers.keys()])],
       h("div", { class: "field" }, h("label", { for: "description" }, t("error.description")),
         h("textarea", { id: "description", rows: 2, maxlength: MOST, value: fields.description, "data-key": "description", oninput: (event) => { fields.description = event.target.value; } })),
       h("div", { class: "field" }, h("label", { for: "text" }, t(span ? "error.instead" : "error.text")),
         span && !fields.text && !same(asPlanned(), words(fields.node)) && button(t("error.as_planned", { text: asPlanned() }), () => { fields.text = asPlanned(); draw(); }, { class: "hint-row", "data-key": "as-planned" }),
         fields.language !== (recording.shown.language ?? "") && h("span", { class: "hint" }, t("plan.tongue", { language: languageName(fields.language) })),
         h("textarea", { id: "text", ...tongue(fields.language), rows: 2, maxlength: MOST, value: fields.text, "data-key": "text", oninput: (event) => { fields.text = event.target.value; } })),
+      planning && h("div", { class: "field" }, h("label", { for: "recovery" }, t("field.recovery")),
+        h("textarea", { id: "recovery", rows: 2, maxlength: MOST, value: fields.recovery ?? "", "data-key": "recovery", oninput: (event) => { fields.recovery = event.target.value; } })),
       h("p", { class: "warning", role: "alert" }),
       h("p", { class: "actions" }, button(t("cancel"), close, { class: "quiet", "data-key": "cancel" }), button(t("save"), keep, { class: "primary", "data-key": "save" })));
   }

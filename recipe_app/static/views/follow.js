@@ -6,6 +6,7 @@ import { distance, sizesFor } from "/static/core/distance.js";
 import { keepAwake } from "/static/core/awake.js";
 import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
+import { recoveriesAt } from "/static/core/plan.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { afterTouches } from "/static/core/touch.js";
@@ -23,7 +24,7 @@ const STALE_MS = 3000;
 const UNDO_MS = 10_000;
 const MINUTES = [1, 2, 3, 5, 10, 15, 20, 30];
 const MOST_SHOWN = 4000; // letters of a step that the log takes, as in operations/kinds.py
-const SAID = { done: "step.done", start: "step.open", reopen: "step.open", hold: "step.held", skip: "step.skipped", mark: "follow.marked" };
+const SAID = { done: "step.done", start: "step.open", reopen: "step.open", hold: "step.held", skip: "step.skipped", recovered: "follow.recovery", mark: "follow.marked" };
 const BEGIN = { waiting: "follow.begin", held: "follow.continue", stopped: "follow.continue" };
 
 export function open(recording) {
@@ -56,6 +57,8 @@ export function open(recording) {
   const held = () => all().filter((node) => ["held", "stopped"].includes(stateOf(node)));
   const begun = () => all().filter((node) => ["open", "held", "stopped"].includes(stateOf(node)));
   const waiting = () => glass.order.filter((node) => stateOf(node) === "waiting");
+
+  const recoveries = () => all().filter((node) => stateOf(node) === "done").flatMap((node) => recoveriesAt(recording.state, node));
 
   async function act(touch, ...actions) {
     await recording.act(touch, ...actions);
@@ -97,14 +100,26 @@ export function open(recording) {
 
   function done(touch, node) { // the next step begins with the same touch, unless another one is open already
     const actions = [{ op_id: newId(), kind: "done", body: at(node) }];
-    const next = opened().length <= 1 ? waiting().find((one) => one !== node) : undefined;
-    if (next !== undefined) actions.push({ kind: "start", body: at(next, { with_op: actions[0].op_id }) });
-    return act(touch, ...actions);
+    const isLast = opened().length <= 1 && !recoveriesAt(recording.state, node).length;
+    return act(touch, ...actions, ...(isLast ? nextStart(actions[0].op_id, node) : []));
+  }
+
+  function nextStart(with_op, but) {
+    const next = waiting().find((node) => node !== but);
+    return next === undefined ? [] : [{ kind: "start", body: at(next, { with_op }) }];
+  }
+
+  function recover(touch, error, left_out = false) { // a planned recovery is done as a step is
+    const op_id = newId();
+    const isLast = !opened().length && recoveries().length === 1;
+    return act(touch, { op_id, kind: "recovered", body: { error_id: error.error_id, left_out, shown: display === "hidden" ? "" : error.recovery } }, ...(isLast ? nextStart(op_id) : []));
   }
 
   function advance(touch) {
     const [current] = opened();
     if (current !== undefined) return done(touch, current);
+    const [recovery] = recoveries();
+    if (recovery) return recover(touch, recovery);
     const [first] = [...held(), ...waiting()];
     return first === undefined ? null : act(touch, { kind: "start", body: at(first) });
   }
@@ -260,13 +275,15 @@ export function open(recording) {
     const now = opened();
     const next = waiting();
     const paused = held();
-    const shown = now.length ? now : [...paused, ...next].slice(0, 1);
-    const finished = !shown.length;
+    const repairs = recoveries();
+    const shown = now.length ? now : repairs.length ? [] : [...paused, ...next].slice(0, 1);
+    const finished = !shown.length && !repairs.length;
+    const several = now.length + repairs.length > 1;
     redraw(main,
       finished && h("article", { class: "open-step" }, h("h1", { class: "current" }, t("follow.finished")), recording.shown.pictures?.result && h("img", { class: "step-picture", src: recording.shown.pictures.result, alt: t("follow.picture") })),
-      h("div", { class: now.length > 1 ? "opened several" : "opened" }, shown.map((node) => openStep(node, now))),
+      h("div", { class: several ? "opened several" : "opened" }, shown.map((node) => openStep(node, now, several)), repairs.map((error) => recoveryStep(error, several))),
       h("div", { class: "timers" }),
-      h("div", { class: "chips" }, paused.filter((node) => now.length || !shown.includes(node)).map(heldChip)),
+      h("div", { class: "chips" }, paused.filter((node) => now.length || repairs.length || !shown.includes(node)).map(heldChip)),
       noted() && h("p", { class: "noted", role: "status" }, noted()),
       h("ol", { class: "next", "aria-label": t("follow.next") }, next.filter((node) => !shown.includes(node)).slice(0, 2).map((node) =>
         h("li", {}, h("span", { class: "place" }, number(placeOf(node))), h("span", { class: "what", ...tongueOf(node) }, words(node))))));
@@ -277,8 +294,8 @@ export function open(recording) {
       button(t("follow.error"), logError, { class: "error", "data-key": "error" }),
       also !== false && also !== undefined && button([h("span", {}, t("follow.also")), h("span", { class: "what", ...tongueOf(also) }, words(also))], (touch) => act(touch, { kind: "start", body: at(also) }), { class: "also", "data-key": "also" }),
       finished ? button(t("follow.review"), end, { class: "done", "data-key": "done" })
-        : now.length > 1 ? h("span", { class: "kept-place" }) // where Done is nothing else is
-          : button(now.length ? t("follow.done") : t(paused.length ? "follow.continue" : "follow.begin"), (touch) => (now.length ? done(touch, one) : advance(touch)), { class: "done", "data-key": "done" }));
+        : several ? h("span", { class: "kept-place" }) // where Done is nothing else is
+          : button(now.length || repairs.length ? t("follow.done") : t(paused.length ? "follow.continue" : "follow.begin"), (touch) => (now.length ? done(touch, one) : advance(touch)), { class: "done", "data-key": "done" }));
   }
 
   const heldChip = (node) => button(`${named(node)}, ${t("step.held")}: ${t("follow.continue")}`,
@@ -286,13 +303,20 @@ export function open(recording) {
   const named = (node) => (placeOf(node) ? t("follow.step", { place: placeOf(node) }) : t("plan.left_out"));
   const inTongue = (node) => recording.foreign(glass.steps[node]) && h("span", { class: "hint in-tongue" }, t("plan.tongue", { language: recording.foreign(glass.steps[node]) }));
 
-  function openStep(node, now) {
-    const seen = now.length < 2 && recording.shown.pictures?.[node];
+  function openStep(node, now, several) {
+    const seen = !several && recording.shown.pictures?.[node];
     return h("article", { class: "open-step" },
       h("div", {}, h("p", { class: "label" }, placeOf(node) ? t("follow.step_of", { place: placeOf(node), all: glass.order.length }) : named(node), ["held", "stopped"].includes(stateOf(node)) && ` · ${t(`step.${stateOf(node)}`)}`, recording.foreign(glass.steps[node]) && " · ", inTongue(node)),
         h(now[0] === node || !now.length ? "h1" : "h2", { class: "current", "data-node": node, ...tongueOf(node) }, words(node)), timers.chips(node)),
       seen && h("img", { class: "step-picture", src: seen, alt: t("follow.picture") }),
-      now.length > 1 && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${words(node)}` }));
+      several && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${words(node)}` }));
+  }
+
+  function recoveryStep(error, several) { // planned with the error: it is shown once the step of the error is done
+    return h("article", { class: "open-step", "data-recovery": error.error_id },
+      h("div", {}, h("p", { class: "label" }, `${t("follow.recovery")} · ${named(error.node)}`), h("h1", { class: "current", ...recording.tongue }, error.recovery),
+        button(t("follow.skip"), (touch) => recover(touch, error, true), { class: "row", "data-key": `no-recovery-${error.error_id}` })),
+      several && button(t("follow.done"), (touch) => recover(touch, error), { class: "done", "data-key": `recovered-${error.error_id}`, "aria-label": `${t("follow.done")}: ${error.recovery}` }));
   }
 
   function undoButton() {
@@ -308,7 +332,8 @@ export function open(recording) {
 
   function drawParagraph() { // the same at every step: no highlight, no number, nothing that moves
     if (main.childElementCount) return;
-    const said = glass.order.map((node) => h("span", { "data-node": node, lang: tongueOf(node).lang }, `${words(node).replace(/[.\s]+$/, "")}.`));
+    const sentence = (node, text) => h("span", { "data-node": node, lang: tongueOf(node).lang }, `${text.replace(/[.\s]+$/, "")}.`);
+    const said = glass.order.flatMap((node) => [words(node), ...recoveriesAt(recording.state, node).map(({ recovery }) => recovery)].map((text) => sentence(node, text)));
     const foreign = [...new Set(glass.order.map((node) => recording.foreign(glass.steps[node])).filter(Boolean))];
     main.replaceChildren(h("p", { class: "paragraph", ...recording.tongue }, said.flatMap((one) => [one, " "])),
       ...foreign.map((language) => h("p", { class: "hint in-tongue" }, t("plan.tongue", { language }))));

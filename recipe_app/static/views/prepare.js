@@ -66,7 +66,7 @@ export function open(recording) {
     return h("li", { class: "planned" },
       h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
         versionsBadge(recording, error, (fields, touch) => set(error, fields, touch))),
-      h("span", { class: "what" }, h("span", { ...(text && tongue(error.language)) }, text || description || place(error)), text && description && h("span", { class: "hint" }, " ", description)),
+      h("span", { class: "what" }, h("span", { ...(text && tongue(error.language)) }, text || description || place(error)), text && description && h("span", { class: "hint" }, " ", description), error.recovery && h("span", { class: "hint" }, ` ${t("follow.recovery")}: ${error.recovery}`)),
       own && h("span", { class: "actions" }, button(t("change"), () => change(error), { class: "quiet", "data-key": `change-${error.error_id}` }),
         button(t("remove"), (touch) => set(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
   }

@@ -65,8 +65,8 @@ export function open(recording) {
         h("input", { id: `n${error.error_id}`, maxlength: 600, value: error.outcome_note, "data-key": `note-${error.error_id}`, onchange: (event) => change(error, { outcome_note: event.target.value }, now()) })));
   }
 
-  const facts = ({ at, origin, intent, noticed, corrected_by: by }) => [at ? clock(recording, at) : t("review.no_time"), origin === "review" && t("review.added"), intent && t(`intent.${intent}`),
-    noticed && `${t("field.noticed")}: ${t(`noticed.${noticed}`)}`, by >= 0 && by !== null && `${t("field.corrected_by")}: ${numbered(recording, by)}`].filter(Boolean);
+  const facts = ({ error_id, at, origin, intent, noticed, corrected_by: by }) => [at ? clock(recording, at) : t("review.no_time"), origin === "review" && t("review.added"), intent && t(`intent.${intent}`),
+    noticed && `${t("field.noticed")}: ${t(`noticed.${noticed}`)}`, by === error_id ? t("error.by_recovery") : by >= 0 && by !== null && `${t("field.corrected_by")}: ${numbered(recording, by)}`].filter(Boolean);
 
   const madeRow = (error) => h("li", { class: "planned" }, describe(error),
     h("span", { class: "hint" }, facts(error).join(" · "),

@@ -4,7 +4,7 @@ import { button, h } from "/static/core/page.js";
 import { number, t } from "/static/core/words.js";
 import { categoryName, sheet } from "/static/views/frame.js";
 
-const NAMED = new Set(["text", "description", "categories", "outcome", "outcome_note", "removed", "before", "language", "at", "intent", "noticed", "corrected_by"]);
+const NAMED = new Set(["text", "description", "categories", "outcome", "outcome_note", "removed", "before", "language", "at", "intent", "noticed", "corrected_by", "recovery"]);
 
 const inWords = (recording, name, value) => {
   if (name === "categories") return value.map(categoryName).join(", ");
