@@ -117,8 +117,9 @@ class _Verification(_Form):
 
     @model_validator(mode="after")
     def _judged_the_same_answers(self) -> _Verification:
-        if len({len(judge.answers) for judge in self.judges}) > 1:
-            raise ValueError("judges of another number of answers")
+        judged = {len(judge.answers) for judge in self.judges if judge.question}  # others judge no answers
+        if len(judged) > 1:
+            raise ValueError("judges of a question judged different numbers of answers")
         return self
 
 

@@ -103,7 +103,7 @@ UNCOVERED, UNPROVEN = "uncovered", "unproven"
 
 
 class RecordingFinding(NamedTuple):
-    """One finding about a recording. `kind` is `UNCOVERED`, `UNPROVEN`, or empty for a contradiction or a missing file."""
+    """One finding about a recording; `kind` is `UNCOVERED`, `UNPROVEN` or empty."""
 
     status: str
     why: str

@@ -125,7 +125,7 @@ class EditError(Strict):
     fields: ErrorFields
 
 
-class Recovered(Strict):
+class RecoveryStep(Strict):
     """The planned recovery of an error was done, or left out; `shown` is its text as it stood on the screen."""
 
     error_id: OpId
@@ -238,7 +238,7 @@ KINDS: dict[str, type[Strict]] = {
     "skip": _AtStep,
     "hold": _AtStep,
     "error": MadeError,
-    "recovered": Recovered,
+    "recovered": RecoveryStep,
     "mark": Text,
     "timer": Timer,
     "awake": Awake,
