@@ -145,6 +145,7 @@ function status() {
   const place = document.getElementById("saved");
   const said = waiting ? t("saved.unsent", { count: waiting }) : down.length ? t("saved.refused", { count: down.length }) : t("saved.all");
   place.textContent = failed ? t("saved.not_kept") : said;
+  place.dataset.kept = String(!failed);
   place.className = failed || waiting || down.length ? "saved waiting" : "saved";
   place.title = failed || down.at(-1)?.error || outbox.problem;
 }
@@ -160,6 +161,7 @@ async function begin() {
   await outbox.load();
   addEventListener("popstate", () => route());
   addEventListener("hashchange", () => route());
+  addEventListener("pageshow", ({ persisted }) => persisted && (askMe().catch(() => null), route())); // from the back/forward cache: as it was then
   navigator.storage?.persist?.();
   const compare = (times) => measure(times).then(() => {
     if (!known) askMe().catch(() => null); // it answers again

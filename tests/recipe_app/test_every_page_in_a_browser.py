@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from browser import LANDSCAPE, at_the_desk, on_screen
-from screens import serious
+from screens import covered, misnamed, serious
 
 from kitchensync.recipe_app.web.app import ROUTES
 from kitchensync.recipe_app.web.i18n import LANGUAGES
@@ -15,6 +15,9 @@ from kitchensync.recipe_app.web.i18n import LANGUAGES
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PASSWORD = "a long enough pass phrase"
 PHONE = {"width": 390, "height": 844}
+ZOOMED = {"width": LANDSCAPE["width"] // 2, "height": LANDSCAPE["height"] // 2}
+"""A tablet at 200 %."""
+SAVED = (("Alles gesichert", True), ("Nicht gesichert: noch einmal tippen", False))
 NO_PAGE = re.compile(r"\.js$|\.json$|\.crt$|^/$|^/t/|^/q")
 WIDE = "document.documentElement.scrollWidth - innerWidth"
 MOVING = "document.getAnimations().filter((one) => one.playState === 'running').length"
@@ -82,8 +85,22 @@ def test_every_screen_of_the_tablet(kitchen: Any, browser: Any, language: str) -
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 found += look(page, f"{path} {scheme}")
-            page.set_viewport_size(PHONE)
+            found += [f"{path}: another accessible name: {name}" for name in misnamed(page)]
+            for size in (LANDSCAPE, ZOOMED, PHONE):
+                page.set_viewport_size(size)
+                for text, kept in SAVED:
+                    found += [f"{path} {size}: covered: {one}" for one in covered(page, text, kept=kept)]
             if (over := page.evaluate(WIDE)) > 0:
                 found.append(f"{path}: {over} px too wide for a telephone")
             page.set_viewport_size(LANDSCAPE)
         assert found == []
+
+
+def test_a_page_from_the_back_forward_cache_loads_the_state_again(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        assert tablet.page.locator("html").get_attribute("translate") == "no"
+        kitchen.choose()
+        restored = "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
+        with tablet.page.expect_response("**/api/v1/recordings"):
+            tablet.page.evaluate(restored)
+        tablet.page.locator("section", has_text="Go on with").locator(".card").wait_for()

@@ -88,7 +88,7 @@ def test_an_error_leads_to_its_picture_and_takes_the_time_of_another(
     page.get_by_role("button", name="One picture on").click()
     shown(desk, WRONG_S[0] + FRAME_S)
     for _ in range(3):
-        page.get_by_role("button", name="Ten seconds back").click()
+        page.get_by_role("button", name="−10 s").click()
     shown(desk, 0.0)
     page.locator("#logged .mark").nth(1).click()
     assert page.locator("#errors details.error[open]").count() == 1

@@ -35,6 +35,42 @@ CLOSE = """([touchable, least]) => {
     .filter(([, b]) => Math.round(apart(a, b)) < least).map(([other, b]) => `${one} | ${other}: ${apart(a, b)}`));
 }"""
 
+MISNAMED = """() => [...document.querySelectorAll("button[aria-label], a[aria-label]")]
+  .filter((box) => box.checkVisibility() && /[\\p{L}\\p{N}]/u.test(box.textContent))
+  .filter((box) => box.textContent.trim() !== box.getAttribute("aria-label"))
+  .map((box) => `${box.textContent}: ${box.getAttribute("aria-label")}`)"""
+COVERED = """() => {
+  const { left, right, top, bottom } = document.getElementById("saved").getBoundingClientRect();
+  const texts = document.createTreeWalker(document.getElementById("screen"), NodeFilter.SHOW_TEXT);
+  const found = [], range = document.createRange();
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    if (!text.data.trim() || !text.parentElement.checkVisibility()) continue;
+    range.selectNodeContents(text);
+    const width = (box) => Math.min(right, box.right) - Math.max(left, box.left);
+    const height = (box) => Math.min(bottom, box.bottom) - Math.max(top, box.top);
+    const covers = (box) => width(box) > 1 && height(box) > 1;
+    if ([...range.getClientRects()].some(covers)) found.push(text.data);
+  }
+  return found;
+}"""
+SAY = """([text, kept]) => {
+  const saved = document.getElementById("saved");
+  saved.textContent = text;
+  saved.dataset.kept = String(kept);
+  saved.classList.toggle("waiting", !kept);
+}"""
+
+
+def misnamed(page: Any) -> list[str]:
+    """Buttons and links with a text and another accessible name: their text, then their name."""
+    return list(page.evaluate(MISNAMED))
+
+
+def covered(page: Any, text: str, *, kept: bool) -> list[str]:
+    """Texts that the line of what is saved covers if it says `text`."""
+    page.evaluate(SAY, [text, kept])
+    return list(page.evaluate(COVERED))
+
 
 def close_boxes(page: Any, least: int) -> list[str]:
     """Pairs that can be touched now and are less than `least` CSS pixels apart, or lie over each other."""

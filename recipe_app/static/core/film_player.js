@@ -38,7 +38,7 @@ export class FilmPlayer {
   async #open() {
     const { video, front, facts, film } = await opened(this.base, this.status);
     Object.assign(this, { facts, film });
-    const press = (label, name, act) => button(label, act, { class: "quiet", "aria-label": t(name), title: t(name) });
+    const press = (label, name, act) => button(label, act, { class: "quiet", title: t(name) });
     this.turn = button("", () => this.film.play(), { class: "primary", id: "film-play" });
     const sound = button(t("film.sound"), () => { video.muted = !video.muted; sound.setAttribute("aria-pressed", String(!video.muted)); }, { class: "quiet", "aria-pressed": "true" });
     this.slider = h("input", { type: "range", min: "0", max: String(facts.frames - 1), value: "0", "aria-label": t("film.place"), oninput: ({ target }) => { video.pause(); this.film.go(Number(target.value)); } });

@@ -116,7 +116,7 @@ export function open(recording) {
   function allOf(items, group) { // looked at together, ticked by one touch; consent is never among them
     const left = items.filter(({ name }) => recording.state.checklist[name] !== true);
     return left.length > 1 && button(t("checklist.all"), (touch) => recording.act(touch, ...left.map(({ name }) => ({ kind: "check", body: { item: name, checked: true } }))).then(draw),
-      { class: "quiet", "data-key": `all-${group}`, "aria-label": `${t("checklist.all")}: ${t(`checklist.${group}`)}` });
+      { class: "quiet", "data-key": `all-${group}`, title: t(`checklist.${group}`) });
   }
 
   const row = (key, on, label, act) => h("button", { type: "button", class: "check", role: "checkbox", "aria-checked": String(on), "data-key": key, tap: act },

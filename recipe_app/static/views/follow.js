@@ -299,7 +299,7 @@ export function open(recording) {
   }
 
   const heldChip = (node) => button(`${named(node)}, ${t("step.held")}: ${t("follow.continue")}`,
-    (touch) => act(touch, { kind: "start", body: at(node) }), { class: "timer-chip held", "data-key": `held-${node}`, "aria-label": `${t("follow.continue")}: ${words(node)}` });
+    (touch) => act(touch, { kind: "start", body: at(node) }), { class: "timer-chip held", "data-key": `held-${node}`, title: words(node) });
   const named = (node) => (placeOf(node) ? t("follow.step", { place: placeOf(node) }) : t("plan.left_out"));
   const inTongue = (node) => recording.foreign(glass.steps[node]) && h("span", { class: "hint in-tongue" }, t("plan.tongue", { language: recording.foreign(glass.steps[node]) }));
 
@@ -309,19 +309,19 @@ export function open(recording) {
       h("div", {}, h("p", { class: "label" }, placeOf(node) ? t("follow.step_of", { place: placeOf(node), all: glass.order.length }) : named(node), ["held", "stopped"].includes(stateOf(node)) && ` · ${t(`step.${stateOf(node)}`)}`, recording.foreign(glass.steps[node]) && " · ", inTongue(node)),
         h(now[0] === node || !now.length ? "h1" : "h2", { class: "current", "data-node": node, ...tongueOf(node) }, words(node)), timers.chips(node)),
       seen && h("img", { class: "step-picture", src: seen, alt: t("follow.picture") }),
-      several && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${words(node)}` }));
+      several && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, title: words(node) }));
   }
 
   function recoveryStep(error, several) { // planned with the error: it is shown once the step of the error is done
     return h("article", { class: "open-step", "data-recovery": error.error_id },
       h("div", {}, h("p", { class: "label" }, `${t("follow.recovery")} · ${named(error.node)}`), h("h1", { class: "current", ...recording.tongue }, error.recovery),
         button(t("follow.skip"), (touch) => recover(touch, error, true), { class: "row", "data-key": `no-recovery-${error.error_id}` })),
-      several && button(t("follow.done"), (touch) => recover(touch, error), { class: "done", "data-key": `recovered-${error.error_id}`, "aria-label": `${t("follow.done")}: ${error.recovery}` }));
+      several && button(t("follow.done"), (touch) => recover(touch, error), { class: "done", "data-key": `recovered-${error.error_id}`, title: error.recovery }));
   }
 
   function undoButton() {
     const fresh = isFresh() && !undone, said = lastSaid();
-    return button([h("span", {}, t("follow.undo")), said && h("span", { class: "what", id: "undoes" }, said)].filter(Boolean), undo, { "aria-label": t("follow.undo"), "aria-describedby": said && "undoes", class: fresh ? "undo fresh" : "undo", disabled: !quiet && !recording.state.last.length, "data-key": "undo" });
+    return button([h("span", {}, t("follow.undo")), said && " ", said && h("span", { class: "what" }, said)].filter(Boolean), undo, { class: fresh ? "undo fresh" : "undo", disabled: !quiet && !recording.state.last.length, "data-key": "undo" });
   }
 
   const quietButtons = () => [

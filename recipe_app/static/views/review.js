@@ -142,7 +142,7 @@ const clock = (recording, at) => { const all = span(recording); return all ? dur
 
 function when(recording, run, node, film) { // touched, it leads to the step in the film
   const at = run.start ?? run.end, said = clock(recording, at);
-  return film.shows(at) ? button(`▸ ${said}`, () => film.go(at), { class: "link", "aria-label": t("film.see_step", { step: numbered(recording, node) }), "data-key": `film-step-${node}` }) : said;
+  return film.shows(at) ? button(`▸ ${said}`, () => film.go(at), { class: "link", title: t("film.see_step", { step: numbered(recording, node) }), "data-key": `film-step-${node}` }) : said;
 }
 
 function logged(recording, film) {

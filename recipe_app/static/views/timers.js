@@ -27,7 +27,7 @@ export class Timers {
     const offered = this.offered(node);
     return offered.length > 0 && h("p", { class: "chips" }, offered.map((timer) => button(
       `▶ ${duration(timer.seconds)}${timer.most_seconds > timer.seconds ? `–${duration(timer.most_seconds)}` : ""}`,
-      (touch) => this.start(node, timer.seconds, touch), { class: "timer-chip", "aria-label": t("timer.start", { time: timer.text, place: this.place(node) }) })));
+      (touch) => this.start(node, timer.seconds, touch), { class: "timer-chip", title: t("timer.start", { time: timer.text, place: this.place(node) }) })));
   }
 
   async start(node, seconds, touch) {
@@ -81,8 +81,8 @@ export class Timers {
     return this.set.map(({ node, ends, rang, left }) => h("div", { class: rang ? "running-timer rang" : "running-timer" },
       h("span", { role: rang ? "alert" : "timer" }, rang ? t("timer.over", { place: this.place(node) }) : h("span", { class: "left", "data-node": node }, duration((left ?? ends - Date.now()) / 1000))),
       !rang && h("span", { class: "place" }, t("follow.step", { place: this.place(node) })),
-      button(t("timer.more"), (touch) => this.lengthen(node, touch), { class: "small", "data-key": `more-${node}`, "aria-label": `${t("timer.more")}, ${t("follow.step", { place: this.place(node) })}` }),
-      !rang && button(t(left === undefined ? "timer.hold" : "timer.go"), (touch) => this.hold(node, touch), { class: "small", "data-key": `wait-${node}`, "aria-label": `${t(left === undefined ? "timer.hold" : "timer.go")}, ${t("follow.step", { place: this.place(node) })}` }),
-      button(rang ? t("ok") : t("timer.stop"), (touch) => this.stop(node, touch), { class: "small", "aria-label": `${t("timer.stop")} ${number(this.place(node))}` })));
+      button(t("timer.more"), (touch) => this.lengthen(node, touch), { class: "small", "data-key": `more-${node}`, title: `${t("timer.more")}, ${t("follow.step", { place: this.place(node) })}` }),
+      !rang && button(t(left === undefined ? "timer.hold" : "timer.go"), (touch) => this.hold(node, touch), { class: "small", "data-key": `wait-${node}`, title: `${t(left === undefined ? "timer.hold" : "timer.go")}, ${t("follow.step", { place: this.place(node) })}` }),
+      button(rang ? t("ok") : t("timer.stop"), (touch) => this.stop(node, touch), { class: "small", title: `${t("timer.stop")} ${number(this.place(node))}` })));
   }
 }
