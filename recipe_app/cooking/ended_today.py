@@ -54,13 +54,14 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
         is_today = _utc_ns(manifest, "stopped") >= since_ns
         if is_today or name in newest:
             row = of_folder.get(name)
+            lacking = {"no_consent": tools.folders.lacking_consent(name)}
             who = _who(row, people, kitchens) if row else _named_in(manifest, name)
             began = {"folder": name, "today": is_today, "began_ms": _utc_ns(manifest, "started") // 10**6}
             worth = _worth(tools, name, manifest, name in newest)
             is_last = (worth["state"], worth["stage"]) == (MADE, FINAL)
             if row and is_last and not running and not why_not(manifest, Purpose.ANNOTATE):
                 tools.films.prepare((tools.folders.data / name).absolute())
-            found.append(began | who | worth)
+            found.append(began | who | worth | lacking)
     for row in rows:
         if not row["folder"] and row["phase"] in ("review", "done"):
             said = {

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from kitchensync.storage.consent import enter_consent
+from kitchensync.storage.consent import Purpose, enter_consent, why_not
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.events import EventLog, read_lines
 from kitchensync.storage.lab import Lab, lab_of
@@ -92,6 +92,16 @@ class Folders:
             return why_aborted(self.known_manifest(name)) if name else ""
         except (StorageError, NotFound):
             return ""
+
+    def lacking_consent(self, name: str | None) -> list[str]:
+        """Return which of `annotate` and `release_raw` the consent of a recording lacks; none without a folder."""
+        try:
+            manifest = self.known_manifest(name) if name else None
+        except (StorageError, NotFound):
+            return []
+        if manifest is None or is_set_aside(manifest):
+            return []
+        return [str(what) for what in (Purpose.ANNOTATE, Purpose.RELEASE_RAW) if why_not(manifest, what)]
 
     def joinable(self, name: str) -> bool:
         """Return whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""

@@ -6,11 +6,12 @@ import time
 from typing import Any
 
 import pytest
-from browser import Tablet
+from browser import Tablet, at_the_desk
 from screens import serious
 
 from kitchensync.recipe_app.cooking import checklist
 from kitchensync.storage.consent import OFFERED, Scope, consent_in_words
+from kitchensync.storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -76,3 +77,42 @@ def test_a_changed_text_is_asked_for_again(
     page.reload()
     page.locator('[data-key="consent"][aria-checked="false"]').wait_for()
     assert annotate.get_attribute("aria-checked") == "false"
+
+
+@pytest.mark.parametrize(
+    ("scopes", "chips"),
+    [
+        (["annotate", "release_raw"], []),
+        (["release_raw"], ["No consent to annotate"]),
+        ([], ["No consent to annotate", "No consent to release"]),
+    ],
+)
+def test_a_missing_consent_is_a_chip_wherever_the_recording_is_listed(
+    kitchen: Any, tablet: Tablet, browser: Any, scopes: list[str], chips: list[str]
+) -> None:
+    recording = str(kitchen.choose(folder="soup_1")["recording"])
+    kitchen.agree(recording, *scopes)
+    kitchen.post(kitchen.operation(recording, "end", {}), kitchen.operation(recording, "finish", {}))
+    agreed(kitchen, scopes)
+    with edit_manifest(kitchen.data / "soup_1") as manifest:
+        at = {"utc_ns": kitchen.utc_ns, "host_ns": 1}
+        manifest |= {"state": "complete", "started": at, "stopped": at | {"reason": "requested"}}
+    login = kitchen.desk("researcher").headers["x-kitchensync-login"]
+    desk = at_the_desk(browser, kitchen.url, login)
+    for path, place in (
+        ("", "table tbody tr"),
+        ("/room", "#ended tbody tr"),
+        (f"/recordings/{recording}", ".record-head"),
+        (f"/recordings/{recording}/card", "main"),
+    ):
+        desk.go(path)
+        desk.page.locator(place).first.wait_for()
+        shown = desk.page.locator(f"{place} .badge", has_text="No consent")
+        assert shown.all_inner_texts() == chips, path
+    offered = recording in kitchen.desk("annotator").get("/desk/review").text
+    assert offered == ("annotate" in scopes)
+    desk.page.context.close()
+    tablet.page.goto(f"{tablet.url}/t/rec/{recording}/done")
+    tablet.screen("done")
+    assert tablet.page.locator(".badge", has_text="No consent").all_inner_texts() == chips
+    assert serious(tablet.page) == []

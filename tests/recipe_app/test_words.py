@@ -45,6 +45,7 @@ FAMILIES = {
     "category": [f"{n}{more}" for n in range(8) for more in ("", ".hint")],
     "check": [item.name for item in ITEMS],
     "checklist": ["person", "room", "devices"],
+    "consent.lacks": ["annotate", "release_raw"],
     "consent.scope": list(Scope),
     "cooking": ["dark", "light"],
     "device": ["headset", "camera", "sensor"],

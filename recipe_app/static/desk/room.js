@@ -93,7 +93,7 @@ function line(one) {
   const unlisted = state === "made" || state === "none" || state === "making" ? [h("a", { class: "quiet", href: `/desk?unlisted=${folder}#unlisted` }, t("unlisted.put"))] : [];
   const next = [hasCard && to(isNew ? "primary" : "quiet", "/card", isNew && status ? t("room.read_card") : t("card.title")), to("quiet", "", t("room.open"))];
   return h("tr", isNew ? { "data-card": folder } : {}, h("td", { class: "nowrap" }, time),
-    h("td", {}, title, h("p", { class: "hint" }, [person, kitchen].filter(Boolean).join(" · "))), h("td", {}, ...worth(one)), h("td", {}, h("p", { class: "inline" }, ...(id ? next : unlisted))));
+    h("td", {}, title, h("p", { class: "hint" }, [person, kitchen].filter(Boolean).join(" · "), ...one.no_consent?.map((scope) => h("span", { class: "badge bad" }, t(`consent.lacks.${scope}`))) ?? [])), h("td", {}, ...worth(one)), h("td", {}, h("p", { class: "inline" }, ...(id ? next : unlisted))));
 }
 
 function show({ recordings, ended }) {

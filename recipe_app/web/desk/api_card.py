@@ -37,6 +37,7 @@ def card_page(request: Request, tools: Tools, visitor: Asking, recording: str) -
     folder, found = _found(tools, recording)
     row = tools.records.row(tables.recording, recording)
     about = who_cooks(tools, row) if row else {}
+    about |= {"lacking": tools.folders.lacking_consent(folder)}
     told = found | about | {"visitor": visitor, "recording": recording, "folder": folder}
     return render(request, "desk/card.html", **told)
 

@@ -143,6 +143,7 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
         "beside": _beside(tools, row) if row else [None, None],
         "card": _card(tools, row),
         "aborted": tools.folders.why_aborted(row["folder"] if row else None),
+        "lacking": tools.folders.lacking_consent(row["folder"] if row else None),
     }
     if fields["study"]:
         fields |= _studied(request, tools, recording, state, row, ops)

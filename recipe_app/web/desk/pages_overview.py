@@ -71,6 +71,7 @@ def overview(
     chosen = {"q": q, **equal, "sort": sort}
     fields = {
         "recordings": found,
+        "lacking": {row["id"]: tools.folders.lacking_consent(row["folder"]) for row in found},
         "judged": {row["id"]: tools.judge.against(row) for row in found},
         "people": {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)},
         "cooks": cooks(tools),

@@ -21,6 +21,7 @@ from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.recipe_app.web.judging.review_routes import MOST_PEOPLE, Asked, ask_people, who_may, work_on
+from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import RecipeError
 
@@ -46,6 +47,8 @@ class QueuedRecording:
     steps: Round
     errors: Round
     is_accepted: bool
+    lacking: list[str]
+    "What its consent lacks."
 
     @property
     def state(self) -> str:
@@ -67,15 +70,18 @@ class QueuedRecording:
 
 
 def _queue(tools: Collaborators) -> list[QueuedRecording]:
-    """Return the recordings that were cooked to their end, the newest first."""
+    """Return the recordings that were cooked to their end and may be annotated, the newest first."""
     table = tables.recording
     rows = tools.records.rows(table, table.c.folder.is_not(None), order=table.c.created_utc_ns.desc())
     found = []
     for row in rows:
-        if row["phase"] in LOOKED_BACK and not tools.folders.why_aborted(row["folder"]):
+        lacking = tools.folders.lacking_consent(row["folder"])
+        is_aborted = tools.folders.why_aborted(row["folder"])
+        if row["phase"] in LOOKED_BACK and not is_aborted and Purpose.ANNOTATE not in lacking:
             ops = tools.records.ops(row["id"])
             accepted = any(op["kind"] == ACCEPTED for op in ops)
-            found.append(QueuedRecording(row, round_of(ops, STEPS), round_of(ops, ERRORS.review), accepted))
+            steps, errors = round_of(ops, STEPS), round_of(ops, ERRORS.review)
+            found.append(QueuedRecording(row, steps, errors, accepted, lacking))
     return found
 
 
