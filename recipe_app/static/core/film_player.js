@@ -55,9 +55,10 @@ export class FilmPlayer {
 
   shows(at_ns) { return this.film !== null && at_ns !== null && at_ns !== undefined && pictureAt(this.facts.taken_ns, at_ns) !== null; }
 
-  go(at_ns) { // a moment of the capture clock
+  go(at_ns, { focus = true } = {}) { // a moment of the capture clock
     this.film.video.pause();
     this.film.go(pictureAt(this.facts.taken_ns, at_ns));
+    if (!focus) return;
     this.element.scrollIntoView({ block: "nearest" });
     this.element.querySelector(".films").focus({ preventScroll: true });
   }
