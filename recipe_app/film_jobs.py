@@ -13,6 +13,7 @@ from typing import Any
 
 from kitchensync.dataset.films.review_film import UNPLACED, facts_of
 from kitchensync.recipe_app.one_worker import OneWorker
+from kitchensync.storage.kept_session_card import is_on_card
 
 HEIGHTS = (360, 720)
 LOOK_S = 1.0
@@ -22,13 +23,34 @@ PROGRAM = "kitchensync.dataset.films.review_film"
 
 @dataclass
 class _Job:
+    state: str = "waiting"
+    "`waiting` for `wait`, `copying`, `synchronizing` or `making`."
+    wait: str = "video"
+    "What is waited for: another `video` that is being made, or a `recording`."
     done: int = 0
     whole: int = 0
+    began_s: float = 0.0
     why: str = ""
     "Why it came to nothing."
     unasked: bool = False
     "Made because there is time: it is given up where there is none any more."
     given_up: bool = False
+
+    def enter(self, state: str) -> None:
+        """Begin another stage of the work."""
+        self.state, self.done, self.whole, self.began_s = state, 0, 0, time.monotonic()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the state as pages show it; `left_s` is the time left where a rate is known."""
+        if self.state == "waiting":
+            return {"state": self.state, "wait": self.wait}
+        left_s = seconds_left(self.done, self.whole, time.monotonic() - self.began_s)
+        return {"state": self.state, "done": self.done, "whole": self.whole, "left_s": left_s}
+
+
+def seconds_left(done: int, whole: int, took_s: float) -> float | None:
+    """Return how long the rest takes at the rate so far; None where there is no rate yet."""
+    return round((whole - done) * took_s / done, 1) if done > 0 else None
 
 
 class FilmJobs:
@@ -43,12 +65,12 @@ class FilmJobs:
         self._process: subprocess.Popen[str] | None = None
 
     def state(self, recording: Path, height: int) -> dict[str, Any]:
-        """Report how a film is: `ready` with its facts, `making` and how far, `failed` and why, or `none`."""
+        """Report how a film is: `ready` with its facts, `failed` and why, `none`, or how far its job is."""
         facts = facts_of(recording, height)
         with self._lock:
             job = self._jobs.get((recording, height))
             if job is not None and not job.why:
-                return {"state": "making", "done": job.done, "whole": job.whole}
+                return job.facts()
             if facts is not None:
                 return {"state": "ready", "facts": facts}
             return {"state": "failed", "why": job.why} if job is not None else {"state": "none"}
@@ -93,6 +115,7 @@ class FilmJobs:
     def _work(self, key: tuple[Path, int]) -> None:
         with self._lock:
             job = self._jobs[key]
+            job.enter("making")
         why = self._make(*key, job)
         with self._lock:
             if job.given_up:
@@ -103,11 +126,19 @@ class FilmJobs:
                 del self._jobs[key]
 
     def _make(self, recording: Path, height: int, job: _Job) -> str:
-        """Make one, synchronizing the recording first where nobody did; return why it could not be made."""
+        """Make one, copying and synchronizing the recording first where nobody did; return why that failed."""
         film = [PROGRAM, str(recording), str(height)]
+        if is_on_card(recording):
+            job.enter("copying")
+            code, why = self._run(["kitchensync", "gopro", "fetch", str(recording), "--json"], None)
+            if code:
+                return why
+        job.enter("making")
         code, why = self._run(film, job)
         if code == UNPLACED and self._is_free(job):
+            job.enter("synchronizing")
             _, trouble = self._run(["kitchensync", "sync", str(recording), "--json"], None)
+            job.enter("making")
             code, why = self._run(film, job)  # ended at once where the app was told to end
             return trouble or why if code == UNPLACED else why
         return why
@@ -115,6 +146,7 @@ class FilmJobs:
     def _is_free(self, job: _Job) -> bool:
         """Wait while something is being recorded, as a synchronization from the desk does; False where it is over."""
         while self._is_recording():
+            job.state, job.wait = "waiting", "recording"
             if self._gives_up(job) or self._worker.end.wait(LOOK_S):
                 return False
         return not self._worker.end.is_set()
@@ -151,7 +183,10 @@ class FilmJobs:
         with process.stdout or nullcontext(()) as lines, process.stderr:
             for line in lines:
                 assert job is not None
-                job.done, job.whole = map(int, line.split())
+                done, whole = map(int, line.split())
+                if done < job.done:  # the second video, of the front camera
+                    job.enter("making")
+                job.done, job.whole = done, whole
                 if time.monotonic() - looked_s > LOOK_S:
                     looked_s = time.monotonic()
                     if self._gives_up(job):

@@ -12,6 +12,8 @@ from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
 
 FIRST, FINAL = "first", "final"
+NOT_COPIED = ("prepared", "pending", "recording")
+"""States of a camera whose video has not been copied whole."""
 CARDS = Path("sync") / "card.json"
 
 
@@ -23,6 +25,11 @@ def stage_of(recording: Path) -> str:
 def cameras_of(recording: Path) -> dict[str, str]:
     """Return how far the films of each camera are: `pending`, `done`, `failed`, or `unknown`."""
     return {path.parent.name: _state_in(path) for path in sorted(recording.glob(f"*/{MEDIA}"))}
+
+
+def is_on_card(recording: Path) -> bool:
+    """Return whether a camera recorded a video that has not been copied whole."""
+    return any(state in NOT_COPIED for state in cameras_of(recording).values())
 
 
 def _state_in(media: Path) -> str:

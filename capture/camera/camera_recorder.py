@@ -224,6 +224,7 @@ class CameraRecorder(threading.Thread):
         away = begun - len({(file.folder, file.recording_number) for file in new})
         self.state.problem = CARD_TAKEN.format(away, begun) if new and away > 0 else "" if new else NO_FILE
         self.state.promised_bytes = sum(file.bytes for file in new)
+        self.state.fetching_since_ns = host_ns()
         fetch_files(self._camera, self._folder, new, self._files, self._show_fetched)
         self._list(lambda: note_films(self._folder.parent, self.device, self._files))
         self.state.fetched_bytes = self.state.promised_bytes

@@ -16,6 +16,7 @@ from kitchensync.sensors.untrusted_json import BadJson
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.installation.own_list import camera_address, note_films
+from kitchensync.storage.kept_session_card import NOT_COPIED
 from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA, recordings_in
 
@@ -40,7 +41,7 @@ class Pending:
     @property
     def is_open(self) -> bool:
         """Whether files are still to be fetched."""
-        return self.media.get("state") in ("pending", "prepared", "recording")
+        return self.media.get("state") in NOT_COPIED
 
     @property
     def is_live(self) -> bool:

@@ -25,6 +25,8 @@ class CameraHealth:
     problem: str = ""
     fetched_bytes: int = 0
     promised_bytes: int = 0
+    fetching_since_ns: int | None = None
+    "When the first byte of its files was asked for, on the host clock."
     battery_percent: int | None = None
     minutes_left: float | None = None
     recorded_s: int | None = None

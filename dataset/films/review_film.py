@@ -44,7 +44,7 @@ KINDS = (
     *("ask_questions", "judge_question", "submit_questions", "rule_question"),
     *("ask_evidence", "mark_evidence", "submit_evidence", "rule_evidence"),
     *("plan_error", "error", "add_error", "edit_error", "mark", "note", "voice", "finish", "claim"),
-    "awake",
+    *("awake", "close_review"),
 )
 """What reviews, and a cook who looks back, add to the log: neither the film nor what stands beside it holds it."""
 KNOT_FRAMES = 30

@@ -96,6 +96,7 @@ class _Body(_Filed):
     item: str = ""
     sha256: str = ""
     rest: str | None = None
+    closed: bool = False
 
 
 class _Event(_Filed):
@@ -111,6 +112,7 @@ _NEEDED = {
     "check": ("item", "checked"),
     "voice": ("sha256",),
     "capture": ("reasons",),
+    "close_review": ("closed",),
 }
 """What an operation of a kind cannot be read without."""
 

@@ -1,8 +1,8 @@
 """What can be done to a recording from a tablet, and what each operation must say.
 
 An operation is one action of one person, made once on one device, kept for ever. The server adds kinds of its
-own: `recording` (what was chosen, frozen with everything that is shown), `capture` (what the devices were told) and
-`release` (the desk took the recording from its tablet).
+own: `recording` (what was chosen, frozen with everything that is shown), `capture` (what the devices were told),
+`release` (the desk took the recording from its tablet) and `close_review` (the desk closed or reopened its review).
 """
 
 from __future__ import annotations
@@ -213,6 +213,12 @@ class End(Strict):
     rest: Literal["left_out", "stopped_early"] | None = None
 
 
+class CloseReview(Strict):
+    """The review of a recording is closed for who cooked, or open again; made at the desk alone."""
+
+    closed: bool
+
+
 class Undo(Strict):
     """Takes back what one touch did; an undo can be taken back too."""
 
@@ -254,6 +260,12 @@ KINDS: dict[str, type[Strict]] = {
     "keep": Nothing,
     "undo": Undo,
 }
+
+DESK_KINDS: dict[str, type[Strict]] = {
+    **{kind: KINDS[kind] for kind in ("edit_error", "add_error", "note", "undo", "withdraw")},
+    "close_review": CloseReview,
+}
+"""What the desk does to a recording after the fact."""
 
 Kind = Literal[
     "plan_error",

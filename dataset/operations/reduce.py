@@ -229,6 +229,11 @@ def _withdraw(state: State, op: Op) -> None:
     state["withdrawn"] = {"at": op["host_ns"], "before": before, "n": op["n"]}
 
 
+def _close_review(state: State, op: Op) -> None:
+    """Set a key that is absent before: a log without such operations adds up to what it always did."""
+    state["review_closed"] = op["body"]["closed"]
+
+
 def _keep(state: State, _: Op) -> None:
     if state["withdrawn"]:
         state["phase"], state["withdrawn"] = state["withdrawn"]["before"], None
@@ -264,6 +269,7 @@ _HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "resume": _resume,
     "withdraw": _withdraw,
     "keep": _keep,
+    "close_review": _close_review,
 }
 
 

@@ -22,6 +22,7 @@ from kitchensync.storage.capture_times import capture_times
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import events_of
+from kitchensync.storage.kept_session_card import is_on_card
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import MADE_FROM
@@ -98,6 +99,8 @@ class OwnRecording:
         """Raise NotReleasable where no camera of ours filmed it."""
         kinds = {device["kind"] for device in self.recording.manifest["devices"].values()}
         if not self.camera:
+            if is_on_card(self.recording.path):
+                raise NotReleasable("its video is on its way: it has not been copied from the camera yet")
             elsewhere = "its film was made elsewhere: nothing tells when the tablet was touched in it"
             none = "no camera filmed it: its times have no film to count in"
             raise NotReleasable(elsewhere if "video" in kinds else none)

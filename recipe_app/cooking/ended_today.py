@@ -12,7 +12,6 @@ from typing import Any
 from kitchensync.recipe_app.cooking.cards import MADE, card_of, latest
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.store import tables
-from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FINAL, FIRST
 from kitchensync.storage.life import why_aborted
@@ -30,8 +29,7 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
     """Return what ended today in the time zone of this computer, newest first, and older cards nobody has read.
 
     `state` is that of the card (made, making, none), or alone, aborted, withdrawn, open. `to_read` is true of the
-    newest recording of a kitchen as long as its card says something new. What has its last card is going to be
-    watched: its small film is made while there is time.
+    newest recording of a kitchen as long as its card says something new.
     """
     kitchens = {row["id"]: row["name"] for row in tools.records.rows(tables.kitchen)}
     newest = {row["folder"] for row in (latest(tools, kitchen) for kitchen in kitchens) if row}
@@ -58,9 +56,6 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
             who = _who(row, people, kitchens) if row else _named_in(manifest, name)
             began = {"folder": name, "today": is_today, "began_ms": _utc_ns(manifest, "started") // 10**6}
             worth = _worth(tools, name, manifest, name in newest)
-            is_last = (worth["state"], worth["stage"]) == (MADE, FINAL)
-            if row and is_last and not running and not why_not(manifest, Purpose.ANNOTATE):
-                tools.films.prepare((tools.folders.data / name).absolute())
             found.append(began | who | worth | lacking)
     for row in rows:
         if not row["folder"] and row["phase"] in ("review", "done"):

@@ -10,6 +10,7 @@ from typing import Any
 from kitchensync.dataset.errors import BadOperation
 from kitchensync.dataset.operations.event_lines import consent_of, event_lines, folder_of
 from kitchensync.dataset.operations.operation_kinds import ClientClock, Misfit, Operation, checked_body
+from kitchensync.dataset.operations.reduce import UNDOABLE
 from kitchensync.recipe_app.exchange.folders import Event, Folders
 from kitchensync.recipe_app.exchange.touch_clock import (
     Exchange,
@@ -58,6 +59,7 @@ def require_right(operation: Operation, ops: Sequence[dict[str, Any]], sender: S
     require_consent_by_person(operation, ops, sender)
     require_kept_by_person(operation, ops, sender)
     require_correcting(ops, sender)
+    require_open_review(operation, ops)
 
 
 def require_own(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
@@ -88,6 +90,20 @@ def require_correcting(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
     """Refuse what a dump adds to a recording that is finished, from somebody who may not correct at the desk."""
     if sender.imported and not sender.corrects and any(op["kind"] == "finish" for op in ops):
         raise BadOperation("this recording is finished; a researcher takes in what changes it")
+
+
+def require_open_review(operation: Operation, ops: Sequence[dict[str, Any]]) -> None:
+    """Refuse what changes a recording from somebody who knew that its review is closed. Raises BadOperation."""
+    changes = [op for op in ops if op["kind"] == "close_review"]
+    # What was done without network before the tablet had received the closing counts, however late it arrives: its
+    # author could not know. `seen` is the last operation that the tablet had received.
+    if (
+        operation.kind in UNDOABLE | {"undo"}
+        and changes
+        and changes[-1]["body"]["closed"]
+        and operation.seen >= changes[-1]["n"]
+    ):
+        raise BadOperation("the review of this recording is closed; ask at the desk to open it again")
 
 
 def _chosen(ops: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -187,7 +203,10 @@ class Intake:
         require_own(self._known(recording), sender)
 
     def _known(self, recording: str) -> list[dict[str, Any]]:
-        return self.records.kept(recording) or self.records.ops(recording)
+        """Return the operations so far; once cooking has ended also what the desk added, which no memory holds."""
+        kept = self.records.kept(recording)
+        is_over = any(op["kind"] in ("end", "finish") for op in kept)
+        return self.records.ops(recording) if is_over or not kept else kept
 
     def _begun_ns(self, frozen: dict[str, Any]) -> int:
         """When a recording was chosen, on this run's clock; 0 where it was in an earlier run."""

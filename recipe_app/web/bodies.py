@@ -172,7 +172,7 @@ class DeskOperation(Strict):
     """A correction after the fact; `seen` is the last operation of the page that it was made on."""
 
     op_id: OpId
-    kind: Literal["edit_error", "add_error", "note", "undo", "withdraw"]
+    kind: Literal["edit_error", "add_error", "note", "undo", "withdraw", "close_review"]
     body: dict[str, Any]
     seen: Annotated[int, Field(ge=0, le=2**53)] = 0
 

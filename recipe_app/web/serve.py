@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kitchensync.recipe_app.cooking.capture_link import Capture
 from kitchensync.recipe_app.cooking.collaborators import Collaborators, collaborators
+from kitchensync.recipe_app.cooking.film_states import prepare_ended
 from kitchensync.recipe_app.cooking.withdrawals import carry_out, end_withdrawn, finish_open
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.exchange import app_withdrawals
@@ -103,6 +104,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         place = setup.database or own / "app.db"
         file = partial(_file, tools, partial(carry_out, tools, own, place, kept_key(own)))
         stack.enter_context(_repeated("filing", FILE_AGAIN_S, file))
+        stack.enter_context(_repeated("small videos", FILE_AGAIN_S, partial(prepare_ended, tools)))
         stack.enter_context(_repeated("withdrawals", OPEN_AGAIN_S, partial(finish_open, tools, own)))
         url, *others = addresses(setup.host, listener.getsockname()[1], secure)
         for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):

@@ -50,12 +50,12 @@ def test_it_is_given_up_where_something_is_recorded_and_begun_again(world: World
     assert world.state(tmp_path) == "none"
     world.is_recording = False
     world.jobs.prepare(tmp_path)
-    assert world.state(tmp_path) == "making"
+    until(lambda: world.state(tmp_path) == "making", "its turn")
     world.is_recording = True
     until(lambda: world.state(tmp_path) == "none", "it is given up, and has not failed")
     world.is_recording = False
     world.jobs.prepare(tmp_path)
-    assert world.state(tmp_path) == "making"
+    until(lambda: world.state(tmp_path) == "making", "its turn")
     world.ready.set()
     until(lambda: world.state(tmp_path) == "none", "its end")
     world.jobs.prepare(tmp_path)
@@ -67,7 +67,7 @@ def test_it_makes_way_for_one_that_somebody_asks_for(world: World, tmp_path: Pat
     world.jobs.prepare(first)
     world.jobs.ask(other, HEIGHT)
     until(lambda: world.state(first) == "none", "it makes way")
-    assert world.state(other) == "making"
+    until(lambda: world.state(other) == "making", "its turn")
     world.is_recording = True
     assert world.state(other) == "making", "somebody waits for it"
     world.jobs.prepare(first)
@@ -79,4 +79,4 @@ def test_one_that_somebody_comes_to_wait_for_is_made_to_its_end(world: World, tm
     world.jobs.ask(tmp_path, HEIGHT)
     world.is_recording = True
     assert not any(world.jobs._gives_up(job) for job in world.jobs._jobs.values())
-    assert world.state(tmp_path) == "making"
+    until(lambda: world.state(tmp_path) == "making", "its turn")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -14,8 +13,7 @@ from filmed_cooking import cook_on_film
 from numbered_recording import FRAME_S, film_host_ns
 from screens import fit_to_be_shown
 
-from kitchensync.storage.kept_session_card import keep_cards
-from kitchensync.storage.manifest import edit_manifest
+from kitchensync.recipe_app.cooking.film_states import prepare_ended
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -71,8 +69,7 @@ def opened(desk: Desk, place: int) -> Any:
 
 
 def film(desk: Desk) -> None:
-    """Have the film made and shown."""
-    desk.tap("Show the film")
+    """Wait until the film is made and shown."""
     desk.page.locator("#film-play").wait_for(timeout=60_000)
 
 
@@ -118,32 +115,20 @@ def test_a_fresh_recording_is_synchronized_when_its_film_is_wanted(
     kitchen.record("soup_1", "stopped")  # while something is recorded nothing is synchronized
     folder = kitchen.data / "take1"
     shutil.rmtree(folder / "sync")
+    desk.page.reload()
     film(desk)
     assert [path.name for path in (folder / "sync" / "alignment").glob("*.json")] != []
     opened(desk, 1)
     shown(desk, WRONG_S[1])
 
 
-def test_its_film_is_made_after_the_last_card_before_anybody_asks(
-    kitchen: Any, cooked: tuple[str, list[str], Any]
-) -> None:
+def test_its_film_is_made_though_no_page_is_open(kitchen: Any, cooked: tuple[str, list[str], Any]) -> None:
     folder, films = kitchen.data / "take1", kitchen.tools.films
-    with edit_manifest(folder) as manifest:
-        kitchen.utc_ns = manifest["started"]["utc_ns"]
-
-        manifest["card"] = {"by": "Clove", "stage": "first", "status": "PASS"}
-    for media in folder.glob("*/media.json"):
-        media.write_text(json.dumps(json.loads(media.read_text()) | {"state": "done"}))
-    room = kitchen.desk("operator")
-    nothing: dict[str, Any] = {key: [] for key in ("repeat", "lines", "thumbnails", "events")}
-    card = nothing | {"stage": "final", "status": "PASS", "session_s": 9, "alignment": None}
-    keep_cards(folder, {"final": card})
-    told = room.get("/api/v1/desk/room").json()["ended"]
-    assert ("take1", "final") in [(one["folder"], one["stage"]) for one in told]
+    prepare_ended(kitchen.tools)
     assert films.state(folder, 360)["state"] == "none", "soup_1 is being recorded"
     kitchen.record("soup_1", "stopped")
     while films.state(folder, 360)["state"] != "ready":
-        room.get("/api/v1/desk/room")
+        prepare_ended(kitchen.tools)
         assert films.state(folder, 360)["state"] != "failed"
         time.sleep(0.05)
 

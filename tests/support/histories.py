@@ -40,6 +40,7 @@ KINDS = (
         "withdraw",
         "keep",
         "capture",
+        "close_review",
     ),
 )
 FIELDS = ("expected", "actual", "text", "language", "description", "outcome_note", "intent", "noticed")
@@ -133,6 +134,7 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
             "folder": "soup_1",
             "reasons": rng.choice(([], ["headset: unreachable"])),
         },
+        "close_review": {"closed": rng.random() < 0.5},
         "prepared": {},
         "checked": {"version": "1", "confirmed_by": "B", "override": ""},
         "end": rng.choice(({}, {"rest": "left_out"}, {"rest": "stopped_early"})),

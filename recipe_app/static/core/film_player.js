@@ -1,4 +1,4 @@
-// The film of a recording, in the review of who cooked and at the desk: made when it is asked for, touched or played by keys.
+// The film of a recording, in the review of who cooked and at the desk: shown once it is made, touched or played by keys.
 
 import { momentOf, pictureAt } from "/static/core/film.js";
 import { opened } from "/static/core/load_film.js";
@@ -9,30 +9,16 @@ import { duration, t } from "/static/core/words.js";
 const FAR_S = 10;
 
 export class FilmPlayer {
-  // `changed` is called when moments can be shown, `moved` when another picture is; `ready`: a film that is made opens by itself.
-  constructor(base, changed, { moved = () => null, ready = false, absent = () => null, hidden = "film.hidden" } = {}) {
+  // `changed` is called when moments can be shown, `moved` when another picture is; a line says how far the film is until then.
+  constructor(base, changed, { moved = () => null, absent = () => null, hidden = "film.hidden" } = {}) {
     Object.assign(this, { base, changed, moved, hidden, film: null });
     this.status = h("p", { role: "status" });
-    this.element = h("section", { class: "own-film", hidden: true, onkeydown: (event) => this.#key(event) });
+    this.element = h("section", { class: "own-film", hidden: true, onkeydown: (event) => this.#key(event) }, h("h2", {}, t("film.title")), this.status);
     ask(`${base}/film`).then(({ state }) => {
       if (state === "absent") return;
-      this.#offer();
-      if (ready && state === "ready") this.#want();
+      this.element.hidden = false;
+      this.#open().catch((problem) => { this.status.textContent = problem.message; });
     }).catch(absent); // no network, no film
-  }
-
-  #offer() {
-    this.want = button(t("film.show"), () => this.#want(), { class: "quiet", "data-key": "film" });
-    this.element.replaceChildren(h("h2", {}, t("film.title")), h("p", { class: "actions start" }, this.want), this.status);
-    this.element.hidden = false;
-  }
-
-  #want() {
-    this.want.disabled = true;
-    this.#open().catch((problem) => {
-      this.want.disabled = false;
-      this.status.textContent = problem.message;
-    });
   }
 
   async #open() {
@@ -69,9 +55,10 @@ export class FilmPlayer {
 
   shows(at_ns) { return this.film !== null && at_ns !== null && at_ns !== undefined && pictureAt(this.facts.taken_ns, at_ns) !== null; }
 
-  go(at_ns) { // a moment of the capture clock
+  go(at_ns, { focus = true } = {}) { // a moment of the capture clock
     this.film.video.pause();
     this.film.go(pictureAt(this.facts.taken_ns, at_ns));
+    if (!focus) return;
     this.element.scrollIntoView({ block: "nearest" });
     this.element.querySelector(".films").focus({ preventScroll: true });
   }

@@ -1,7 +1,7 @@
 // The small film of a recording: made once, when somebody wants it first, and loaded so far that pictures can be asked for.
 
 import { Film, follow } from "/static/core/film.js";
-import { h } from "/static/core/page.js";
+import { button, h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
 
@@ -9,16 +9,16 @@ const LOOK_MS = 700;
 
 // {video, front, facts, film}: `front` is what the headset saw, if it did, beside `video`; `status` says how far it is.
 export async function opened(base, status) {
-  const { address, front, facts } = await made(`${base}/film`, (text) => { status.textContent = text; });
+  const { address, front, facts } = await made(`${base}/film`, status);
   const video = await loaded(screenOf("steps.camera"), address);
   const beside = front && await loaded(screenOf("steps.front"), front), film = new Film(video, facts.fps, facts.frames);
   if (beside) follow(beside, video, film.fps);
   return { video, front: beside, facts, film };
 }
 
-// The same film of more lines where the other one is shown, at the same picture; `tell` how far it is.
-export async function sharpen(base, video, tell) {
-  const { address } = await made(`${base}/film?height=720`, tell), { currentTime, playbackRate, paused } = video;
+// The same film of more lines where the other one is shown, at the same picture; `status` says how far it is.
+export async function sharpen(base, video, status) {
+  const { address } = await made(`${base}/film?height=720`, status), { currentTime, playbackRate, paused } = video;
   await loaded(video, address);
   Object.assign(video, { currentTime, playbackRate });
   if (!paused) video.play();
@@ -33,16 +33,38 @@ export async function openedIn(films, base, making) {
   return { facts, film };
 }
 
-async function made(place, tell) {
+// Follow a video until it is made; where that failed, `status` says why and offers to try again.
+async function made(place, status) {
   let film = await ask(place);
-  if (film.state === "none" || film.state === "failed") film = await ask(place, { body: {} });
   while (film.state !== "ready") {
-    if (film.state === "failed") throw new Error(film.why);
-    tell(t("steps.making", { done: String(Math.round(100 * (film.done || 0) / (film.whole || 1))) }));
-    await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
-    film = await ask(place);
+    if (film.state === "absent") throw new Error(t("film.absent"));
+    if (film.state === "failed") {
+      await askedAgain(film, status);
+      film = await ask(place, { body: {} });
+    } else {
+      status.textContent = stateOf(film);
+      await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
+      if (!status.isConnected) await new Promise(() => null); // another screen is shown: nobody waits any more
+      film = await ask(place).catch((problem) => { // no network for a while: the line stays
+        if (problem.status) throw problem;
+        return film;
+      });
+    }
   }
   return film;
+}
+
+const askedAgain = (film, status) => new Promise((resolve) => {
+  const again = button(t("failed.again"), resolve, { class: "quiet", "data-key": "film-again" });
+  status.replaceChildren(film.on_card ? t("film.on_card") : t("film.failed", { why: film.why }), " ", again);
+});
+
+// One line: what is done with the video now, and about how long that takes.
+function stateOf({ state, wait, done, whole, left_s: left }) {
+  if (state === "waiting") return t(wait === "recording" ? "film.waits_for_recording" : "film.waits_for_video");
+  const time = left === null || left === undefined ? "" : left < 60 ? t("film.left.seconds") : t("film.left", { count: Math.round(left / 60) });
+  const said = state === "copying" ? t("film.copying") : state === "synchronizing" ? t("film.synchronizing") : t("steps.making", { done: String(Math.round(100 * (done || 0) / (whole || 1))) });
+  return time ? t("film.with_time", { said, time }) : said;
 }
 
 const screenOf = (name) => h("video", { preload: "auto", playsinline: true, "aria-label": t(name) });

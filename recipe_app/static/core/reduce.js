@@ -151,6 +151,7 @@ const HANDLERS = {
   pause: (state, op) => { if (state.pauses.at(-1)?.end !== null) state.pauses.push({ start: op.host_ns, end: null }); },
   resume: (state, op) => { if (state.pauses.at(-1)?.end === null) state.pauses.at(-1).end = op.host_ns; },
   withdraw: (state, op) => { [state.withdrawn, state.phase] = [{ at: op.host_ns, before: state.withdrawn?.before ?? state.phase, n: op.n }, "withdrawn"]; },
+  close_review: (state, { body }) => { state.review_closed = body.closed; }, // absent before
   keep: (state) => { if (state.withdrawn) [state.phase, state.withdrawn] = [state.withdrawn.before, null]; },
 };
 

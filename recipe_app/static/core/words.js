@@ -4,6 +4,7 @@ const language = document.documentElement.lang || "en";
 const plain = language === "xx" ? "en" : language;
 const plurals = new Intl.PluralRules(plain);
 const numbers = new Intl.NumberFormat(plain);
+const fineSeconds = new Intl.NumberFormat(plain, { minimumIntegerDigits: 2, minimumFractionDigits: 1, maximumFractionDigits: 1 });
 let catalogue = {};
 
 export const number = (value) => numbers.format(value);
@@ -38,4 +39,9 @@ export function clockTime(milliseconds) {
 export function duration(seconds) { // 5:03
   const whole = Math.max(0, Math.round(seconds));
   return `${numbers.format(Math.floor(whole / 60))}:${String(whole % 60).padStart(2, "0").replace(/\d/g, (d) => numbers.format(d))}`;
+}
+
+export function fineDuration(seconds) { // 5:02.8
+  const tenths = Math.max(0, Math.round(seconds * 10));
+  return `${numbers.format(Math.floor(tenths / 600))}:${fineSeconds.format((tenths % 600) / 10)}`;
 }

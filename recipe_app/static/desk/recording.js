@@ -172,7 +172,7 @@ if (at(`tab-${location.hash.slice(1)}`)) choose(at(`tab-${location.hash.slice(1)
 record.inert = false; // a press before this would be lost
 await begun();
 if ("film" in record.dataset) {
-  film = new FilmPlayer(api, draw, { ready: true, moved, hidden: "film.hidden.of_cook", absent: (problem) => { at("film").textContent = problem.message; } });
+  film = new FilmPlayer(api, draw, { moved, hidden: "film.hidden.of_cook", absent: (problem) => { at("film").textContent = problem.message; } });
   at("film").replaceChildren(film.element);
 }
 draw();

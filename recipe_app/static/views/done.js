@@ -9,14 +9,14 @@ import { t } from "/static/core/words.js";
 import { forOperator } from "/static/views/alarm.js";
 import { saveToFile } from "/static/views/dump.js";
 import { living } from "/static/views/error_form.js";
-import { bar, folderOf, footer, tour } from "/static/views/frame.js";
+import { bar, folderOf, footer, open as goTo, tour } from "/static/views/frame.js";
 import { keepButton } from "/static/views/withdraw.js";
 import { myData } from "/static/views/my_data.js";
 
 export function open(recording) {
   const draw = afterTouches(paint);
   const main = h("main", { class: "plain" });
-  show("done", bar("review", t("done.title"), myData(recording)), main, footer(h("p", {}), button(t("done.next"), () => go("/t/choose"), { class: "primary" }), button(t("sign_out"), leave, { class: "quiet" })));
+  show("done", bar("review", t("done.title"), myData(recording)), main, footer(h("p", {}), button(t("done.next"), () => go("/t/choose"), { class: "quiet" }), button(t("sign_out"), leave, { class: "quiet" })));
 
   async function leave() {
     if (outbox.unsent()) return draw();
@@ -37,6 +37,8 @@ export function open(recording) {
       recording.state.withdrawn && recording.shown.person !== "" && h("p", { class: "actions start" }, keepButton(recording)),
       lacking.length > 0 && h("p", { class: "badges" }, lacking.map((scope) => h("span", { class: "badge conflict" }, t(`consent.lacks.${scope}`)))),
       h("p", {}, t("done.sum", { steps: Object.values(recording.state.steps).filter((step) => step.state === "done").length, errors })),
+      recording.state.review_closed ? h("p", { class: "hint" }, t("review.closed"))
+        : !recording.state.withdrawn && h("p", { class: "actions start" }, button(t("done.review"), () => goTo(recording, "review"), { class: "primary", "data-key": "review" })),
       refused.length > 0 && h("section", {}, h("h2", {}, t("saved.refused", { count: refused.length })), forOperator(refused.map((one) => `${one.operation.kind}: ${one.error}`))),
       (waiting > 0 || refused.length > 0) && saveToFile());
   }

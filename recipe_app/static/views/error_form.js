@@ -2,7 +2,7 @@
 
 import { button, h, redraw } from "/static/core/page.js";
 import { afterTouches } from "/static/core/touch.js";
-import { duration, languageName, number, t, tongue } from "/static/core/words.js";
+import { fineDuration, languageName, number, t, tongue } from "/static/core/words.js";
 import { categoryName, sheet } from "/static/views/frame.js";
 
 const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
@@ -23,18 +23,28 @@ export function numbered(recording, node) {
 
 // Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered. Where it has happened,
 // `span` is the time in which, on the capture clock, and all that is known only then is asked too. `before` is the error as
-// it is kept, where the form is shown again because it could not be saved.
-export function errorForm(recording, node, { title, error, before = error, hints = true, planning = hints, span = null, save }) {
+// it is kept, where the form is shown again because it could not be saved. `film` is the player of the review: it stands in the
+// form as long as that is open.
+export function errorForm(recording, node, { title, error, before = error, hints = true, planning = hints, span = null, film = null, save }) {
   const draw = afterTouches(paint);
   const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "",
     language: error?.language || recording.shown.language || "", before: error?.before ?? undefined, recovery: error?.recovery };
-  if (span) Object.assign(fields, { at: error?.at ?? lastSeen(recording, node), intent: error?.intent ?? "", noticed: error?.noticed ?? "", corrected_by: error?.corrected_by ?? null });
+  if (span) Object.assign(fields, { at: error?.at ?? null, intent: error?.intent ?? "", noticed: error?.noticed ?? "", corrected_by: error?.corrected_by ?? null });
   const words = (at) => recording.shown.steps[at]?.text ?? "";
   const asPlanned = () => recording.plan.steps[fields.node]?.words ?? "";
   let used = "";
   let applied = null;
   const body = h("div", { class: "error-form" });
-  const close = sheet(title, () => body, { wide: true });
+  const close = film?.film ? withFilm() : sheet(title, () => body, { wide: true });
+
+  function withFilm() { // at the time of the error, or where its step was touched last, until somebody sets one
+    const { element } = film, place = document.createComment("film");
+    element.replaceWith(place);
+    const shut = sheet(title, () => [element, body], { wide: true, closed: () => place.replaceWith(element) });
+    const from = fields.at ?? lastSeen(recording, node);
+    if (film.shows(from)) film.go(from, { focus: false });
+    return shut;
+  }
 
   let several = !before || !span || before.categories.length > 1; // a correction exchanges a category, unless somebody asks for two
   const toggle = (category) => {
@@ -56,15 +66,14 @@ export function errorForm(recording, node, { title, error, before = error, hints
     h("select", { id: "before", "data-key": "before", onchange: (event) => { fields.before = Number(event.target.value); } },
       h("option", { value: node }, "–"), earlier().map((one) => h("option", { value: one, selected: one === fields.before }, recording.text(one)))));
   const keep = (touch) => {
-    const lacks = !fields.categories.length ? t("error.category_first") : span && !fields.at ? t("error.time_first") : "";
-    if (lacks) return void (body.querySelector(".warning").textContent = lacks);
+    if (!fields.categories.length) return void (body.querySelector(".warning").textContent = t("error.category_first"));
     close();
     const edited = applied && (fields.text !== (applied.text || fields.text) || !fields.description.endsWith(applied.wording));
     if (span && same(fields.text, words(fields.node))) fields.text = ""; // the step as it should be is no error
     if (!fields.text) fields.language = undefined;
-    const isAsBefore = before && fields.at === before.at; // nobody moved it: the touch does not say when it happened
+    const isAsBefore = fields.at === (before?.at ?? null); // nobody set it: no touch says when an error happened
     return save(isAsBefore ? { ...fields, at: undefined } : fields, { used, applied, edited }, touch).catch((problem) => { // not kept: what was written is here again
-      errorForm(recording, node, { title, error: { ...error, ...fields }, before, hints, planning, span, save });
+      errorForm(recording, node, { title, error: { ...error, ...fields }, before, hints, planning, span, film, save });
       throw problem;
     });
   };
@@ -75,17 +84,27 @@ export function errorForm(recording, node, { title, error, before = error, hints
   const stepChoice = (name, label, nodes) => h("div", { class: "field" }, h("label", { for: name }, label),
     h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = nodes.find((one) => String(one ?? "") === event.target.value); } },
       nodes.map((one) => h("option", { value: one ?? "", selected: one === fields[name] }, one === null ? "–" : one === NOBODY ? t("error.no_corrector") : one === error?.error_id ? t("error.by_recovery") : numbered(recording, one)))));
-  const when = () => { // a touch on the line is its time; the arrow keys move it by a second
+  const when = () => { // a touch on the line is its time; the arrow keys move it by a second, the film by a frame
     const [from, to] = span;
-    const said = () => (fields.at ? duration((fields.at - from) / 1e9) : "–");
-    const label = h("label", { for: "at" }, t("review.when", { time: said() }));
-    return h("div", { class: "field" }, label, h("input", { id: "at", type: "range", min: 0, max: Math.max(1, Math.ceil((to - from) / 1e9)), step: 1, "data-key": "at",
-      value: Math.round(((fields.at ?? from) - from) / 1e9), "aria-valuetext": said(),
-      oninput: (event) => {
-        fields.at = Math.round(from + event.target.value * 1e9);
-        label.textContent = t("review.when", { time: said() });
-        event.target.setAttribute("aria-valuetext", said());
-      } }));
+    const said = () => (fields.at === null ? t("error.no_time_set") : t("review.when", { time: fineDuration((fields.at - from) / 1e9) }));
+    const label = h("label", { for: "at" }, said());
+    const line = h("input", { id: "at", type: "range", min: 0, max: Math.max(1, Math.ceil((to - from) / 1e9)), step: 1, "data-key": "at",
+      oninput: () => {
+        put(Math.round(from + line.value * 1e9));
+        if (film?.shows(fields.at)) film.go(fields.at, { focus: false });
+      } });
+    const put = (at) => {
+      fields.at = at;
+      tell();
+    };
+    const tell = () => {
+      line.value = Math.round(((fields.at ?? lastSeen(recording, fields.node) ?? from) - from) / 1e9);
+      label.textContent = said();
+      line.setAttribute("aria-valuetext", said());
+    };
+    tell();
+    return h("div", { class: "field" }, label, line,
+      film?.film && button(t("error.shown_frame"), () => { if (film.now() !== null) put(film.now()); }, { class: "quiet", "data-key": "shown-frame" }));
   };
 
   function paint() {

@@ -14,6 +14,7 @@ import { versionsBadge } from "/static/views/versions.js";
 import { recordVoice, voicePlayer } from "/static/views/voice.js";
 
 const MISSING = 6;
+const LOOK_MS = 5000; // what the desk does meanwhile is shown
 const OUTCOMES = ["as_planned", "differently", "not_done"];
 
 export function open(recording) {
@@ -24,8 +25,10 @@ export function open(recording) {
   const message = h("p", { role: "status" });
   let written = ""; // of a note that is not kept yet: drawing again does not take it away
   const { control, act } = undoable(recording, draw);
+  const closed = () => Boolean(recording.state.review_closed); // by the desk
+  const back = recording.state.phase !== "done" && button(t("back"), () => goTo(recording, "follow"), { class: "quiet" });
   const finish = button(t("review.finish"), end, { class: "primary", id: "finish" });
-  show("review", bar("review", t("review.title"), myData(recording)), main, footer(control, message, button(t("back"), () => goTo(recording, "follow"), { class: "quiet" }), finish));
+  show("review", bar("review", t("review.title"), myData(recording)), main, footer(control, message, back, finish));
 
   const planned = () => living(recording).filter((error) => error.planned);
   const made = () => living(recording).filter((error) => !error.planned);
@@ -34,18 +37,18 @@ export function open(recording) {
   const change = (error, fields, touch) => act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields } });
 
   async function end(touch) {
-    if (undecided()) return;
+    if (undecided() && !closed()) return;
     if (recording.state.phase !== "done") await recording.act(touch, { kind: "finish" });
     await goTo(recording, "done");
   }
 
-  const edit = (error) => errorForm(recording, error.node, { title: t("prepare.change"), error, hints: false, span: span(recording), save: (fields, _, touch) => change(error, kept(fields), touch) });
+  const edit = (error) => errorForm(recording, error.node, { title: t("prepare.change"), error, hints: false, span: span(recording), film, save: (fields, _, touch) => change(error, kept(fields), touch) });
 
   function add() {
     sheet(t("review.which"), (close) => h("div", { class: "hints" }, button(t("back"), close, { class: "quiet" }), [...recording.numbers.keys()].map((node) => button(numbered(recording, node), () => {
       close();
       errorForm(recording, node, {
-        title: t("review.add"), hints: false, span: span(recording),
+        title: t("review.add"), hints: false, span: span(recording), film,
         save: (fields, _, touch) => act(touch, { kind: "add_error", body: { error_id: newId(), fields: kept(fields) } }),
       });
     }, { class: "hint-row" }))), { wide: true });
@@ -53,16 +56,16 @@ export function open(recording) {
 
   const describe = (error) => [
     h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
-      versionsBadge(recording, error, (fields, touch) => change(error, fields, touch))),
+      !closed() && versionsBadge(recording, error, (fields, touch) => change(error, fields, touch))),
     error.planned ? sides(recording, error) : h("span", { class: "what" }, numbered(recording, error.node), (error.description || error.text) && h("span", { class: "hint" }, error.description || error.text)),
   ];
 
   function plannedRow(error) {
     return h("li", { class: "planned" }, describe(error),
       h("div", { class: "outcomes", role: "group", "aria-label": t("review.outcome") }, OUTCOMES.map((outcome) => button(outcomeOf(error, outcome),
-        (touch) => change(error, { outcome }, touch), { class: "chip", "aria-pressed": String(error.outcome === outcome), "data-key": `${outcome}-${error.error_id}` }))),
+        (touch) => change(error, { outcome }, touch), { class: "chip", disabled: closed(), "aria-pressed": String(error.outcome === outcome), "data-key": `${outcome}-${error.error_id}` }))),
       error.outcome === "differently" && h("div", { class: "field" }, h("label", { for: `n${error.error_id}` }, t("review.how")),
-        h("input", { id: `n${error.error_id}`, maxlength: 600, value: error.outcome_note, "data-key": `note-${error.error_id}`, onchange: (event) => change(error, { outcome_note: event.target.value }, now()) })));
+        h("input", { id: `n${error.error_id}`, maxlength: 600, disabled: closed(), value: error.outcome_note, "data-key": `note-${error.error_id}`, onchange: (event) => change(error, { outcome_note: event.target.value }, now()) })));
   }
 
   const facts = ({ error_id, at, origin, intent, noticed, corrected_by: by }) => [at ? clock(recording, at) : t("review.no_time"), origin === "review" && t("review.added"), intent && t(`intent.${intent}`),
@@ -71,15 +74,15 @@ export function open(recording) {
   const madeRow = (error) => h("li", { class: "planned" }, describe(error),
     h("span", { class: "hint" }, facts(error).join(" · "),
       recording.bundle.places?.[error.error_id] && h("span", {}, " · ", t("error.pictures", { where: recording.bundle.places[error.error_id] }))),
-    h("span", { class: "actions" }, inFilm(film, error.at, { class: "quiet", "data-key": `film-${error.error_id}` }), button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
-      button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
+    h("span", { class: "actions" }, inFilm(film, error.at, { class: "quiet", "data-key": `film-${error.error_id}` }), !closed() && button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
+      !closed() && button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
 
   const notDone = () => Object.values(recording.state.steps).filter(({ state }) => ["waiting", "stopped"].includes(state)).length;
   const rest = () => recording.state.rest === "stopped_early" && h("p", { class: "hint", id: "rest" }, t("review.stopped_early", { count: notDone() }));
 
   const voiceNotes = () => recording.state.voices.length > 0 && h("ul", { class: "rows" }, recording.state.voices.map(({ sha256, seconds, op_id }, place) => h("li", {},
     voicePlayer(recording, sha256, t("desk.voice", { number: place + 1, seconds: Math.round(seconds) })),
-    button(t("remove"), (touch) => recording.undo(touch, [op_id]).then(draw), { class: "quiet", "data-key": `unvoice-${sha256}` }))));
+    !closed() && button(t("remove"), (touch) => recording.undo(touch, [op_id]).then(draw), { class: "quiet", "data-key": `unvoice-${sha256}` }))));
 
   function paint() {
     redraw(body, tour("review"),
@@ -87,14 +90,15 @@ export function open(recording) {
       planned().length > 0 && h("section", {}, h("h2", {}, t("review.planned")), h("p", { class: "hint" }, t("review.planned.hint")), h("ul", {}, planned().map(plannedRow))),
       h("section", {}, h("h2", {}, t("review.made")),
         made().length ? h("ul", {}, made().map(madeRow)) : h("p", { class: "empty of-fine" }, t("review.nothing")),
-        h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, draw), { class: "quiet", "data-key": "voice" })),
+        !closed() && h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, draw), { class: "quiet", "data-key": "voice" })),
         voiceNotes()),
-      h("section", {}, h("h2", {}, t("review.note")), h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
+      h("section", {}, h("h2", {}, t("review.note")), !closed() && h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
         h("textarea", { id: "note", rows: 2, maxlength: 600, value: written, "data-key": "note", oninput: (event) => { written = event.target.value; } }), button(t("review.note.keep"), note, { class: "quiet" })),
         h("ul", {}, recording.state.notes.map((one) => h("li", {}, one.text)))));
     const left = undecided();
-    message.textContent = left ? t("review.left", { count: left }) : "";
-    finish.disabled = left > 0;
+    message.textContent = closed() ? t("review.closed") : left ? t("review.left", { count: left }) : "";
+    finish.disabled = left > 0 && !closed();
+    if (closed()) control.hidden = true;
   }
 
   async function note(touch) {
@@ -107,6 +111,8 @@ export function open(recording) {
     });
   }
   paint();
+  const looking = setInterval(() => recording.refresh().then((news) => news && draw(), () => null), LOOK_MS);
+  return () => clearInterval(looking);
 }
 
 // "Not done" of a step that was to be left out could mean either.

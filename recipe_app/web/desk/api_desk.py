@@ -9,7 +9,7 @@ from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
 
 from kitchensync.dataset.errors import BadOperation
-from kitchensync.dataset.operations.operation_kinds import KINDS, checked
+from kitchensync.dataset.operations.operation_kinds import DESK_KINDS, checked
 from kitchensync.recipe_app.cooking import steering
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
@@ -124,7 +124,7 @@ def correct(
 ) -> dict[str, Any]:
     """Correct a recording after the fact; both versions stay in the log."""
     content = tools.intake.recording(recording, kitchen=None)
-    said = checked(KINDS[body.kind], body.kind, body.body)
+    said = checked(DESK_KINDS[body.kind], body.kind, body.body)
     node = said.get("fields", {}).get("node")
     if node is not None and str(node) not in content["steps"]:
         raise BadOperation("step {node} is not in {title}", node=str(node), title=content["title"])

@@ -44,7 +44,7 @@ from kitchensync.task_graphs.errors import NotFound
 
 FOLDER = Path(__file__).resolve().parents[2]
 AUDIT_PAGE = 100
-SAID_KINDS = (*KINDS, "recording")
+SAID_KINDS = (*KINDS, "close_review", "recording")
 """Kinds of operations that have words; others are shown as the log has them."""
 
 templates = Jinja2Templates(directory=FOLDER / "templates")

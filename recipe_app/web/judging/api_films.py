@@ -16,6 +16,7 @@ from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.dataset.films.review_film import film_of, front_film_of
 from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
+from kitchensync.recipe_app.cooking.film_states import film_state
 from kitchensync.recipe_app.errors import NotAllowed
 from kitchensync.recipe_app.film_jobs import HEIGHTS
 from kitchensync.recipe_app.people.accounts import Visitor
@@ -77,7 +78,7 @@ def film(tools: Tools, visitor: Asking, recording: str, height: Height = HEIGHTS
 
     Of the touches what is left open to who marks is told to nobody.
     """
-    state = tools.films.state(film_folder(tools, recording), _height(height))
+    state = film_state(tools, film_folder(tools, recording), _height(height))
     if state["state"] == "ready":
         facts = state["facts"]
         touched = touched_marks(recording, facts["touches"], tools.records.ops(recording))
@@ -104,28 +105,27 @@ def _addressed(
 
 
 def own_film(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
-    """Report how the film of what somebody cooked is, for that person; `absent` before it was fetched and placed."""
+    """Report how the film of what somebody cooked is, for that person; `absent` where nobody filmed it."""
     try:
         folder = own_folder(tools, recording, visitor)
     except NotFound:
         return {"state": "absent"}
-    if not (any(folder.glob("*/*.MP4")) and any((folder / "sync").glob("*.json"))):
-        return {"state": "absent"}
-    state = _addressed(tools, visitor, recording, tools.films.state(folder, HEIGHTS[0]), HEIGHTS[0], own=True)
+    state = film_state(tools, folder, HEIGHTS[0])
+    state = _addressed(tools, visitor, recording, state, HEIGHTS[0], own=True)
     if "facts" in state:
         state["facts"] = {key: state["facts"][key] for key in OWN_FACTS}
     return state
 
 
 def make_own_film(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
-    """Have the film of what somebody cooked made."""
+    """Have the film of what somebody cooked made, once more where that failed."""
     folder = own_folder(tools, recording, visitor)
     tools.films.ask(folder, HEIGHTS[0])
     return tools.films.state(folder, HEIGHTS[0])
 
 
 def make_film(tools: Tools, recording: str, body: Nobody, height: Height = HEIGHTS[0]) -> dict[str, Any]:
-    """Have the film of a recording made."""
+    """Have the film of a recording made, once more where that failed."""
     folder = film_folder(tools, recording)
     tools.films.ask(folder, _height(height))
     return tools.films.state(folder, height)

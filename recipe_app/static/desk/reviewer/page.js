@@ -46,10 +46,11 @@ function open({ video, front, facts, film }, said) {
   const accept = h("button", { type: "button", class: "quiet", id: "accept", hidden: true, onclick: sent("accept", "steps.accepted") }, t("steps.accept"));
   const next = h("a", { class: "quiet", id: "next", href: `/desk/review/next?after=${root.dataset.recording}`, hidden: true }, t("work.next"));
   const steps = h("select", { id: "step", "aria-label": t(answers ? "judge.question" : "steps.step") }, facts.steps.map(({ node, label }) => h("option", { value: String(node) }, label)));
-  const sharp = h("button", { type: "button", class: "quiet", id: "sharp", onclick: () => sharpen(base, video, (done) => { sharp.textContent = done; }).then(() => sharp.remove()).catch(failed) }, t("steps.sharp"));
+  const sharp = h("button", { type: "button", class: "quiet", id: "sharp", onclick: () => sharpen(base, video, sharpening).then(() => { sharp.remove(); sharpening.remove(); }).catch(failed) }, t("steps.sharp"));
+  const sharpening = h("span", { role: "status" });
   const place = h("div", { hidden: !answers }), touches = h("p", { class: "inline", id: "touches" });
   const keys = h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, [t("steps.keys.all"), rules && t("round.keys"), answers && t("evidence.keys")].filter(Boolean).join(" · ")));
-  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status, now, canvas, touches, h("p", { class: "actions start" }, steps, finish, accept, next, sharp), place, keys);
+  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status, now, canvas, touches, h("p", { class: "actions start" }, steps, finish, accept, next, sharp, sharpening), place, keys);
 
   const label = new Map(facts.steps.map((step) => [step.node, step.label]));
   const marks = new Marks(work, given, draw);
