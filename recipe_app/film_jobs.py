@@ -50,7 +50,7 @@ class _Job:
 
 def seconds_left(done: int, whole: int, took_s: float) -> float | None:
     """Return how long the rest takes at the rate so far; None where there is no rate yet."""
-    return round((whole - done) * took_s / done, 1) if done > 0 else None
+    return round(max(whole - done, 0) * took_s / done, 1) if done > 0 else None
 
 
 class FilmJobs:
