@@ -53,13 +53,19 @@ class AcceptedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptedSteps:
-    """The accepted step times of a film of `frames` pictures, `fps` a second, and which version they are."""
+class MarkedVideo:
+    """The rate and length of a video that people marked."""
+
+    fps: Fraction
+    frames: int
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedSteps(MarkedVideo):
+    """The accepted step times of a video, and which version they are."""
 
     version: int
     author: str
-    fps: Fraction
-    frames: int
     steps: tuple[AcceptedStep, ...]
 
     def spans_s(self, node: int) -> list[tuple[float, float]]:
@@ -77,7 +83,7 @@ def accepted_steps(recording: Path) -> AcceptedSteps | None:
         AcceptedStep(step["node"], step["start_frame"], step["end_frame"]) for step in content["steps"]
     )
     fps = Fraction(content["fps"])
-    return AcceptedSteps(content["version"], content["author"], fps, content["frames"], steps)
+    return AcceptedSteps(fps, content["frames"], content["version"], content["author"], steps)
 
 
 def read_annotations(recording: Path, name: str, schema: str) -> Content | None:

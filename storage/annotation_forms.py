@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     FiniteFloat,
     ValidationError,
-    field_validator,
     model_validator,
 )
 
 _Span = tuple[FiniteFloat, FiniteFloat]
+Moment = Literal["at", "end", "point_of_no_return", "noticed_at", "corrected_at"]
+MOMENTS: tuple[str, ...] = get_args(Moment)
+"""The moments of an error, named as in the log; `at` is its begin."""
+
+
+def _checked_rate(fps: str) -> str:
+    try:
+        is_rate = Fraction(fps) > 0
+    except ZeroDivisionError:
+        is_rate = False
+    if not is_rate:
+        raise ValueError("not a rate")
+    return fps
+
+
+_Rate = Annotated[str, AfterValidator(_checked_rate)]
 
 
 class _Form(BaseModel):
@@ -56,20 +72,9 @@ class AcceptedVersion(_Form):
 
     version: int
     author: str
-    fps: str
+    fps: _Rate
     frames: int
     steps: list[_AcceptedStep]
-
-    @field_validator("fps")
-    @classmethod
-    def _is_a_rate(cls, fps: str) -> str:
-        try:
-            is_rate = Fraction(fps) > 0
-        except ZeroDivisionError:
-            is_rate = False
-        if not is_rate:
-            raise ValueError("not a rate")
-        return fps
 
 
 class _WrittenFilm(_Form):
@@ -99,12 +104,28 @@ class ProjectsOfTasks(_Form):
 class _JudgedError(_Form):
     error_id: str
     judged: dict[str, str | None]
+    moments: dict[Moment, Annotated[int, Field(ge=1)] | None] = {}
+    ruled: list[str] = []
 
 
 class JudgedErrors(_Form):
-    """What people ruled about errors: question -> answer."""
+    """What people judged of errors: question -> answer, moment -> frame of a video of `frames` at `fps`."""
 
     errors: list[_JudgedError]
+    fps: _Rate | None = None
+    frames: int | None = None
+
+    @model_validator(mode="after")
+    def _is_in_the_video(self) -> JudgedErrors:
+        if (self.fps is None) != (self.frames is None):
+            raise ValueError("fps without frames, or frames without fps")
+        for error in self.errors:
+            known = [frame for frame in error.moments.values() if frame is not None]
+            if error.moments and max([1, *known]) > (self.frames or 0):
+                raise ValueError(f"{error.error_id}: a moment is not in the video")
+            if (error.moments.get("at") or 0) > min(known, default=0):
+                raise ValueError(f"{error.error_id}: a moment is before the begin")
+        return self
 
 
 class _Judge(_Form):

@@ -50,7 +50,7 @@ ERROR_FIELDS = {
     "noticed_s, corrected_s": "when it was noticed, and when it was corrected",
     "corrected_by": "`error_id` or node of what corrected it, or `none`",
     "reported_s": "when it was entered on the tablet",
-    "source": "`entered` by the cook, or `ruled` by annotators",
+    "source": "`ruled` where annotators differed, `marked` where they agreed, or `entered` by the cook",
     "bound_s": "how far `at_s` may be off (95 %)",
 }
 READERS = ("load.py", "verify.py")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from kitchensync.dataset.operations.planned_steps import PlannedSteps, plan_of
-from kitchensync.storage.annotation_folder import AcceptedSteps
+from kitchensync.storage.annotation_folder import AcceptedSteps, MarkedVideo
 from kitchensync.storage.timeline.film_times import FilmPlace
 from kitchensync.task_graphs.formats.annotations import Entry, TaggedError
 
@@ -101,9 +102,20 @@ def counts(error: Mapping[str, Any]) -> bool:
 
 
 def with_judgments(state: State, judged: Mapping[str, Any] | None) -> State:
-    """Return a reduced log with what was judged of its errors, `judged`, beside what the log says of them."""
-    said = {error["error_id"]: {"judged": error["judged"]} for error in (judged or {"errors": []})["errors"]}
-    return state | {"errors": {name: error | said.get(name, {}) for name, error in state["errors"].items()}}
+    """Return a reduced log with what was judged of its errors, `judged`, beside what the log says of them.
+
+    `marked_video` is the video that their moments are frames of; None where no moment was marked.
+    """
+    content = judged or {"errors": []}
+    kept = {
+        error["error_id"]: {key: error[key] for key in ("judged", "moments", "ruled") if key in error}
+        for error in content["errors"]
+    }
+    fps = content.get("fps")
+    return state | {
+        "errors": {name: error | kept.get(name, {}) for name, error in state["errors"].items()},
+        "marked_video": None if fps is None else MarkedVideo(Fraction(fps), content["frames"]),
+    }
 
 
 def tagged(errors: list[State]) -> Iterator[TaggedError]:

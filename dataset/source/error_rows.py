@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from kitchensync.dataset.operations.reduce import standing
 from kitchensync.dataset.operations.step_runs import Op, State
 from kitchensync.dataset.source.entries import TAGS, counts
+from kitchensync.storage.annotation_forms import MOMENTS
 from kitchensync.storage.timeline.film_times import FilmPlace
 
 INTENTS = ("on_purpose", "by_accident")
@@ -22,7 +23,7 @@ NOTICED = {
 """Values that logs and rulings hold -> the vocabulary of tables and exports; all others are missing."""
 NO_STEP = -1
 """What the log holds where nothing corrected an error."""
-ENTERED, RULED = "entered", "ruled"
+ENTERED, MARKED, RULED = "entered", "marked", "ruled"
 
 
 class ErrorRow(TypedDict):
@@ -30,7 +31,7 @@ class ErrorRow(TypedDict):
 
     `step` is the label of the step at `node`. `reported_s` is when the tablet was touched, `at_s` when it happened,
     where somebody set that; `bound_s` is how far `at_s` may be off. `corrected_by` is an error_id, the node of a step
-    as text, or `none`. `source` says whether the cook entered it or people ruled on it.
+    as text, or `none`. `source` is `ruled` where annotators differed, `marked` where they agreed, else `entered`.
     """
 
     recording: str
@@ -55,17 +56,26 @@ class ErrorRow(TypedDict):
 
 ERROR_COLUMNS = tuple(ErrorRow.__annotations__)
 PlaceOf = Callable[[int], FilmPlace]
+MarkedPlaceOf = Callable[[float], FilmPlace]
+"""The place of a second of the video that annotators marked."""
 
 
-def error_rows(recording: str, state: State, ops: Iterable[Op], place_of: PlaceOf) -> list[ErrorRow]:
+def error_rows(
+    recording: str, state: State, ops: Iterable[Op], place_of: PlaceOf, marked_place_of: MarkedPlaceOf
+) -> list[ErrorRow]:
     """Return a row for each error that was made, in order of time.
 
-    `recording` is its id, `state` the reduced log with what people ruled.
+    `recording` is its id, `state` the reduced log with what people judged. A moment that annotators marked
+    replaces the one that was entered.
     """
     reported_ns = _reported_ns(ops)
-    frozen = state["recording"]
+    frozen, video = state["recording"], state["marked_video"]
+
+    def place_of_frame(frames: int) -> FilmPlace:
+        return marked_place_of(float(frames / video.fps))
+
     rows = [
-        _row(recording, error, frozen["steps"], reported_ns.get(error["error_id"]), place_of)
+        _row(recording, error, frozen["steps"], reported_ns.get(error["error_id"]), place_of, place_of_frame)
         for error in state["errors"].values()
         if counts(error)
     ]
@@ -99,17 +109,23 @@ def _row(
     steps: Mapping[str, Any],
     reported_ns: int | None,
     place_of: PlaceOf,
+    place_of_frame: PlaceOf,
 ) -> ErrorRow:
-    ruled = error.get("judged") or {}
-    at_ns = (
-        error["at"] if error["at"] != reported_ns else None
-    )  # the touch is no statement of when it happened
-    at = None if at_ns is None else place_of(at_ns)
-    node = error["node"]
+    judged, moments = error.get("judged") or {}, error.get("moments", {})
+    node, is_set = error["node"], error["at"] != reported_ns  # the touch is no statement of when it happened
 
-    def seconds(host_ns: int | None) -> float | None:
-        place = None if host_ns is None else place_of(host_ns)
-        return None if place is None or place.outside else round(place.film_s, 3)
+    def place(moment: str) -> FilmPlace | None:
+        if moment in moments:
+            frame = moments[moment]  # the last one of an error belongs to it
+            found = None if frame is None else place_of_frame(frame if moment == "end" else frame - 1)
+        else:
+            host_ns = error.get(moment) if moment != "at" or is_set else None
+            found = None if host_ns is None else place_of(host_ns)
+        return None if found is None or found.outside else found
+
+    places = {moment: place(moment) for moment in MOMENTS}
+    seconds = {moment: None if one is None else round(one.film_s, 3) for moment, one in places.items()}
+    at, reported = places["at"], None if reported_ns is None else place_of(reported_ns)
 
     return {
         "recording": recording,
@@ -119,17 +135,17 @@ def _row(
         "categories": [TAGS[category] for category in error["categories"]],
         "description": error["description"] or None,
         "planned": error["planned"],
-        "intent": _one_of(INTENTS, ruled.get("intent", error["intent"])),
-        "noticed": NOTICED.get(ruled.get("noticed", error["noticed"])),
-        "at_s": seconds(at_ns),
-        "end_s": seconds(error.get("end")),
-        "point_of_no_return_s": seconds(error.get("point_of_no_return")),
-        "noticed_s": seconds(error.get("noticed_at")),
+        "intent": _one_of(INTENTS, judged.get("intent", error["intent"])),
+        "noticed": NOTICED.get(judged.get("noticed", error["noticed"])),
+        "at_s": seconds["at"],
+        "end_s": seconds["end"],
+        "point_of_no_return_s": seconds["point_of_no_return"],
+        "noticed_s": seconds["noticed_at"],
         "corrected_by": _corrected_by(error["corrected_by"]),
-        "corrected_s": seconds(error.get("corrected_at")),
-        "reported_s": seconds(reported_ns),
-        "source": RULED if ruled else ENTERED,
-        "bound_s": None if at is None or at.outside else round(at.bound_s, 4),
+        "corrected_s": seconds["corrected_at"],
+        "reported_s": None if reported is None or reported.outside else round(reported.film_s, 3),
+        "source": RULED if error.get("ruled") else MARKED if judged or moments else ENTERED,
+        "bound_s": None if at is None else round(at.bound_s, 4),
     }
 
 

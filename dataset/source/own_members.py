@@ -73,7 +73,7 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
         edges=frozen["edges"],
         told=told,
         film_s=own.film_s,
-        errors=error_rows(own.recording.path.name, own.state, own.operations, own.place),
+        errors=error_rows(own.recording.path.name, own.state, own.operations, own.place, own.marked_place),
         facts={
             **{name: frozen[name] for name in ("strategy", "display", "seed")},
             "step_times": "touches" if own.accepted is None else f"annotation {own.accepted.version}",

@@ -17,7 +17,7 @@ from kitchensync.dataset.operations.reduce import reduce_log
 from kitchensync.dataset.operations.step_runs import Op, State
 from kitchensync.dataset.source.entries import with_judgments
 from kitchensync.sensors.gopro.files.card_names import group_clips
-from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps, newest_judged
+from kitchensync.storage.annotation_folder import AcceptedSteps, MarkedVideo, accepted_steps, newest_judged
 from kitchensync.storage.capture_times import capture_times
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import BadEventLog
@@ -160,11 +160,15 @@ class OwnRecording:
         Raises BadAnnotations, NotReleasable where they are of another film.
         """
         found = accepted_steps(self.recording.path)
-        if found is not None and (found.frames, found.fps) != (len(self.frames), self.frames.fps):
-            theirs = f"{found.frames} frames, {found.fps} a second"
-            ours = f"its film has {len(self.frames)}, {self.frames.fps} a second"
-            raise NotReleasable(f"its accepted step times are of a film of {theirs}, {ours}; accept others")
+        if found is not None:
+            self._check_video(found, "step times")
         return found
+
+    def _check_video(self, marked: MarkedVideo, what: str) -> None:
+        if (marked.frames, marked.fps) != (len(self.frames), self.frames.fps):
+            theirs = f"{marked.frames} frames, {marked.fps} a second"
+            ours = f"its film has {len(self.frames)}, {self.frames.fps} a second"
+            raise NotReleasable(f"its accepted {what} are of a film of {theirs}, {ours}; accept others")
 
     @property
     def pauses(self) -> Pauses:
@@ -186,6 +190,14 @@ class OwnRecording:
     def place(self, host_ns: int) -> FilmPlace:
         """Return where a logged moment is in the film; the nearest end of it where the film does not show it."""
         return self.frames.place(host_ns, self._uncertainties_ns.get(host_ns, 0))
+
+    def marked_place(self, film_s: float) -> FilmPlace:
+        """Return the place of a moment of an error that annotators marked, exact to a frame.
+
+        Raises NotReleasable where they marked another film.
+        """
+        self._check_video(self.state["marked_video"], "moments of errors")
+        return FilmPlace(film_s, float(1 / self.frames.fps))
 
     @cached_property
     def _uncertainties_ns(self) -> dict[int, int]:

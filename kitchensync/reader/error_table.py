@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from kitchensync.dataset.source.error_rows import ERROR_COLUMNS, ErrorRow, error_rows, time_of
 from kitchensync.dataset.source.own_recording import read_log
-from kitchensync.reader.step_table import session_places, the_pandas
+from kitchensync.reader.step_table import MarkedTimes, session_places, the_pandas
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
 
@@ -34,7 +35,9 @@ def error_rows_of(recording: OpenedRecording) -> list[ErrorRow]:
     operations, state = read_log(recording.path)
     if state["recording"] is None:
         return []
-    rows = error_rows(recording.id, state, operations, session_places(recording))
+    marked = cache(lambda: MarkedTimes(recording, state["marked_video"], "errors"))
+    places = session_places(recording), lambda film_s: marked().place(film_s)
+    rows = error_rows(recording.id, state, operations, *places)
     if PART_OF in recording.stored.manifest:
         start_s, end_s = span_of(recording.stored.manifest)
         nodes = {step["node"] for step in recording.step_rows}

@@ -11,7 +11,7 @@ from kitchensync.dataset.source.entries import Told, entries_of
 from kitchensync.dataset.source.own_recording import read_log
 from kitchensync.dataset.tables.step_rows import CATEGORIES
 from kitchensync.reader.reading_clock import NotKnown
-from kitchensync.storage.annotation_folder import AcceptedSteps, accepted_steps
+from kitchensync.storage.annotation_folder import MarkedVideo, accepted_steps
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmPlace
@@ -57,7 +57,7 @@ def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
         return []
     accepted = accepted_steps(path)
     told = entries_of(state, session_places(recording), lambda label: 0, accepted)
-    film = _Film(recording, accepted) if accepted is not None else None
+    film = MarkedTimes(recording, accepted) if accepted is not None else None
     whose = {"recording": recording.id, "recipe": state["recording"]["name"]}
     rows = [whose | _row(number, one, film) for number, one in enumerate(told)]
     if PART_OF not in recording.stored.manifest:
@@ -79,28 +79,26 @@ def session_places(recording: OpenedRecording) -> Callable[[int], FilmPlace]:
     return place_of
 
 
-class _Film:
-    """Session seconds of seconds of the film that an annotator marked."""
+class MarkedTimes:
+    """Session seconds of seconds of the film that annotators marked; `what` they marked. Raises NotKnown."""
 
-    def __init__(self, recording: OpenedRecording, accepted: AcceptedSteps) -> None:
+    def __init__(self, recording: OpenedRecording, marked: MarkedVideo, what: str = "steps") -> None:
         camera = next((name for name, files in recording.films.items() if files), "")
         if not camera:
-            raise NotKnown(f"{recording.id}: its steps were marked in a film that is not here")
+            raise NotKnown(f"{recording.id}: its {what} were marked in a film that is not here")
         film = recording.timeline(camera)
         times = film.pictures.shown(film.clip.even_frames)
-        if (accepted.frames, accepted.fps) != (len(times), times.fps):
-            theirs = f"{accepted.frames} frames, {accepted.fps} a second"
-            raise NotKnown(
-                f"{recording.id}: its accepted step times are of a film of {theirs}; accept others"
-            )
+        if (marked.frames, marked.fps) != (len(times), times.fps):
+            theirs = f"{marked.frames} frames, {marked.fps} a second"
+            raise NotKnown(f"{recording.id}: its {what} were marked in a film of {theirs}; accept others")
         if not times.is_placed:
             raise NotKnown(
-                f"{recording.id}: steps were marked in {camera}'s film: {times.why or 'run `kitchensync sync`'}"
+                f"{recording.id}: {what} were marked in {camera}'s film: {times.why or 'run `kitchensync sync`'}"
             )
-        self._placed_s = np.flatnonzero(times.capture_ns != UNKNOWN) / float(accepted.fps)
-        self._seconds = times.known / float(accepted.fps)
+        self._placed_s = np.flatnonzero(times.capture_ns != UNKNOWN) / float(marked.fps)
+        self._seconds = times.known / float(marked.fps)
         self._session_s = recording.clock.of_host(times.capture_ns[times.known]) / 1e9
-        self._step_s = 1 / float(accepted.fps)
+        self._step_s = 1 / float(marked.fps)
         self.bound_s = float(times.bound_ns[times.known].max()) / 1e9
 
     def session_s(self, film_s: float) -> float:
@@ -111,8 +109,14 @@ class _Film:
         beyond_s = max(0.0, film_s - float(self._seconds[-1]))
         return float(np.interp(film_s, self._seconds, self._session_s)) + beyond_s
 
+    def place(self, film_s: float) -> FilmPlace:
+        """Return the place of a moment in the session, with the bounds of a frame and of the alignment."""
+        session_s = self.session_s(film_s)
+        outside = "this part of the film is not aligned" if np.isnan(session_s) else ""
+        return FilmPlace(session_s, self._step_s + self.bound_s, outside)
 
-def _row(number: int, told: Told, film: _Film | None) -> dict[str, Any]:
+
+def _row(number: int, told: Told, film: MarkedTimes | None) -> dict[str, Any]:
     entry, beside = told.entry, told.beside
     start_s, end_s = (float(entry.start_s), float(entry.end_s)) if beside.get("done") else (np.nan, np.nan)
     if film is not None and beside.get("done"):

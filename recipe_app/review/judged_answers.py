@@ -61,7 +61,7 @@ def answers_of(ops: Iterable[dict[str, Any]], kind: str, actor: str | None = Non
     """Return the last answers of one person, or of everybody who ruled."""
     found: Answers = {}
     for op in ops:
-        if op["kind"] == kind and actor in (None, op["actor"]):
+        if op["kind"] == kind and actor in (None, op["actor"]) and "question" in op["body"]:
             said = op["body"]
             found.setdefault(said["item"], {})[said["question"]] = said["answer"]
     return found
@@ -69,7 +69,12 @@ def answers_of(ops: Iterable[dict[str, Any]], kind: str, actor: str | None = Non
 
 def require_all(answers: Answers, items: Iterable[str], form: AnswerForm) -> None:
     """Raise NotNow unless everything was answered."""
-    if left := open_of(answers, items, form):
+    require_none_left(open_of(answers, items, form))
+
+
+def require_none_left(left: int) -> None:
+    """Raise NotNow where questions are left."""
+    if left:
         raise NotNow("not submitted: {count} questions are not answered yet", count=left)
 
 

@@ -102,7 +102,7 @@ def entered(recording: Path) -> dict[str, dict[str, Any]]:
         },
         "follows": entered | {"node": 3, "step": thing[3], "categories": ["Other"], "reported_s": 10.0,
                               "corrected_by": "moved"},
-        "ruled": entered | spilt | {"source": "ruled", "reported_s": 11.0, "noticed": "by_somebody_else"},
+        "ruled": entered | spilt | {"source": "marked", "reported_s": 11.0, "noticed": "by_somebody_else"},
     }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from kitchensync.recipe_app.study.study_progress import DIMENSIONS, STAGES
 from kitchensync.recipe_app.web.desk.pages import SAID_KINDS
 from kitchensync.recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
 from kitchensync.recipe_app.web.judging.work_page import SHOWN, WHAT
+from kitchensync.storage.annotation_forms import MOMENTS
 from kitchensync.storage.consent import Scope
 from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 
@@ -75,6 +76,8 @@ FAMILIES = {
     "health": ["recording", "starting", "stopped", "problem", "unknown", "standalone"],
     "instructions": ["normal", "impromptu", "disordered", "induced"],
     "judge": [*ERRORS.questions, *{answer for answers in ERRORS.questions.values() for answer in answers}],
+    "judge.moment": MOMENTS,
+    "judge.timestamp": ["tablet", "step_start", "step_end"],
     "questions.criterion": ["valid", *CRITERIA],
     "questions.node": ["done", "next", "missing"],
     "questions": ["direct", "suggestion", "intervention", "accepted", "rejected", "to_rule"],

@@ -1,5 +1,7 @@
 // A film of constant rate, by the number of its picture: exact, since a picture is asked for by its middle.
 
+const REACTION_S = 0.25; // from what is seen to the key that says so
+
 export class Film {
   constructor(video, [up, down], frames) {
     this.video = video;
@@ -22,6 +24,9 @@ export class Film {
     if (this.loop && !this.video.paused && frame >= this.loop[1]) this.go(this.loop[0]);
     this.listeners.forEach((listener) => listener(frame));
   }
+
+  // The frame that somebody who presses a key means.
+  get seen() { return this.video.paused ? this.shown : Math.max(0, this.shown - Math.round(REACTION_S * this.video.playbackRate * this.fps)); }
 
   at(seconds) { return Math.min(this.frames - 1, Math.max(0, Math.round(seconds * this.fps))); }
   onFrame(listener) { this.listeners.push(listener); }

@@ -1,27 +1,49 @@
-"""Errors of a recording, judged by people alone, compared, ruled on, and kept with the recording."""
+"""Errors of a recording, judged and marked on the video by people alone, compared, ruled on, and kept."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Annotated, Any
 
 from kitchensync.dataset.errors import NotNow
+from kitchensync.dataset.operations.operation_kinds import OpId, Strict
 from kitchensync.dataset.operations.reduce import reduce_log
+from kitchensync.recipe_app.film_jobs import HEIGHTS
+from kitchensync.recipe_app.review.error_moments import (
+    GivenMoment,
+    Moments,
+    agreement_of_moments,
+    check_moment,
+    moments_of,
+    open_moments,
+    settled_moments,
+)
 from kitchensync.recipe_app.review.judged_answers import (
     ERRORS,
+    Answers,
+    GivenAnswer,
     agreement_of_answers,
     answers_of,
     open_of,
-    require_all,
+    require_none_left,
     settled,
 )
 from kitchensync.recipe_app.review.marks import STEPS
 from kitchensync.recipe_app.review.rounds import round_of
-from kitchensync.recipe_app.web.judging.review_routes import Judged, RecordingWork, on_recording, routes
+from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
 
 BEGIN = on_recording(ERRORS.review)
 Begun = Annotated[RecordingWork, BEGIN]
 Items = dict[str, Any]
 SHOWN = ("error_id", "node", "planned", "categories", "expected", "actual", "text", "description", "outcome")
+
+
+class JudgedError(Strict):
+    """One answer about an error, or one moment of it."""
+
+    op_id: OpId
+    answer: GivenAnswer | GivenMoment
 
 
 def _items(work: RecordingWork) -> Items:
@@ -30,21 +52,43 @@ def _items(work: RecordingWork) -> Items:
         raise NotNow("mark the steps of this recording first: who knows its errors looks for them")
     state = reduce_log(work.ops)
     words = state["recording"]["steps"]
+    bound_s = _touch_bound(work)
     return {
         error["error_id"]: {key: error.get(key) for key in SHOWN}
         | {"step": words.get(str(error["node"]), {}).get("text", "")}
+        | {"tablet_ns": error["at"], "tablet_bound_s": bound_s(error["at"])}
         for error in state["errors"].values()
         if not error["removed"]
     }
 
 
+def _touch_bound(work: RecordingWork) -> Callable[[int], float]:
+    """Return what gives the bound of a touch in the video, seconds: of the tablet's clock and of the alignment."""
+    uncertain_s = {op["host_ns"]: op["uncertainty_ns"] / 1e9 for op in work.ops}
+    facts = _film(work) or {"touches": []}
+    doubts_s = ((touch["ended_ns"], touch["doubt"] / Fraction(*facts["fps"])) for touch in facts["touches"])
+    aligned_s = [float(doubt_s) - uncertain_s.get(host_ns, 0.0) for host_ns, doubt_s in doubts_s]
+    alignment_s = max(0.0, min(aligned_s, default=0.0))
+    return lambda host_ns: uncertain_s.get(host_ns, 0.0) + alignment_s
+
+
+def _film(work: RecordingWork) -> dict[str, Any] | None:
+    return work.tools.films.state(work.folder, HEIGHTS[0]).get("facts")
+
+
+def _left(work: RecordingWork, items: Items) -> int:
+    """Count what is not answered or marked yet; without the small film there is nothing to mark."""
+    answers, marked = work.mine(answers_of), work.mine(moments_of)
+    return open_of(answers, items, ERRORS) + (open_moments(marked, answers, items) if _film(work) else 0)
+
+
 def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
-    mine = work.mine(answers_of)
     return {
         "errors": list(items.values()),
         "questions": ERRORS.questions,
-        "mine": mine,
-        "left": open_of(mine, items, ERRORS),
+        "mine": work.mine(answers_of),
+        "moments": work.mine(moments_of),
+        "left": _left(work, items),
         "people": {person: done.is_submitted for person, done in work.here.people.items()},
     }
 
@@ -52,42 +96,77 @@ def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
 def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
     people = work.of_everybody(answers_of)
     final, disputed = settled(people, answers_of(work.ops, ERRORS.ruled), items, ERRORS)
+    marked, ruled, fps = _marked(work)
+    moments, disputed_moments = settled_moments(marked, ruled, final, items, fps)
     return {
         "agreement": agreement_of_answers(people, list(items), ERRORS),
+        "agreement_of_moments": agreement_of_moments(marked, items, fps),
         "final": final,
-        "disputed": [{"item": item, "question": question} for item, question in disputed],
+        "final_moments": moments,
+        "disputed": [
+            {"item": item, "question": question} for item, question in [*disputed, *disputed_moments]
+        ],
         "answers": list(people.values()),
+        "marked": marked,
     }
+
+
+def _marked(work: RecordingWork) -> tuple[list[Moments], Moments, Fraction]:
+    """Return the moments of each person, those that were ruled, and the video's rate. Raises NotNow."""
+    marked, ruled = [*work.of_everybody(moments_of).values()], moments_of(work.ops, ERRORS.ruled)
+    is_any = any((ruled, *marked))  # the rate does not matter where nothing was marked
+    return marked, ruled, Fraction(*work.facts()["fps"]) if is_any else Fraction(1)
 
 
 def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
     found = _compared(work, items)
     if found["disputed"]:
         raise NotNow("{count} answers differ and were not ruled on yet", count=len(found["disputed"]))
-    errors = [item | {"judged": found["final"][name]} for name, item in items.items()]
-    return {"source": "reviewer", "errors": errors, "answers": found["answers"]}
+    errors = [item | _accepted_error(work, name, found) for name, item in items.items()]
+    content = {"source": "reviewer", "errors": errors, "answers": found["answers"]}
+    if found["final_moments"]:
+        facts = work.facts()
+        content |= {"fps": str(Fraction(*facts["fps"])), "frames": facts["frames"]}
+    return content
 
 
-def judge(work: Begun, body: Judged) -> dict[str, Any]:
-    """Keep one answer."""
+def _accepted_error(work: RecordingWork, item: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Return what holds of an error, its frames counted from 1, and the names of what was ruled."""
+    judged, moments = found["final"][item], found["final_moments"].get(item, {})
+    by_ruling: Iterable[Answers | Moments] = (
+        answers_of(work.ops, ERRORS.ruled),
+        moments_of(work.ops, ERRORS.ruled),
+    )
+    return {
+        "judged": judged,
+        "moments": {moment: None if frame is None else frame + 1 for moment, frame in moments.items()},
+        "ruled": [name for one in by_ruling for name in one.get(item, {}) if name in judged | moments],
+    }
+
+
+def judge(work: Begun, body: JudgedError) -> dict[str, Any]:
+    """Keep one answer or one moment."""
     items = _items(work)
     work.here.require_open(work.actor)
-    return _keep(work, body, ERRORS.review.edited, items)
+    return _keep(work, body, ERRORS.review.edited, items, work.mine(moments_of))
 
 
-def rule_error(work: Begun, body: Judged) -> dict[str, Any]:
-    """Keep the answer that holds where people differ; not by one of those who judged."""
+def rule_error(work: Begun, body: JudgedError) -> dict[str, Any]:
+    """Keep the answer or the moment that holds where people differ; not by one of those who judged."""
     items = _items(work)
     work.here.require_ruler(work.actor)
-    return _keep(work, body, ERRORS.ruled, items)
+    marked, ruled, fps = _marked(work)
+    return _keep(work, body, ERRORS.ruled, items, settled_moments(marked, ruled, {}, items, fps)[0])
 
 
-def _keep(work: RecordingWork, body: Judged, kind: str, items: Items) -> dict[str, Any]:
-    said = body.answer
-    ERRORS.check(said.question, said.answer, said.item, items)
-    work.keep(kind, said.model_dump(), body.op_id)
-    mine = answers_of(work.tools.records.ops(work.subject), kind, work.actor)
-    return {"left": open_of(mine, items, ERRORS)}
+def _keep(work: RecordingWork, body: JudgedError, kind: str, items: Items, marked: Moments) -> dict[str, Any]:
+    given = body.answer
+    if isinstance(given, GivenMoment):
+        check_moment(given, items, marked, work.facts()["frames"])
+    else:
+        ERRORS.check(given.question, given.answer, given.item, items)
+    work.keep(kind, given.model_dump(), body.op_id)
+    return {"item": given.item}
 
 
 ROUTES = routes(
@@ -98,7 +177,7 @@ ROUTES = routes(
     items=_items,
     told=_told,
     compared=_compared,
-    require_done=lambda work, items: require_all(work.mine(answers_of), items, ERRORS),
+    require_done=lambda work, items: require_none_left(_left(work, items)),
     accepted=_accepted,
     judge=judge,
     rule=rule_error,

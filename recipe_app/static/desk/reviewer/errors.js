@@ -1,4 +1,4 @@
-// Errors of a recording, judged one by one; when all have submitted, what they disagree on is ruled here.
+// Errors of a recording, judged one by one, their moments marked on the video; when all have submitted, what they disagree on is ruled here.
 
 import { newId } from "/static/core/ids.js";
 import { button, h } from "/static/core/page.js";
@@ -6,26 +6,49 @@ import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
 import { openedIn } from "/static/core/load_film.js";
 import { begun, failed, say, tickPeople } from "/static/desk/say.js";
+import { LOOP_S, Moments } from "/static/desk/reviewer/moments.js";
 
-const LOOK_S = 10;
 const root = document.getElementById("judge");
 const base = `/api/v1/desk/recordings/${root.dataset.recording}`, address = `${base}/errors`;
-const status = h("p", { role: "status", id: "left" }), list = h("ol", { class: "judged" }), films = h("div", { class: "films", hidden: true }), making = h("p", { class: "hint" });
-let film = null, touches = [];
+const status = h("p", { role: "status", id: "left" }), list = h("ol", { class: "judged" }), films = h("div", { class: "films", tabindex: "0", role: "group", hidden: true }), making = h("p", { class: "hint" });
+const watch = h("div", { class: "watch" }, films), results = h("div"), actions = h("p", { class: "actions start" });
+let state = null, moments = null, current = 0, turns = 0;
 
 const share = (value) => (value === null ? "–" : value.toFixed(2));
 
 async function look() { // the film helps, and is not needed
   const opened = await openedIn(films, base, making);
-  film = opened.film;
-  touches = opened.facts.touches;
+  moments = new Moments(opened, mark, move);
+  films.setAttribute("aria-label", t("film.keys"));
+  watch.append(moments.element);
+  watch.after(h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", {}, t("judge.keys"))));
+  root.film = opened.film; // for who looks from outside which frame is shown
+  await draw();
+}
+
+const keep = (answer) => ask(state.complete ? `${address}/rule` : address, { body: { op_id: newId(), answer } }).then(() => say(""));
+
+function mark(error, moment, frame) { // and play what was marked again and again
+  keep({ item: error.error_id, moment, frame }).then(() => { if (frame !== null) root.film.around(frame, LOOP_S); }).then(draw).catch(failed);
+}
+
+function select(row) { // the error that the keys mark
+  if (!state.errors[row]) return;
+  current = row;
+  [...list.children].forEach((one, number) => (number === row ? one.setAttribute("aria-current", "true") : one.removeAttribute("aria-current")));
+  moments?.draw(state.errors[row], state);
+}
+
+function move(rows) {
+  select(Math.min(state.errors.length - 1, Math.max(0, current + rows)));
+  list.children[current].scrollIntoView({ block: "nearest" });
+  films.focus({ preventScroll: true }); // arrows on an answer would choose another one
+  moments.show(state.errors[current]);
 }
 
 function jump(error) {
-  const touch = touches.find(({ node }) => node === error.node);
-  const start = touch?.start ?? touch?.end, end = touch?.end ?? start; // one of them may be left open
-  if (film && touch) film.around(Math.round((start + end) / 2), Math.max(LOOK_S, (end - start) / film.fps));
-  else say(t("judge.not_in_film"));
+  select(state.errors.indexOf(error));
+  if (!moments?.show(error)) say(t("judge.not_in_film"));
 }
 
 function words(error) {
@@ -33,43 +56,56 @@ function words(error) {
   return said.filter(Boolean).join(" · ");
 }
 
-function asked(error, question, answers, state) {
+function asked(error, question, answers) {
   const name = `${error.error_id} ${question}`;
   const disputed = (state.disputed ?? []).some((one) => one.item === error.error_id && one.question === question);
   const final = state.final?.[error.error_id]?.[question];
   const chosen = state.complete ? final : state.mine[error.error_id]?.[question];
   const given = state.complete && disputed ? state.answers.map((one) => one[error.error_id]?.[question]).filter(Boolean) : [];
-  const path = state.complete ? `${address}/rule` : address;
-  const put = (answer) => ask(path, { body: { op_id: newId(), answer: { item: error.error_id, question, answer } } }).then(draw).catch(failed);
+  const put = (answer) => keep({ item: error.error_id, question, answer }).then(draw).catch(failed);
   return h("fieldset", { class: disputed ? "disputed" : "", disabled: state.complete && (!state.rules || (!disputed && !final)) },
     h("legend", {}, t(`judge.${question}`), given.length ? h("span", { class: "hint" }, ` ${given.map((one) => t(`judge.${one}`)).join(" / ")}`) : null),
-    answers.map((answer) => h("label", { class: "choice" }, h("input", { type: "radio", name, value: answer, checked: answer === chosen, onchange: () => put(answer) }), t(`judge.${answer}`))));
+    answers.map((answer) => h("label", { class: "choice" }, h("input", { type: "radio", name, value: answer, "data-key": `${name} ${answer}`, checked: answer === chosen, onchange: () => put(answer) }), t(`judge.${answer}`))));
 }
 
-function row(error, state) {
+function row(error, number) {
   const kinds = error.categories.map((number) => h("span", { class: `badge c${number}` }, t(`category.${number}`)));
-  return h("li", {}, h("p", {}, kinds, " ", h("strong", {}, error.step || t("error.no_step")), error.planned ? h("span", { class: "badge normal" }, t("judge.planned")) : null, " ", h("span", { class: "hint" }, words(error))),
-    button(t("judge.show"), () => jump(error), { class: "quiet" }),
-    h("div", { class: "questions" }, Object.entries(state.questions).map(([question, answers]) => asked(error, question, answers, state))));
+  const disputed = state.complete && state.disputed.some((one) => one.item === error.error_id);
+  return h("li", { class: disputed ? "disputed" : "", onfocusin: () => { if (number !== current) select(number); } }, h("p", {}, kinds, " ", h("strong", {}, error.step || t("error.no_step")), error.planned ? h("span", { class: "badge normal" }, t("judge.planned")) : null, " ", h("span", { class: "hint" }, words(error))),
+    moments ? h("p", { class: "hint" }, moments.summary(error, state)) : null,
+    button(t("judge.show"), () => jump(error), { class: "quiet", "data-key": `${error.error_id} show` }),
+    h("div", { class: "questions" }, Object.entries(state.questions).map(([question, answers]) => asked(error, question, answers))));
 }
 
-function agreed({ agreement }) {
-  return h("table", {}, h("thead", {}, h("tr", {}, ["judge.question", "judge.share", "round.kappa"].map((key) => h("th", {}, t(key))))),
-    h("tbody", {}, Object.entries(agreement).map(([question, found]) => h("tr", {}, h("td", {}, t(`judge.${question}`)), h("td", {}, share(found.share)), h("td", {}, share(found.kappa))))));
+function table(heads, rows) {
+  return h("table", {}, h("thead", {}, h("tr", {}, heads.map((key) => h("th", {}, t(key))))),
+    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => h("td", {}, cell))))));
+}
+
+function agreed({ agreement, agreement_of_moments: marked }) {
+  return [
+    table(["judge.question", "judge.share", "round.kappa"], Object.entries(agreement).map(([question, found]) => [t(`judge.${question}`), share(found.share), share(found.kappa)])),
+    table(["judge.moments", "judge.share", "judge.apart"], Object.entries(marked).map(([moment, found]) => [t(`judge.moment.${moment}`), share(found.share), share(found.apart_s)])),
+  ];
 }
 
 async function draw() {
-  const state = await ask(address), left = state.complete ? state.disputed.length : state.left;
-  const here = document.activeElement?.matches("input[type=radio]") ? [document.activeElement.name, document.activeElement.value] : null;
-  list.replaceChildren(...state.errors.map((error) => row(error, state)));
-  if (here) [...list.querySelectorAll("input")].find(({ name, value }) => name === here[0] && value === here[1])?.focus();
+  const turn = ++turns, newest = await ask(address);
+  if (turn !== turns) return; // a later answer is under way
+  state = newest;
+  const left = state.complete ? state.disputed.length : state.left, held = document.activeElement?.dataset.key;
+  list.replaceChildren(...(state.errors.length ? state.errors.map(row) : [h("li", { class: "empty" }, t("review.nothing"))]));
+  if (held) list.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
   status.textContent = t(state.complete ? "judge.to_rule" : "judge.left", { count: left });
   const send = (path, said) => () => ask(`${address}/${path}`, { body: {} }).then(() => say(t(said))).then(draw).catch(failed);
   const finish = state.complete
     ? h("button", { type: "button", class: "primary", id: "accept", disabled: left > 0, onclick: send("accept", "judge.accepted") }, t("judge.accept"))
     : h("button", { type: "button", class: "primary", id: "submit", disabled: left > 0 || !state.asked || !state.errors.length, onclick: send("submit", "judge.submitted") }, t("steps.submit"));
-  root.replaceChildren(films, making, status, state.complete ? agreed(state) : "", state.errors.length ? list : h("p", { class: "empty" }, t("review.nothing")), h("p", { class: "actions start" }, finish));
+  results.replaceChildren(...(state.complete ? agreed(state) : []));
+  actions.replaceChildren(finish);
+  select(current);
   tickPeople(Object.keys(state.people));
 }
 
-begun().then(draw).then(() => look().catch(failed)).catch(failed);
+root.append(watch, making, status, results, list, actions);
+begun().then(() => draw().catch(failed)).then(look).catch(failed); // where moments were marked it shows nothing before the film is there

@@ -5,7 +5,6 @@ import { newMark } from "/static/desk/reviewer/marks.js";
 
 const SPEEDS = [0.25, 0.5, 1, 1.5, 2, 4];
 const SHORT_S = 0.5; // no step is so short, or hardly any
-const REACTION_S = 0.25; // from what is seen to the key that says so
 const looked = (mark, end) => [...new Set([...mark.checked, end])];
 const only = (mark, end) => mark.checked.filter((one) => one === end);
 
@@ -16,7 +15,6 @@ export function keysOf(page) {
   const frameOf = (mark) => mark[page.chosen.end] ?? film.shown;
   const bounds = (node) => page.clips?.[node] ?? [0, film.frames - 1]; // evidence lies in the clip of its question
   const within = (node, frame) => Math.min(bounds(node)[1], Math.max(bounds(node)[0], frame));
-  const seen = () => (film.video.paused ? film.shown : Math.max(0, film.shown - Math.round(REACTION_S * film.video.playbackRate * film.fps)));
 
   function next(back = false) { // one that nobody looked at, from here; after the last one the first
     const all = back ? marks.boundaries.reverse() : marks.boundaries;
@@ -63,13 +61,13 @@ export function keysOf(page) {
 
   function add() { // a step begins here; its end is asked for next
     const node = Number(steps.value);
-    const mark = { mark: newMark(), node, start: within(node, seen()), end: null, checked: ["start"], removed: false, missing: false };
+    const mark = { mark: newMark(), node, start: within(node, film.seen), end: null, checked: ["start"], removed: false, missing: false };
     marks.change(mark);
     page.choose(marks.boundaries.find((one) => one.mark === mark.mark && one.end === "end"));
   }
 
   function split() {
-    const mark = current(), at = seen();
+    const mark = current(), at = film.seen;
     if (!mark || mark.start === null || mark.end === null || at <= mark.start || at > mark.end) return;
     const later = { ...mark, mark: newMark(), start: at, checked: ["start", ...only(mark, "end")] };
     marks.change({ ...mark, end: at - 1, checked: [...only(mark, "start"), "end"] }, later);
@@ -102,7 +100,7 @@ export function keysOf(page) {
     "shift+ArrowLeft": () => film.step(-10), "shift+ArrowRight": () => film.step(10),
     Comma: () => nudge(-1), Period: () => nudge(1), k: () => nudge(-3), l: () => nudge(3), i: () => nudge(-10), o: () => nudge(10), // a row each
     Enter: confirm, Delete: () => drop({ removed: true }), BracketLeft: () => speed(-1), BracketRight: () => speed(1),
-    n: () => next(), p: () => next(true), s: () => put(seen()), a: add, x: split, m: merge, d: () => drop({ missing: true }),
+    n: () => next(), p: () => next(true), s: () => put(film.seen), a: add, x: split, m: merge, d: () => drop({ missing: true }),
     z: () => marks.undo(), y: () => marks.redo(), Escape: () => { film.loop = null; }, "+": () => lanes.zoomBy(2), "-": () => lanes.zoomBy(0.5),
   };
 

@@ -1,0 +1,202 @@
+"""Moments of errors marked on the video by keyboard alone, and ruled on, in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from browser import Desk, at_the_desk, chromium
+from filmed_cooking import cook_on_film
+from numbered_recording import FRAME_S, film_host_ns
+from screens import serious
+
+from kitchensync.recipe_app.review.judged_answers import ERRORS
+from kitchensync.recipe_app.store.app_records import new_id
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+FILM = "document.getElementById('judge').film"
+TOUCHED = 207
+"""The frame at which the first error was entered on the tablet."""
+NEAR = 1
+"""Frames that touches and film may lie apart: what the alignment leaves."""
+MARKED = {"at": 8, "end": 20, "point_of_no_return": 12, "noticed_at": 14, "corrected_at": 18}
+KEYS = dict(zip(MARKED, "bepnc", strict=True))
+
+
+@pytest.fixture
+def cooked(kitchen: Any) -> Iterator[tuple[str, Path, list[str]]]:
+    """A recording of two errors, its folder, and their ids."""
+    recording, folder, world = cook_on_film(kitchen)
+    order = kitchen.tools.records.state(recording)["recording"]["order"]
+    errors = [f"0190a000-0000-7000-8000-00000000000{number}" for number in range(2)]
+    for number, error in enumerate(errors):
+        kitchen.now_ns = round(film_host_ns(world, TOUCHED + 60 * number))
+        fields = {"node": order[1 + number], "categories": [4]}
+        body, stamp = {"error_id": error, "fields": fields}, {"tapped_ms_ago": 0.0, "round_trip_ms": 1.0}
+        kitchen.post(kitchen.operation(recording, "error", body, **stamp))
+    kitchen.tools.intake.file()
+    yield recording, folder, errors
+    kitchen.tools.films.close()
+
+
+def opened(kitchen: Any, browser: Any, who: httpx.Client, recording: str) -> Desk:
+    desk = at_the_desk(browser, kitchen.url, who.headers["x-kitchensync-login"])
+    desk.go(f"/recordings/{recording}/errors")
+    desk.page.locator(".moments [data-moment]").first.wait_for(timeout=60_000)
+    return desk
+
+
+def press(desk: Desk, *keys: str) -> None:
+    for key in keys:
+        desk.page.keyboard.press(key)
+
+
+def go_to(desk: Desk, frame: int) -> None:
+    """Show a frame by the keys that step."""
+    for key in [*["Shift+ArrowLeft"] * 3, *["ArrowRight"] * frame]:
+        press(desk, key)
+        desk.page.wait_for_function(f"() => {FILM}.shown === {FILM}.wanted && !{FILM}.video.seeking")
+    assert desk.page.evaluate(f"{FILM}.shown") == frame
+
+
+def moment(desk: Desk, name: str) -> Any:
+    return desk.page.locator(f"[data-moment='{name}']")
+
+
+def is_put(desk: Desk, name: str, frame: int) -> None:
+    moment(desk, name).get_by_text(f"(frame {frame})").wait_for()
+
+
+def loops(desk: Desk, frame: int) -> None:
+    """Wait until the video has played to the end of the loop about a frame, and from its start again."""
+    half = round(3 / FRAME_S / 2)
+    first, last = max(0, frame - half), frame + half
+    page = desk.page
+    assert page.evaluate(f"{FILM}.loop") == [first, last]
+    page.wait_for_function(f"() => {FILM}.shown >= {frame + half // 2}")
+    page.wait_for_function(f"() => {FILM}.shown <= {frame} && !{FILM}.video.paused")
+
+
+def tab_to(desk: Desk, selector: str) -> None:
+    """Move the focus by Tab to what a selector names."""
+    for _ in range(200):
+        press(desk, "Tab")
+        if desk.page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+            return
+    pytest.fail(f"Tab does not lead to {selector}")
+
+
+def answer_by_keys(desk: Desk, questions: int) -> None:
+    """Choose the first answer of every question, by Tab and Space."""
+    left = desk.page.locator("#left")
+    for _ in range(questions):
+        tab_to(desk, "fieldset:not(:has(:checked)) input[type=radio]")
+        before = left.inner_text()
+        press(desk, "Space")
+        desk.page.wait_for_function(
+            "(before) => document.getElementById('left').innerText !== before", arg=before
+        )
+
+
+def test_one_person_marks_by_keyboard_and_another_rules(
+    kitchen: Any, cooked: tuple[str, Path, list[str]]
+) -> None:
+    recording, folder, (first, second) = cooked
+    address = f"/api/v1/desk/recordings/{recording}/errors"
+    ann, ben, third = (kitchen.desk("researcher") for _ in range(3))
+    with chromium() as browser:
+        desk = opened(kitchen, browser, ann, recording)
+        page = desk.page
+        for error, frames in ((first, MARKED | {"corrected_at": 500}), (second, {"at": 333, "end": 444})):
+            for question, (answer, *_) in ERRORS.questions.items():
+                give(ben, address, item=error, question=question, answer=answer)
+            for name, frame in frames.items():
+                give(ben, address, item=error, moment=name, frame=frame)
+        assert ben.post(f"{address}/submit", json={}).status_code == 200
+        page.reload()
+        page.locator(".moments [data-moment]").first.wait_for(timeout=60_000)
+
+        tablet = page.get_by_role("button", name="Tablet: ").inner_text()
+        shown = int(tablet.split("frame ")[1].split(")")[0])
+        assert abs(shown - TOUCHED) <= NEAR
+        assert 0 < float(tablet.split("± ")[1].split()[0]) < 1
+        rows = page.locator(".judged > li")
+        press(desk, "j")
+        assert rows.nth(1).get_attribute("aria-current") == "true"
+        press(desk, "ArrowUp")
+        assert rows.nth(0).get_attribute("aria-current") == "true"
+        assert rows.nth(1).get_attribute("aria-current") is None
+
+        go_to(desk, 10)
+        press(desk, "b")
+        is_put(desk, "at", 10)
+        loops(desk, 10)
+        go_to(desk, MARKED["at"])
+        press(desk, "b")  # put again: the first one is undone
+        is_put(desk, "at", MARKED["at"])
+        press(desk, "Shift+N")
+        moment(desk, "noticed_at").locator("span", has_text="none").wait_for()
+        go_to(desk, 5)
+        press(desk, "e")
+        page.get_by_text("no moment of an error is before its begin").wait_for()
+        for name in ("point_of_no_return", "noticed_at", "corrected_at", "end"):
+            go_to(desk, MARKED[name])
+            press(desk, KEYS[name])
+            is_put(desk, name, MARKED[name])
+        loops(desk, MARKED["end"])
+        assert ann.get(address).json()["moments"] == {first: MARKED}
+        assert serious(page) == []
+
+        answer_by_keys(desk, 2 * len(ERRORS.questions))
+        page.get_by_text("2 questions left").wait_for()
+        press(desk, "j")
+        assert rows.nth(1).get_attribute("aria-current") == "true"
+        go_to(desk, 30)
+        press(desk, "b")
+        is_put(desk, "at", 30)
+        press(desk, "Shift+E")
+        page.get_by_text("0 questions left").wait_for()
+        text = page.locator("body").inner_text()
+        assert not [frame for frame in (333, 444, 500) if f"frame {frame}" in text]
+        tab_to(desk, "#submit")
+        press(desk, "Enter")
+        page.get_by_text("Median difference").wait_for()
+        page.get_by_text("3 answers to rule on").wait_for()
+        assert desk.problems == []
+
+        desk = opened(kitchen, browser, third, recording)
+        page = desk.page
+        given = moment(desk, "corrected_at")
+        given.get_by_text("(frame 18)").wait_for()
+        tab_to(desk, "[data-key='0 corrected_at']")
+        assert "(frame 500)" in page.evaluate("document.activeElement.innerText")
+        press(desk, "Enter")
+        page.wait_for_function(f"() => {FILM}.shown > 450")
+        go_to(desk, 19)
+        press(desk, "c")
+        is_put(desk, "corrected_at", 19)
+        page.get_by_text("2 answers to rule on").wait_for()
+        press(desk, "j", "Shift+B")
+        page.get_by_text("1 answer to rule on").wait_for()
+        go_to(desk, 40)
+        press(desk, "e")
+        page.get_by_text("0 answers to rule on").wait_for()
+        tab_to(desk, "#accept")
+        press(desk, "Enter")
+        page.get_by_text("Kept in annotations/").wait_for()
+        assert desk.problems == []
+    kept = json.loads((folder / "annotations" / "errors-1.json").read_text())
+    assert [(error["moments"], error["ruled"]) for error in kept["errors"]] == [
+        ({name: frame + 1 for name, frame in (MARKED | {"corrected_at": 19}).items()}, ["corrected_at"]),
+        ({"at": None, "end": 41}, ["at", "end"]),
+    ]
+
+
+def give(who: httpx.Client, address: str, **answer: Any) -> None:
+    body = {"op_id": new_id(1_790_000_000_000_000_000), "answer": answer}
+    assert who.post(address, json=body).status_code == 200
