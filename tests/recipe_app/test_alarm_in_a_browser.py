@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 import pytest
-from browser import PIN, on_screen
+from browser import LANDSCAPE, PIN, on_screen
 from rigs import Rig
-from screens import serious
+from screens import PHONE, ZOOMED, serious
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 WHY = "gopro/video: nothing from 192.168.7.3:8080 (hololens/pv neither)"
@@ -30,6 +30,14 @@ def covered_buttons(page: Any, within: str) -> list[str]:
     buttons = page.locator(f"{within} button:not(.alarm button):visible").all()
     assert buttons
     return [one.inner_text() for one in buttons if one.bounding_box()["y"] < lowest]
+
+
+UNREACHABLE = """() => [...document.querySelectorAll("dialog[open] button")].filter((box) => {
+  box.scrollIntoView({ block: "center" });
+  const { left, top, width, height } = box.getBoundingClientRect();
+  return !box.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+}).map((box) => box.textContent)"""
+"""Buttons of the open sheet that cannot be touched, even after scrolling to them."""
 
 
 def test_what_fails_is_called_out_until_it_is_touched_and_names_no_address(
@@ -70,6 +78,10 @@ def test_what_fails_is_called_out_until_it_is_touched_and_names_no_address(
         page.keyboard.press("PageUp")  # the sheet of errors opens: the alarm is above it
         page.locator("dialog .alarm").wait_for()
         assert covered_buttons(page, "dialog") == []
+        for size in (ZOOMED, PHONE, LANDSCAPE):
+            page.set_viewport_size(size)
+            page.wait_for_timeout(600)  # the alarm is placed again within half a second
+            assert page.evaluate(UNREACHABLE) == [], size
         page.locator("dialog").get_by_role("button", name="Details").click()
         page.get_by_role("dialog", name="For the operator").get_by_text(WHY).wait_for()
         page.get_by_role("dialog", name="For the operator").get_by_role("button", name="Back").click()

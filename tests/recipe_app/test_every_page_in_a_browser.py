@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 from browser import LANDSCAPE, at_the_desk, on_screen
-from screens import covered, misnamed, serious
+from screens import PHONE, ZOOMED, covered, misnamed, serious
 
 from kitchensync.recipe_app.web.app import ROUTES
 from kitchensync.recipe_app.web.i18n import LANGUAGES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PASSWORD = "a long enough pass phrase"
-PHONE = {"width": 390, "height": 844}
-ZOOMED = {"width": LANDSCAPE["width"] // 2, "height": LANDSCAPE["height"] // 2}
-"""A tablet at 200 %."""
 SAVED = (("Alles gesichert", True), ("Nicht gesichert: noch einmal tippen", False))
 NO_PAGE = re.compile(r"\.js$|\.json$|\.crt$|^/$|^/t/|^/q")
 WIDE = "document.documentElement.scrollWidth - innerWidth"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from browser import Tablet, at_the_desk, on_screen, ops
 from filmed_cooking import DONE_S, cook_on_film
 from numbered_recording import FRAME_S, film_host_ns
 from screens import serious, small_boxes
+from typed_commands import answer
 
 import kitchensync as ks
 
@@ -104,7 +106,7 @@ def test_errors_are_added_and_moved_on_the_video_after_the_end(
         frame(tablet, DONE_S[1])  # where its step was touched last
         form.get_by_role("button", name="Technique").click()
         shown = page.evaluate(SHOWN) + 1
-        form.get_by_role("button", name="One picture on").click()
+        form.get_by_role("button", name="+1", exact=True).click()
         page.wait_for_function(f"(at) => {SHOWN} === at", arg=shown)
         form.get_by_role("button", name="Set to the shown frame").click()
         form.get_by_text("When: 0:03.0").wait_for()  # since the first touch at 2.5 s
@@ -136,7 +138,7 @@ def test_errors_are_added_and_moved_on_the_video_after_the_end(
         page.get_by_role("button", name="Change").last.click()
         form = page.get_by_role("dialog")
         frame(tablet, DONE_S[2])
-        form.get_by_role("button", name="Ten seconds back").click()
+        form.get_by_role("button", name="−10 s").click()
         frame(tablet, 0.0)
         tablet.rest()
         form.get_by_role("button", name="Set to the shown frame").click()
@@ -181,3 +183,10 @@ def test_errors_are_added_and_moved_on_the_video_after_the_end(
         found = rec.errors
     assert sorted(found["categories"].explode()) == ["Measurement Error", "Timing Error"]
     assert abs(sorted(found["at_s"]) - true_s).max() < NEAR_NS / 1e9
+    shutil.rmtree(kitchen.data / "soup_1")
+    answer("release", "captaincook4d", kitchen.data, "--out", tmp_path / "release")
+    lines = (tmp_path / "release" / "errors.jsonl").read_text().splitlines()
+    released = {json.loads(line)["categories"][0]: json.loads(line)["at_s"] for line in lines}
+    assert released.keys() == {"Measurement Error", "Timing Error"}
+    assert abs(released["Timing Error"]) < NEAR_NS / 1e9
+    assert abs(released["Measurement Error"] - shown * FRAME_S) < NEAR_NS / 1e9

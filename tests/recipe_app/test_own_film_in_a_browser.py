@@ -70,7 +70,7 @@ def test_the_cook_sees_steps_and_errors_in_the_film_by_touch_and_by_key(
         page.wait_for_function(f"(at) => {SHOWN} === at + 1", arg=at)
         page.keyboard.press("Shift+ArrowLeft")
         page.wait_for_function(f"(at) => {SHOWN} < at", arg=at - 100)
-        page.get_by_role("button", name="One picture on").tap()
+        page.get_by_role("button", name="+1", exact=True).tap()
         page.keyboard.press("Tab")
         page.locator(".own-film .films").focus()
         page.keyboard.press("Space")

@@ -82,7 +82,7 @@ def test_an_error_leads_to_its_picture_and_takes_the_time_of_another(
     shown(desk, WRONG_S[0])
     fit_to_be_shown(page)
     page.locator("#film-play").focus()
-    page.get_by_role("button", name="One picture on").click()
+    page.get_by_role("button", name="+1", exact=True).click()
     shown(desk, WRONG_S[0] + FRAME_S)
     for _ in range(3):
         page.get_by_role("button", name="−10 s").click()

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+PHONE = {"width": 390, "height": 844}
+ZOOMED = {"width": 640, "height": 400}
+"""A tablet at 200 %."""
 TOUCHABLE = "button, a, select, input:not([type=radio]):not([type=checkbox]), label.option"
 SMALL = """([touchable, least]) => [...document.querySelectorAll(touchable)]
   .map((box) => [box, box.getBoundingClientRect()])
