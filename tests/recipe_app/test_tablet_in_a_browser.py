@@ -138,7 +138,7 @@ def test_nothing_is_lost_without_network(kitchen: Any, tablet: Tablet) -> None:
     tablet.tap("Error", exact=True)
     tablet.tap("Measurement")
     page.get_by_text("7 unsent").wait_for()
-    tablet.tap("Undo", exact=True)
+    tablet.tap("Undo")
     page.get_by_text("8 unsent").wait_for()
     touched = [*["done", "start"] * 3, "error", "undo"]
     assert page.evaluate(KEPT_HERE) == touched

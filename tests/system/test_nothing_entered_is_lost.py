@@ -92,7 +92,7 @@ class Hand:
 
     def touch_undo(self) -> None:
         if self.stands:
-            self.page.get_by_role("button", name="Undo", exact=True).click()
+            self.page.get_by_role("button", name="Undo").click()
             self.stands.pop()
             self.made.append("undo")
             self.see()
