@@ -108,7 +108,7 @@ def _have_film(one: Reviewer, address: str) -> None:
     """Have the small film made, and wait for it."""
     limit_s = time.monotonic() + FILM_LIMIT_S
     state = one.post(f"{address}/film")
-    while state["state"] == "making" and time.monotonic() < limit_s:
+    while state["state"] not in ("ready", "failed", "absent") and time.monotonic() < limit_s:
         time.sleep(0.5)
         state = one.get(f"{address}/film")
     if state["state"] != "ready":

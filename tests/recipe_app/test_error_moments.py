@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -98,8 +99,8 @@ def cooked(kitchen: Any) -> Iterator[tuple[str, Path, Kitchen, Truth]]:
         kitchen.post(kitchen.operation(recording, "error", {"error_id": error, "fields": fields}))
     kitchen.tools.intake.file()
     kitchen.tools.films.ask(folder, 360)
-    while kitchen.tools.films.state(folder, 360)["state"] == "making":
-        pass
+    while kitchen.tools.films.state(folder, 360)["state"] not in ("ready", "failed"):
+        time.sleep(0.1)
     yield recording, folder, world, truth
     kitchen.tools.films.close()
 
