@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kitchensync.sensors.files_on_disk import sync_path
 from kitchensync.storage.disk.durable import LOCAL
+from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.manifest import note_change
 from kitchensync.storage.names import PART_SUFFIX
 from kitchensync.sync.result.state import OWN, STATE
@@ -23,20 +24,25 @@ ALIGNMENT = "alignment"
 
 @contextmanager
 def new_set(recording: Path) -> Iterator[Path]:
-    """Lend an empty folder; what lies there when the block ends replaces the last set. Raises OSError."""
+    """Lend an empty folder; what lies there when the block ends replaces the last set. Raises OSError.
+
+    Waits while another process synchronizes the recording.
+    """
     own = recording / OWN
     folder = own / f"{uuid.uuid4().hex[:8]}{PART_SUFFIX}"
     own.mkdir(exist_ok=True)
-    try:
-        _remove_leftovers(own)
-        folder.mkdir()
-        yield folder
-        _put_in_place(folder, own)
-        note_change(recording)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):
-            own.rmdir()  # only where it is empty: nothing was ever written
+    with locked_folder(own):
+        try:
+            own.mkdir(exist_ok=True)  # whoever had the lock may have removed it, empty
+            _remove_leftovers(own)
+            folder.mkdir()
+            yield folder
+            _put_in_place(folder, own)
+            note_change(recording)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                own.rmdir()  # only where it is empty: nothing was ever written
 
 
 def _remove_leftovers(own: Path) -> None:
