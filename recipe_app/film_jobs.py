@@ -115,7 +115,7 @@ class FilmJobs:
     def _work(self, key: tuple[Path, int]) -> None:
         with self._lock:
             job = self._jobs[key]
-            job.enter("making")
+            job.enter("copying" if is_on_card(key[0]) else "making")
         why = self._make(*key, job)
         with self._lock:
             if job.given_up:
@@ -129,7 +129,6 @@ class FilmJobs:
         """Make one, copying and synchronizing the recording first where nobody did; return why that failed."""
         film = [PROGRAM, str(recording), str(height)]
         if is_on_card(recording):
-            job.enter("copying")
             code, why = self._run(["kitchensync", "gopro", "fetch", str(recording), "--json"], None)
             if code:
                 return why

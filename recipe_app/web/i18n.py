@@ -22,6 +22,21 @@ from starlette.requests import HTTPConnection
 from kitchensync.task_graphs.errors import RecipeError, Value, filled
 
 FOLDER = Path(__file__).resolve().parent.parent / "locales"
+ONLY_IN_TEMPLATES = frozenset(
+    (
+        "audit",
+        "collections",
+        "consents",
+        "coverage",
+        "dumps",
+        "list",
+        "noscript",
+        "override",
+        "refusal",
+        "workshop",
+    )
+)
+"""Families of keys that no script names: a tablet does not load them."""
 LANGUAGES = {"en": "English", "de": "Deutsch", "ar": "العربية"}
 PSEUDO = "xx"
 LANGUAGE_COOKIE = "ks_language"

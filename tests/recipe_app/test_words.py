@@ -20,7 +20,14 @@ from kitchensync.recipe_app.review.opinions import OPINIONS
 from kitchensync.recipe_app.review.question_rounds import CRITERIA
 from kitchensync.recipe_app.study.study_progress import DIMENSIONS, STAGES
 from kitchensync.recipe_app.web.desk.pages import SAID_KINDS
-from kitchensync.recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
+from kitchensync.recipe_app.web.i18n import (
+    LANGUAGES,
+    ONLY_IN_TEMPLATES,
+    PSEUDO,
+    Words,
+    catalogue,
+    choose_language,
+)
 from kitchensync.recipe_app.web.judging.work_page import SHOWN, WHAT
 from kitchensync.storage.annotation_forms import MOMENTS
 from kitchensync.storage.consent import Scope
@@ -172,3 +179,9 @@ def test_the_language_is_asked_for_or_chosen_before_or_liked(
     asked: str | None, cookie: str | None, accepted: str, language: str
 ) -> None:
     assert choose_language(asked, cookie, accepted) == language
+
+
+def test_no_script_names_a_message_that_only_templates_have() -> None:
+    scripts = "\n".join(path.read_text() for path in ROOM.glob("static/**/*.js"))
+    named = [family for family in ONLY_IN_TEMPLATES if re.search(rf"[\"'`]{family}[.\"'`]", scripts)]
+    assert named == []

@@ -32,7 +32,14 @@ from kitchensync.recipe_app.people.roles import ROLES, Access
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
+from kitchensync.recipe_app.web.i18n import (
+    LANGUAGE_COOKIE,
+    LANGUAGES,
+    ONLY_IN_TEMPLATES,
+    Words,
+    catalogue,
+    words_of,
+)
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
 from kitchensync.storage.consent import Purpose, why_not
@@ -90,11 +97,12 @@ def service_worker(request: Request) -> Response:
 
 
 def messages(language: str) -> dict[str, Any]:
-    """Every message of a language."""
+    """Every message of a language that a script may show."""
     if language not in {*LANGUAGES, "xx"}:
         known = ", ".join(LANGUAGES)
         raise NotFound("no language {name!r}; there are {known}", name=language[:20], known=known)
-    return dict(catalogue(language))
+    messages = catalogue(language).items()
+    return {key: message for key, message in messages if key.partition(".")[0] not in ONLY_IN_TEMPLATES}
 
 
 def desk_sign_in(request: Request, tools: Tools, visitor: Asking) -> Response:
