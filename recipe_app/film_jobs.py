@@ -126,13 +126,13 @@ class FilmJobs:
                 del self._jobs[key]
 
     def _make(self, recording: Path, height: int, job: _Job) -> str:
-        """Make one, copying and synchronizing the recording first where nobody did; return why that failed."""
+        """Make one; copy and synchronize the recording first if needed. Return why that failed."""
         film = [PROGRAM, str(recording), str(height)]
-        if is_on_card(recording):
+        if job.state == "copying":
             code, why = self._run(["kitchensync", "gopro", "fetch", str(recording), "--json"], None)
             if code:
                 return why
-        job.enter("making")
+            job.enter("making")
         code, why = self._run(film, job)
         if code == UNPLACED and self._is_free(job):
             job.enter("synchronizing")

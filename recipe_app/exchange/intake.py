@@ -93,9 +93,9 @@ def require_correcting(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
 
 
 def require_open_review(operation: Operation, ops: Sequence[dict[str, Any]]) -> None:
-    """Refuse what changes a recording from somebody who knew that its review is closed. Raises BadOperation."""
+    """Refuse changes whose author had received the closing of the review. Raises BadOperation."""
     changes = [op for op in ops if op["kind"] == "close_review"]
-    # What was done without network before the tablet had received the closing counts, however late it arrives: its
+    # A change made offline before the tablet received the closing is kept, however late it arrives, because its
     # author could not know. `seen` is the last operation that the tablet had received.
     if (
         operation.kind in UNDOABLE | {"undo"}

@@ -1,6 +1,6 @@
 """Moments of errors on the video: what each person marked, where people agree, and what is still to be ruled on.
 
-Frames count from 0. A moment that nobody marked is not settled: what the cook entered stays.
+Frames count from 0. An unmarked moment keeps the time that the cook entered.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from kitchensync.dataset.errors import BadOperation
 from kitchensync.dataset.operations.operation_kinds import Strict
-from kitchensync.recipe_app.review.judged_answers import Answers
+from kitchensync.recipe_app.review.judged_answers import Answers, last_given
 from kitchensync.recipe_app.review.marks import Frame
 from kitchensync.recipe_app.review.rulings import AGREED_S
 from kitchensync.storage.annotation_forms import MOMENTS, Moment
@@ -36,12 +36,7 @@ class GivenMoment(Strict):
 
 def moments_of(ops: Iterable[dict[str, Any]], kind: str, actor: str | None = None) -> Moments:
     """Return the last moments of one person, or of everybody who ruled."""
-    found: Moments = {}
-    for op in ops:
-        if op["kind"] == kind and actor in (None, op["actor"]) and "moment" in op["body"]:
-            body = op["body"]
-            found.setdefault(body["item"], {})[body["moment"]] = body["frame"]
-    return found
+    return last_given(ops, kind, actor, "moment", "frame")
 
 
 def check_moment(given: GivenMoment, items: Iterable[str], marked: Moments, frames: int) -> None:

@@ -59,12 +59,19 @@ class GivenAnswer(Strict):
 
 def answers_of(ops: Iterable[dict[str, Any]], kind: str, actor: str | None = None) -> Answers:
     """Return the last answers of one person, or of everybody who ruled."""
-    found: Answers = {}
+    return last_given(ops, kind, actor, "question", "answer")
+
+
+def last_given(
+    ops: Iterable[dict[str, Any]], kind: str, actor: str | None, name: str, value: str
+) -> dict[str, dict[str, Any]]:
+    """Return item -> what was asked -> the last value given; `name` and `value` are keys of an operation's body."""
+    last: dict[str, dict[str, Any]] = {}
     for op in ops:
-        if op["kind"] == kind and actor in (None, op["actor"]) and "question" in op["body"]:
-            said = op["body"]
-            found.setdefault(said["item"], {})[said["question"]] = said["answer"]
-    return found
+        body = op["body"]
+        if op["kind"] == kind and actor in (None, op["actor"]) and name in body:
+            last.setdefault(body["item"], {})[body[name]] = body[value]
+    return last
 
 
 def require_all(answers: Answers, items: Iterable[str], form: AnswerForm) -> None:

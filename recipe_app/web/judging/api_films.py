@@ -105,7 +105,7 @@ def _addressed(
 
 
 def own_film(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
-    """Report how the film of what somebody cooked is, for that person; `absent` where nobody filmed it."""
+    """Report the state of the video of a cook's own recording; `absent` if no camera filmed it."""
     try:
         folder = own_folder(tools, recording, visitor)
     except NotFound:
@@ -118,14 +118,14 @@ def own_film(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
 
 
 def make_own_film(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
-    """Have the film of what somebody cooked made, once more where that failed."""
+    """Make the video of a cook's own recording; retry if that failed."""
     folder = own_folder(tools, recording, visitor)
     tools.films.ask(folder, HEIGHTS[0])
     return tools.films.state(folder, HEIGHTS[0])
 
 
 def make_film(tools: Tools, recording: str, body: Nobody, height: Height = HEIGHTS[0]) -> dict[str, Any]:
-    """Have the film of a recording made, once more where that failed."""
+    """Make the small video of a recording; retry if that failed."""
     folder = film_folder(tools, recording)
     tools.films.ask(folder, _height(height))
     return tools.films.state(folder, height)

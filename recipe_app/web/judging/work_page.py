@@ -76,8 +76,8 @@ def _queue(tools: Collaborators) -> list[QueuedRecording]:
     found = []
     for row in rows:
         lacking = tools.folders.lacking_consent(row["folder"])
-        is_aborted = tools.folders.why_aborted(row["folder"])
-        if row["phase"] in LOOKED_BACK and not is_aborted and Purpose.ANNOTATE not in lacking:
+        why_aborted = tools.folders.why_aborted(row["folder"])
+        if row["phase"] in LOOKED_BACK and not why_aborted and Purpose.ANNOTATE not in lacking:
             ops = tools.records.ops(row["id"])
             accepted = any(op["kind"] == ACCEPTED for op in ops)
             steps, errors = round_of(ops, STEPS), round_of(ops, ERRORS.review)
