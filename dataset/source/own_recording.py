@@ -220,12 +220,15 @@ def filed_operations(recording: Path) -> Iterator[Op]:
     Raises BadEventLog.
     """
     filed = [event for writer in WRITERS for event in _events_of(recording, writer)]
+    undone = _undone(filed)
     for number, event in enumerate(filed):
-        kind, body = event["kind"], event["body"]
+        op_id, kind, body = event["op_id"], event["kind"], event["body"]
         if kind == "undo":
-            body = {"undoes": [body["undoes"]]}
+            if op_id not in undone:
+                continue
+            body = {"undoes": undone[op_id]}
         yield {
-            "op_id": event["op_id"],
+            "op_id": op_id,
             "kind": "recording" if kind == "recipe" else kind,
             "body": body,
             "host_ns": event["host_ns"],
@@ -233,6 +236,18 @@ def filed_operations(recording: Path) -> Iterator[Op]:
             "seen": body.get("seen", number),
             "n": number,
         }
+
+
+def _undone(filed: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Return what each undo takes back; an undo of several was filed in lines `<id>`, `<id>.1`."""
+    undone: dict[str, list[str]] = {}
+    for event in filed:
+        if event["kind"] == "undo":
+            whole = event["op_id"].partition(".")[0]
+            undone.setdefault(whole if whole in undone else event["op_id"], []).append(
+                event["body"]["undoes"]
+            )
+    return undone
 
 
 def _events_of(recording: Path, writer: str) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kitchensync.dataset.operations.event_lines import event_lines
 from kitchensync.dataset.operations.planned_steps import plan_of
 from kitchensync.dataset.operations.reduce import reduce_log
 from kitchensync.dataset.source.entries import entries_of
@@ -87,3 +88,25 @@ def test_numbers_that_an_error_may_lack_can_be_null(tmp_path: Path) -> None:
     state = reduce_log(filed_operations(filed(tmp_path, "edit_error", EDIT | {"fields": fields})))
     assert plan_of(state).order == (1, 2, 3)
     assert [one.node for one in entries_of(state, lambda _: FilmPlace(0.0, 0.0), lambda _: 0)] == [1, 2, 3]
+
+
+def test_an_undo_of_several_that_was_taken_back_takes_nothing_back(tmp_path: Path) -> None:
+    """Filed as the app does: its own log and what is read from the folder reduce to the same."""
+    log = [operation("r", "recording", RECIPE)]
+    log += [operation("a", "done", {"node": 1}), operation("b", "done", {"node": 2})]
+    log += [operation("u", "undo", {"undoes": ["a", "b"]}), operation("v", "undo", {"undoes": ["u"]})]
+    for count, expected in ((4, "waiting"), (5, "done")):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        kinds = {op["op_id"]: op["kind"] for op in log}
+        for op in log[:count]:
+            for op_id, kind, body in event_lines(op, RECIPE, kinds):
+                EventLog(folder, "tablet").append(kind, host_ns=2, uncertainty_ns=0, body=body, op_id=op_id)
+        for operations in (log[:count], filed_operations(folder)):
+            steps = reduce_log(operations)["steps"]
+            assert [steps[node]["state"] for node in "12"] == [expected, expected]
+
+
+def operation(op_id: str, kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    times = {"host_ns": 2, "received_host_ns": 2, "basis": "receipt", "clock": {}}
+    return {"op_id": op_id, "kind": kind, "body": body, "device": "t", "seen": 9, "n": 0} | times
