@@ -8,11 +8,18 @@ from typing import Any
 
 from markupsafe import Markup
 
+from kitchensync.dataset.operations.planned_steps import numbered_steps, plan_of
+from kitchensync.dataset.operations.reduce import reduce_log
+from kitchensync.dataset.operations.step_runs import State
+from kitchensync.dataset.source.entries import counts
+from kitchensync.dataset.source.own_recording import filed_operations
+from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import Event
 from kitchensync.storage.manifest import Manifest
 from kitchensync.sync.frame_index.event_frames import in_words, read_event_frames
 from kitchensync.sync.recording.readable_events import read_noted
 from kitchensync.sync.report.streams import ShownTime
+from kitchensync.task_graphs.categories import CATEGORIES
 
 MOST_LABEL = 60
 SIGNS = {
@@ -72,12 +79,7 @@ def read_story(recording: Path, manifest: Manifest, time: ShownTime) -> Story:
     undone = _taken_back(events)
     places = _places(recording)
     marks = [_mark(number, event, time, undone, places) for number, event in enumerate(events, start=1)]
-    chosen = [event["body"] for event in events if event["kind"] == "recipe"]
-    named = manifest.get("recipe") or {}
-    named = {"name": named} if isinstance(named, str) else named
-    shown = {**(chosen[-1] if chosen else {}), **named}
-    valid = [event for event in events if event["op_id"] not in undone]
-    return Story(marks, _recipe(shown, valid, time) if shown else None, problems)
+    return Story(marks, _recipe(recording, manifest, time), problems)
 
 
 def _taken_back(events: list[Event]) -> set[Any]:
@@ -126,32 +128,46 @@ def _first(body: dict[str, Any], *names: str) -> str | None:
     return next((str(body[name]) for name in names if body.get(name) not in (None, "")), None)
 
 
-def _recipe(recipe: dict[str, Any], events: list[Event], time: ShownTime) -> dict[str, Any]:
-    """The recipe that was shown; each step with when it was done, and what went wrong at it."""
-    order = recipe["order"] if isinstance(recipe.get("order"), list) else []
+def _recipe(recording: Path, manifest: Manifest, time: ShownTime) -> dict[str, Any] | None:
+    """Return the recipe that was shown and its steps in the order cooked, as the desk lists them."""
+    named = manifest.get("recipe") or {}
+    named = {"name": named} if isinstance(named, str) else named
+    try:
+        state = reduce_log(filed_operations(recording))
+    except BadEventLog:  # named with the events
+        state = None
+    frozen = (state and state["recording"]) or {}
+    recipe = {**frozen, **named}
+    if not recipe:
+        return None
     return {
         "name": _first(recipe, "title", "name", "recipe") or "unnamed",
         "graph_hash": str(recipe.get("graph_hash") or ""),
         "source": str(recipe.get("source") or ""),
         "seed": str(recipe.get("seed", "")),
-        "steps": [_step(recipe, node, events, time) for node in order],
+        "steps": _steps(state, time) if state and frozen else [],
     }
 
 
-def _step(recipe: dict[str, Any], node: Any, events: list[Event], time: ShownTime) -> dict[str, Any]:
-    here = [event for event in events if str(event["body"].get("step")) == str(node)]
-    done_s = (time.seconds(event["host_ns"]) for event in here if event["kind"] == "done")
-    errors = [event["body"] for event in here if event["kind"] == "error"]
-    found = ([_first(body, "category_name"), _first(body, "note")] for body in errors)
-    return {
-        "text": _text(recipe.get("steps"), node),
-        "done_s": next(done_s, None),
-        "errors": [", ".join(filter(None, words)) or "error" for words in found],
-    }
+def _steps(state: State, time: ShownTime) -> list[dict[str, Any]]:
+    """Return each step with its number, when it was first done, and what went wrong at it."""
+    plan = plan_of(state)
+    ends = {node: [run["end"] for run in step["runs"] if run["end"]] for node, step in state["steps"].items()}
+    return [
+        {
+            "number": number,
+            "text": plan.steps[node].words,
+            "done_s": next(map(time.seconds, ends.get(str(node), ())), None),
+            "errors": [
+                _error_in_words(error)
+                for error in state["errors"].values()
+                if error["node"] == node and counts(error)
+            ],
+        }
+        for node, number in numbered_steps(state, plan).items()
+    ]
 
 
-def _text(steps: Any, node: Any) -> str:
-    found = steps.get(str(node)) if isinstance(steps, dict) else None
-    if isinstance(found, dict):
-        found = found.get("text")
-    return str(found or f"step {node}")
+def _error_in_words(error: dict[str, Any]) -> str:
+    names = " + ".join(CATEGORIES[category].name for category in error["categories"])
+    return f"{names}, {error['description']}" if error["description"] else names

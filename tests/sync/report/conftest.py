@@ -120,6 +120,13 @@ def note(recording: Path, kind: str, at_s: float, op_id: str | None = None, **bo
     )
 
 
+def choose(recording: Path, texts: dict[int, str]) -> None:
+    """Log the choice of a recipe whose steps are in the order of `texts`."""
+    steps = {str(node): {"label": text, "text": text} for node, text in texts.items()}
+    frozen = {"name": "tea", "title": "tea", "order": [*texts], "steps": steps, "edges": [], "seed": 11}
+    note(recording, "recipe", 0.5, op_id="r", **frozen, planned=[], strategy="normal", display="step")
+
+
 class Page(HTMLParser):
     """A page read back: its elements, its text, what it would load, and whether its tags close."""
 
@@ -183,6 +190,7 @@ def desk() -> SimpleNamespace:
         make_recording=make_recording,
         manifest=manifest,
         note=note,
+        choose=choose,
         packets=packets,
         steady=steady,
         store=store,

@@ -79,20 +79,11 @@ def test_events_stand_at_their_time_with_their_words(desk, report_of, tmp_path):
         tmp_path / "take-1",
         recipe={"name": "tea", "graph_hash": "abc123", "order": [7, 4], "seed": 11, "source": "tea.json"},
     )
-    steps = {"7": {"text": "Boil water"}, "4": {"text": "Add sugar"}}
-    desk.note(recording, "recipe", 0.5, op_id="r", name="tea", order=[7, 4], steps=steps)
-    desk.note(recording, "done", 3.0, op_id="a", step=7, text="Boil water")
-    desk.note(
-        recording,
-        "error",
-        6.0,
-        op_id="b",
-        step=4,
-        text="Add sugar",
-        category_name="Measurement",
-        note="two spoons",
-    )
-    desk.note(recording, "done", 7.0, op_id="c", step=4, text="Add sugar")
+    desk.choose(recording, {7: "Boil water", 4: "Add sugar"})
+    desk.note(recording, "done", 3.0, op_id="a", node=7, text="Boil water")
+    fields = {"node": 4, "categories": [4], "description": "two spoons"}
+    desk.note(recording, "error", 6.0, op_id="b", error_id="b", fields=fields, text="Add sugar")
+    desk.note(recording, "done", 7.0, op_id="c", node=4, text="Add sugar")
     desk.note(recording, "undo", 8.0, op_id="d", undoes="c", undone_kind="done")
     desk.note(recording, "rate_question", 3600.0, op_id="e")
     page = report_of(recording)
@@ -106,7 +97,7 @@ def test_events_stand_at_their_time_with_their_words(desk, report_of, tmp_path):
         "abc123",
         "seed 11",
         "1. Boil water 0:03.0 none",
-        "2. Add sugar not done Measurement, two spoons",
+        "2. Add sugar not done Technique, two spoons",
     ):
         assert words in page.text
     assert "done, Add sugar (taken back)" in page.text
@@ -115,10 +106,10 @@ def test_events_stand_at_their_time_with_their_words(desk, report_of, tmp_path):
 def test_what_was_done_again_is_not_taken_back(desk, report_of, tmp_path):
     """As the app reduces it: an undo that was itself taken back takes back nothing, all lines of it."""
     recording = desk.make_recording(tmp_path / "take-1", recipe={"name": "tea", "order": [7, 4]})
-    steps = {"7": {"text": "Boil water"}, "4": {"text": "Add sugar"}}
-    desk.note(recording, "recipe", 0.5, op_id="r", name="tea", order=[7, 4], steps=steps)
+    texts = {7: "Boil water", 4: "Add sugar"}
+    desk.choose(recording, texts)
     for at_s, op_id, node in ((3.0, "a", 7), (4.0, "b", 4)):
-        desk.note(recording, "done", at_s, op_id=op_id, step=node, text=steps[str(node)]["text"])
+        desk.note(recording, "done", at_s, op_id=op_id, node=node, text=texts[node])
     desk.note(recording, "undo", 5.0, op_id="u", undoes="a", undone_kind="done")
     desk.note(recording, "undo", 5.0, op_id="u.1", undoes="b", undone_kind="done")
     assert "1. Boil water not done" in report_of(recording).text
@@ -127,6 +118,31 @@ def test_what_was_done_again_is_not_taken_back(desk, report_of, tmp_path):
     for words in ("1. Boil water 0:03.0", "2. Add sugar 0:04.0"):
         assert words in page.text
     assert "done, Boil water (taken back)" not in page.text
+
+
+def test_steps_are_listed_as_cooked_with_the_numbers_of_the_plan(desk, report_of, tmp_path):
+    """Steps 1 and 2 are planned the other way round, step 3 is left out; the corrected category counts."""
+    recording = desk.make_recording(tmp_path / "take-1")
+    early = {"node": 4, "before": 7, "categories": [2], "text": "Add sugar first"}
+    left_out = {"node": 9, "categories": [6]}
+    desk.choose(recording, {7: "Boil water", 4: "Add sugar", 9: "Stir", 5: "Serve"})
+    for error_id, fields in (("p", early), ("q", left_out)):
+        desk.note(recording, "plan_error", 0.8, op_id=error_id, error_id=error_id, fields=fields)
+    for at_s, node in ((3.0, 5), (4.0, 4), (5.0, 7)):
+        desk.note(recording, "done", at_s, op_id=f"d{node}", node=node)
+    desk.note(recording, "error", 5.5, op_id="e", error_id="e", fields={"node": 7, "categories": [4]})
+    desk.note(recording, "edit_error", 9.0, op_id="f", error_id="e", fields={"categories": [3]})
+    text = report_of(recording).text
+    lines = (
+        "3. Serve 0:03.0 none",
+        "1. Add sugar first 0:04.0 Order",
+        "2. Boil water 0:05.0 Timing",
+        "Stir not done Missing step",
+    )
+    places = [text.find(line) for line in lines]
+    assert places == sorted(places)
+    assert -1 not in places
+    assert "Technique" not in text
 
 
 def test_events_say_in_which_pictures_they_are(desk, report_of, tmp_path):
@@ -206,6 +222,7 @@ def test_events_that_are_damaged_are_shown_up_to_the_damage(desk, report_of, tmp
     assert "events/tablet.jsonl" in text
     assert "step-1" in text
     assert "step-3" not in text
+    assert "The recipe cannot be shown" in text
 
 
 def test_an_open_recording_without_anything_is_a_page_too(desk, report_of, tmp_path):
