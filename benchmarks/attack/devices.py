@@ -1,4 +1,4 @@
-"""Devices and requests that mean harm to a recorder, as `kitchensync rehearse` plays them."""
+"""Devices and requests that mean harm to a recorder."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hostile
 from registry import Aim, Seen, attack
-from rehearsal import hostile
 
 
 async def _met(aim: Aim, what: str, seed: int = 0) -> Seen:

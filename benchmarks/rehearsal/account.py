@@ -23,7 +23,6 @@ from kitchensync.storage.recording import open_recording
 from kitchensync.storage.verify import verify
 from rehearsal import verdicts
 from rehearsal.breaking import STRAY, Fault
-from rehearsal.hostile import wrong_in
 from rehearsal.scenarios import CAUSES, PLAYED, REFUSED
 from rehearsal.stage import status_in
 from rehearsal.verdicts import Index
@@ -84,8 +83,6 @@ def settle(folder: Path) -> Account:
     lost = sum(_settle_sent(account, played, name) for name in played.indexes)
     films = _settle_films(account, played)
     _settle_verdict(account, played, lost + films, 0.0 if films else _least_coverage(played))
-    for wrong in wrong_in(folder) if played.kind.hostile else ():
-        account.add("unexplained", wrong)
     if played.kind.store:
         _settle_copy(account, played)
     return account

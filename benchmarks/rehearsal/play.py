@@ -15,7 +15,7 @@ from kitchensync.capture import served_kitchen as serving
 from kitchensync.capture.queue.queue_connection import wait_until_ready
 from kitchensync.capture.queue.server import queue_binary
 from kitchensync.sensors.host_clock import host_ns
-from rehearsal import hostile, injected
+from rehearsal import injected
 from rehearsal.breaking import MOVED, Breaker, Fault, give_back
 from rehearsal.scenarios import RECORDING, REFUSED, Scenario
 from rehearsal.small_disks import on_small_disk
@@ -98,9 +98,6 @@ class _Play:
         if kind.name == "nothing" or kind.in_simulator:
             return []
         time.sleep(self.scenario.at_s)
-        if kind.hostile:
-            hostile.attack(kind.hostile, self.folder, self.scenario.number, recording.endpoints()[0])
-            return []
         return Breaker(self.scenario, self.folder, recording).break_it()
 
     def _recover(self) -> None:

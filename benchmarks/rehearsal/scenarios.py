@@ -17,7 +17,7 @@ NETWORK = ("network", "reconnect")
 QUEUE_LOSS = ("queue_loss", "declared_loss")
 
 STREAMS = ("pv", "depth_ahat", "gyroscope", "accelerometer", "microphone", "spatial_input")
-"""Streams that may be cut or attacked."""
+"""Streams that may be cut."""
 LONG_STOPS = ("producer", "drainer", "queue", "supervisor", "all")
 """Targets of `long_stop`, in turn."""
 WHOLE = {"app_restart": ":", "die": ":", "gopro_battery_dead": ""}
@@ -31,8 +31,7 @@ class Kind:
     `causes` may explain a lost packet in the ledger; without any the fault must lose nothing. `lasts_s` limits its
     length. `in_simulator`: the virtual kitchen injects it. `mounts`: the recording ("data") or the store ("nas") lies
     on a small disk. `store`: copies go to a store. `recover`: the command follows. `injects`: clock, disk or drainer
-    are changed by `injected`. `stops_s`: the recorder stops then, before the world ends. `hostile`: what attacks
-    beside the recording.
+    are changed by `injected`. `stops_s`: the recorder stops then, before the world ends.
     """
 
     name: str
@@ -44,7 +43,6 @@ class Kind:
     recover: bool = False
     injects: bool = False
     stops_s: float = 0.0
-    hostile: str = ""
 
 
 KINDS = {
@@ -80,10 +78,6 @@ KINDS = {
         Kind("dead_port", NETWORK, in_simulator="kill_port", stops_s=11.0),
         Kind("headset_dies", NETWORK, in_simulator="die", stops_s=11.0),
         Kind("camera_dies", in_simulator="gopro_battery_dead", stops_s=11.0),
-        Kind("hostile_headset", stops_s=30.0, hostile="headset"),
-        Kind("hostile_camera", stops_s=30.0, hostile="camera"),
-        Kind("hostile_remote", stops_s=30.0, hostile="remote"),
-        Kind("hostile_control", stops_s=30.0, hostile="control"),
         Kind("long_stop", lasts_s=(20.0, 60.0)),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ def attack(*options: str, beside: str = "") -> subprocess.CompletedProcess[str]:
     program = f"import runpy, sys\n{beside}\nsys.argv[1:] = {list(options)}\n"
     program += f"runpy.run_path({str(ATTACK)!r}, run_name='__main__')"
     command = [sys.executable, "-P", "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
 
 
 def test_every_kind_says_what_it_does() -> None:
@@ -47,3 +48,16 @@ target.memory_of = lambda process: next(sizes)
 def test_what_does_not_hold_is_named_and_fails() -> None:
     done = attack("nothing", "--seconds", "0.5", "--alone", beside=GROWING)
     assert (done.returncode, "memory" in done.stdout.splitlines()[-1]) == (1, True), done.stdout + done.stderr
+
+
+@pytest.mark.system
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_recording_whose_control_socket_is_attacked_loses_nothing() -> None:
+    done = attack("hostile-frames", "--seconds", "1")
+    attacked, beside = done.stdout.splitlines()[-2:]
+    assert "no right end" not in attacked
+    assert "refused:" in attacked
+    sent, stored = re.findall(r"([\d,]+) (?:packets sent|stored)", beside)
+    assert sent == stored
+    assert int(sent.replace(",", "")) > 1000

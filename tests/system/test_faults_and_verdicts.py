@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from attack.hostile import OF_HEADSETS
 from processes import COMMAND
-from rehearsal.hostile import OF_HEADSETS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "faults-and-verdicts.md"

@@ -1,6 +1,6 @@
 """Asks hostile cameras or headsets with our clients, eight at a time.
 
-python -P benchmarks/rehearsal/device_client.py gopro|headset
+python -P benchmarks/attack/device_client.py gopro|headset
     {NAME: URL or address} as JSON on stdin; how each ended, and the memory of all of them, on stdout
 """
 

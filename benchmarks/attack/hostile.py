@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import zmq
+from rehearsal.breaking import children_of
+from rehearsal.scenarios import STREAMS
+from rehearsal.stage import record_command, recorder, status_in
 
 from kitchensync.capture.monitor.process_use import process_use
 from kitchensync.capture.served_kitchen import KitchenFailed, free_host, process, run, simulator
 from kitchensync.capture.session.control import MOST_BYTES as MOST_CONTROL_BYTES
 from kitchensync.virtual_kitchen.faults import HOSTILE
-from rehearsal.breaking import children_of
-from rehearsal.scenarios import STREAMS
-from rehearsal.stage import record_command, recorder, status_in
 
 SEEN = "hostile.json"
 LIMIT_S, WORLD_S = 120.0, 12.0
