@@ -16,7 +16,6 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 # `--no-compile` below: of 17,000 modules few are ever imported, and those are compiled then.
 LOCKED := $(PIP) --require-hashes --no-build-isolation -r requirements
 
-FOLDERS := calibration capture dataset kitchensync recipe_app sensors storage sync task_graphs virtual_kitchen
 BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 
@@ -73,7 +72,7 @@ check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to d
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python docs/requirements.py build
-	@$(BIN)/deptry --no-ansi $(FOLDERS) -kf kitchensync -rf build/requirements.txt -rfd build/requirements-dev.txt $(BY_NAME)
+	@$(BIN)/deptry --no-ansi kitchensync -kf kitchensync -rf build/requirements.txt -rfd build/requirements-dev.txt $(BY_NAME)
 	@$(BIN)/python docs/generate.py --check
 
 format: $(VENV)/.dev  ## put the code into shape

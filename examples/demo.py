@@ -115,7 +115,7 @@ def record(folder: Path, seconds: float, seed: int, replay: str | None) -> None:
     simulate = [COMMAND, "simulate", "--seed", str(seed), "--seconds", f"{seconds:g}", "--out", str(sim)]
     simulate += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0"]
     simulate += ["--replay", replay] if replay else ["--prepare"]
-    recipes = str(REPOSITORY / "examples" / "recipes")
+    recipes = str(REPOSITORY / "kitchensync" / "examples" / "recipes")
     app = [COMMAND, "app", "--data", str(data), "--port", "0", "--recipes", recipes]
     with (
         running(simulate, stdout=subprocess.PIPE) as simulator,

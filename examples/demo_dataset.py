@@ -243,7 +243,7 @@ def run(
     """Make everything; return what is not as it should be."""
     data = folder / "data"
     data.mkdir(parents=True)
-    recipes = str(REPOSITORY / "examples" / "recipes")
+    recipes = str(REPOSITORY / "kitchensync" / "examples" / "recipes")
     app = [COMMAND, "app", "--data", str(data), "--port", "0", "--recipes", recipes]
     with running(app, stdout=subprocess.PIPE) as server:
         url, invite = wait_for_app(server)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 import pytest
-from root_folders import FOLDERS, ROOT
+from root_folders import PACKAGE, product_files
 
 from kitchensync.sensors.hololens.catalogue import STREAMS
 
-WHERE_THEY_ARE = ROOT / "sensors" / "hololens" / "streams"
+WHERE_THEY_ARE = PACKAGE / "sensors" / "hololens" / "streams"
 ALLOWED = {
     "calibration/jobs/joint_lenses.py": ({"pv"}, "a key of the answer that is printed"),
     "dataset/data_set_cards/load_data_set.py": (
@@ -120,9 +120,8 @@ def test_what_is_no_branch_passes(source: str) -> None:
 @pytest.mark.slow
 def test_no_code_branches_on_the_name_of_a_stream() -> None:
     found = {
-        (str(path.relative_to(ROOT)), name): line
-        for folder in FOLDERS
-        for path in sorted((ROOT / folder).rglob("*.py"))
+        (str(path.relative_to(PACKAGE)), name): line
+        for path in product_files()
         if WHERE_THEY_ARE not in path.parents
         for line, name in branches(path.read_text(encoding="utf-8"))
     }

@@ -31,7 +31,7 @@ from kitchensync.task_graphs.order.closure import relation
 from kitchensync.task_graphs.scoring.recorded_orders import read_recorded
 from kitchensync.task_graphs.text.spans import find_spans, timers
 
-RECIPES = sorted((Path(__file__).parents[2] / "examples" / "recipes").glob("*.json"))
+RECIPES = sorted((Path(__file__).parents[2] / "kitchensync" / "examples" / "recipes").glob("*.json"))
 
 
 def _text(content: bytes) -> str:

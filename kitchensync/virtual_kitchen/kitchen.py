@@ -1,6 +1,6 @@
 """The kitchen that all its devices share: one motion, one scene, one time, one truth.
 
-A camera plugs in as `VirtualGoPro(kitchen, host, port, model, replay_file)` in `virtual_kitchen/gopro/server.py`:
+A camera plugs in as `VirtualGoPro(kitchen, host, port, model, replay_file)` in `gopro/server.py`:
 `start() -> int` binds, listens and answers the port (0 takes a free one; raise `PortBusy`); `stop()` ends its
 threads and sockets; `idle_and_fetched() -> bool` is true when it does not record and every finished file was
 read to its last byte. It tells the truth with `kitchen.truth.add_gopro_file(...)` when a file is finished.

@@ -35,7 +35,7 @@ from kitchensync.storage.installation.key import kept_key
 from kitchensync.storage.manifest import write_json
 
 PIN, PASSWORD = "482916", "a long enough pass phrase"
-RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
+RECIPES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
 
 
 @contextlib.contextmanager

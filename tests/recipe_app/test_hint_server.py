@@ -17,7 +17,9 @@ from kitchensync.recipe_app.hints.hint_server import KEY_ENV, KEY_FILE, MODEL, U
 from kitchensync.storage.shell.endpoint import MAX_ANSWER_BYTES
 from kitchensync.task_graphs.formats.graph_files import read_graph
 
-QUESADILLA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "pan_quesadilla.json"
+QUESADILLA = (
+    Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes" / "pan_quesadilla.json"
+)
 
 
 @pytest.fixture

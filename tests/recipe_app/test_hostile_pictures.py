@@ -10,7 +10,7 @@ from pathlib import Path
 import av
 import pytest
 from made_up_pictures import black
-from root_folders import FOLDERS, ROOT
+from root_folders import product_files
 
 from kitchensync.dataset.errors import BadOperation
 from kitchensync.recipe_app.cooking import recipe_pictures
@@ -84,5 +84,4 @@ def test_the_old_libraries_inside_opencv_are_not_reached(tmp_path: Path) -> None
     (tmp_path / "a.exr").write_bytes(b"\x76\x2f\x31\x01" + bytes(200))
     with pytest.raises(BadOperation):
         small_jpeg(tmp_path / "a.exr")
-    product = (path for name in FOLDERS for path in (ROOT / name).rglob("*.py"))
-    assert [path for path in product if "VideoCapture" in path.read_text(encoding="utf-8")] == []
+    assert [path for path in product_files() if "VideoCapture" in path.read_text(encoding="utf-8")] == []

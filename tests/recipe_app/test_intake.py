@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 PIN = "482916"
 
-TEA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "tea_and_toast.json"
+TEA = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes" / "tea_and_toast.json"
 
 
 def test_the_chosen_order_is_valid_and_in_the_manifest(kitchen: Any) -> None:

@@ -37,7 +37,7 @@ from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.model import Graph
 
-RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
+RECIPES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
 LEMONADE = read_graph(RECIPES / "fresh_lemonade.json")
 ROW = {"0": "START", "1": "Add-2 cups of rice", "2": "Add-3 cups of milk", "3": "Stir-the rice", "4": "END"}
 FEW = parse_captaincook4d(

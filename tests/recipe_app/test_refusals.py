@@ -28,7 +28,7 @@ from kitchensync.recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files
 from kitchensync.task_graphs.errors import BadGraph, NotFound, filled
 
-ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parents[2] / "kitchensync"
 ROOMS = ("dataset", "recipe_app", "task_graphs")
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
 KINDS = {
@@ -61,10 +61,10 @@ OURS = {
 
 def raised() -> Iterator[tuple[str, ast.Call]]:
     """Every refusal that the code makes, with the file that does."""
-    for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+    for path in sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KINDS:
-                yield path.relative_to(ROOT).as_posix(), node
+                yield path.relative_to(PACKAGE).as_posix(), node
 
 
 def places(text: str) -> set[str]:

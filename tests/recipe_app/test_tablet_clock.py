@@ -10,7 +10,7 @@ import javascript
 
 from kitchensync.recipe_app.exchange.touch_clock import Exchange, Stamp, stamp_exchange
 
-CLOCK_JS = Path(__file__).resolve().parents[2] / "recipe_app" / "static" / "core" / "clock.js"
+CLOCK_JS = Path(__file__).resolve().parents[2] / "kitchensync" / "recipe_app" / "static" / "core" / "clock.js"
 WORLD = """
 const world = { host_ms: 1e6, slept_ms: 0, wall_ms: 1.7e12, way_ms: 1, clock_id: "boot-1" };
 globalThis.performance.now = () => world.host_ms - world.slept_ms;

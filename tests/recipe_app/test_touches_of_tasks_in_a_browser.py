@@ -20,7 +20,7 @@ from kitchensync.recipe_app.store.app_records import new_id
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "tablet.md"
-RECIPES = PAGE.parents[2] / "examples" / "recipes"
+RECIPES = PAGE.parents[2] / "kitchensync" / "examples" / "recipes"
 GRAPH = {
     "steps": {"0": "START", "1": "Boil-Boil it for 2 minutes", "2": "Cut-Cut it", "3": "Eat-Eat it", "4": "END"},
     "edges": [[0, 1], [0, 2], [1, 3], [2, 3], [3, 4]],

@@ -33,7 +33,7 @@ from kitchensync.storage.annotation_forms import MOMENTS
 from kitchensync.storage.consent import Scope
 from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 
-ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
+ROOM = Path(__file__).resolve().parents[2] / "kitchensync" / "recipe_app"
 SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]
 FAMILIES = {
     "op": SAID_KINDS,

@@ -6,7 +6,7 @@ import ast
 import json
 
 import pytest
-from root_folders import FOLDERS, ROOT
+from root_folders import PACKAGE, product_files
 
 from kitchensync.storage.reading.alignments import read_alignment
 from kitchensync.storage.timeline.alignment import Alignment
@@ -155,11 +155,10 @@ def test_a_file_that_cannot_be_read_says_so(tmp_path, broken):
 @pytest.mark.slow
 def test_nobody_else_knows_the_keys_of_an_alignment():
     found = {}
-    for folder in FOLDERS:
-        for path in (ROOT / folder).rglob("*.py"):
-            name = path.relative_to(ROOT).as_posix()
-            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            words = {node.value for node in nodes if isinstance(node, ast.Constant)}
-            if name not in KNOWS and (keys := (words & KEYS) - ELSEWHERE.get(name, set())):
-                found[name] = keys
+    for path in product_files():
+        name = path.relative_to(PACKAGE).as_posix()
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        words = {node.value for node in nodes if isinstance(node, ast.Constant)}
+        if name not in KNOWS and (keys := (words & KEYS) - ELSEWHERE.get(name, set())):
+            found[name] = keys
     assert not found, "use kitchensync.storage.timeline.alignment"

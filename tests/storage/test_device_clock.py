@@ -70,7 +70,7 @@ def test_an_hour_over_a_bad_network_is_known_to_two_milliseconds(random, hz, ske
 
 @pytest.mark.parametrize("random", [uniform, mostly_slow])
 def test_rounds_of_five_a_second_as_the_recorder_asks(random):
-    """`capture/produce/probe_clock.py`: each waits for the answer before it; five of them begin every second."""
+    """`probe_clock.py`: each waits for the answer before it; five of them begin every second."""
     rng = np.random.default_rng(9)
     parts = [exchanges(HOUR_S, rng, skew_ppm=50.0, random=random) for _ in range(5)]
     send, receive, ticks, read = (np.concatenate(part) for part in zip(*parts, strict=True))

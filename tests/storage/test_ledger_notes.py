@@ -35,6 +35,7 @@ from kitchensync.storage.manifest import write_json
 from kitchensync.storage.verify import verify
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "kitchensync"
 HEAD = '"stream": "hololens/pv", "host_ns": 77'
 WRITTEN: list[tuple[Note, str]] = [
     (ConnectedNote(connection=2, next_seq=9), '{"note": "connected", HEAD, "connection": 2, "next_seq": 9}'),
@@ -162,8 +163,8 @@ def _words(path: Path) -> set[str]:
 def test_no_kind_of_a_note_stands_elsewhere_in_capture_or_storage():
     kinds = {one.kind for one in ledger.WRITTEN} | {"suspend", "note"}
     found = {}
-    for path in [*(ROOT / "capture").rglob("*.py"), *(ROOT / "storage").rglob("*.py")]:
-        name = path.relative_to(ROOT).as_posix()
+    for path in [*(PACKAGE / "capture").rglob("*.py"), *(PACKAGE / "storage").rglob("*.py")]:
+        name = path.relative_to(PACKAGE).as_posix()
         allowed = {word for word, places in MEANS_ELSE.items() if name in places}
         if name != "storage/ledger.py" and (words := _words(path) & kinds - allowed):
             found[name] = words

@@ -42,7 +42,7 @@ class Follower:
         path = frame.f_code.co_filename
         if event not in ("call", "return") or not path.startswith(f"{ROOT}/") or "/.venv/" in path:
             return
-        module = path.removeprefix(f"{ROOT}/").removeprefix("kitchensync/")
+        module = path.removeprefix(f"{ROOT}/")
         if module.startswith("tests/") or module in self._seen:
             return
         if any(self._holds(value) for value in list(frame.f_locals.values())):

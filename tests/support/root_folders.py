@@ -1,12 +1,14 @@
-"""The root folders that hold the product, by name."""
+"""The repository, the package in it, and the files of the product."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = [
-    *("calibration", "capture", "dataset", "kitchensync", "recipe_app", "sensors", "storage", "sync"),
-    "task_graphs",
-]
-"""Not the virtual kitchen, which is made of the same devices and apart."""
+PACKAGE = ROOT / "kitchensync"
+
+
+def product_files() -> Iterator[Path]:
+    """Yield every module but those of the virtual kitchen, which is made of the same devices and apart."""
+    yield from (path for path in sorted(PACKAGE.rglob("*.py")) if "virtual_kitchen" not in path.parts)

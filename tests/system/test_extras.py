@@ -21,7 +21,8 @@ import kitchensync as ks
 from kitchensync.storage.shell.extras import BY_FOLDER, what_to_install
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-FOLDERS = sorted(path.parent.name for path in REPOSITORY.glob("*/__init__.py"))
+PACKAGE = REPOSITORY / "kitchensync"
+FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 PARTS = ("data", "record", "app")
 """The extras of which a command names the one of its folder; each other package has an extra of its own."""
 HIDING = """
@@ -74,7 +75,7 @@ def modules_outside(*extras: str) -> set[str]:
 
 def imported_in(folder: str) -> set[str]:
     found = set()
-    for path in (REPOSITORY / folder).rglob("*.py"):
+    for path in (PACKAGE / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 found |= {name.name.partition(".")[0] for name in node.names}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import importlib
 import importlib.util
 import json
@@ -25,20 +24,31 @@ def child(code: str, cwd: Path) -> str:
     return done.stdout
 
 
-FOLDERS = sorted({path.parent.name for path in REPOSITORY.glob("*/__init__.py")} - {"kitchensync"})
-"""The folders at the root; each is imported by a link in `kitchensync/`."""
+FOLDERS = sorted(path.parent.name for path in (REPOSITORY / "kitchensync").glob("*/__init__.py"))
+LINKS = ["calibration", "capture", "recipe_app", "sensors", "storage", "sync"]
+"""At the root, for orientation only."""
 
 
-def test_every_folder_is_linked_and_found_below_kitchensync_from_elsewhere(tmp_path):
-    links = {
-        path.name: path.readlink() for path in (REPOSITORY / "kitchensync").iterdir() if path.is_symlink()
-    }
-    assert links == {name: Path("..") / name for name in FOLDERS}
+def test_every_folder_of_the_package_is_found_from_elsewhere(tmp_path):
     code = "import importlib, json\n"
     code += f"names, found = {FOLDERS!r}, lambda n: importlib.import_module(f'kitchensync.{{n}}').__file__\n"
     code += "print(json.dumps([found(n) for n in names]))"
     files = json.loads(child(code, tmp_path))
-    assert [Path(file).resolve().parent for file in files] == [REPOSITORY / name for name in FOLDERS]
+    assert [Path(file).parent for file in files] == [REPOSITORY / "kitchensync" / name for name in FOLDERS]
+
+
+def test_the_links_at_the_root_lead_into_the_package_and_no_tool_follows_them():
+    listed = subprocess.run(
+        ["git", "ls-files", "-s"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    links = [line.split("\t")[1] for line in listed.stdout.splitlines() if line.startswith("120000")]
+    assert links == LINKS
+    assert {(REPOSITORY / name).readlink() for name in links} == {
+        Path("kitchensync") / name for name in links
+    }
+    ignored = (REPOSITORY / ".ignore").read_text().splitlines()[1:]
+    pruned = (REPOSITORY / "MANIFEST.in").read_text().splitlines()[1:]
+    assert (ignored, pruned) == ([f"/{name}" for name in links], [f"prune {name}" for name in links])
 
 
 def test_the_package_is_found_in_the_folder_that_contains_the_clone(tmp_path):
@@ -76,21 +86,6 @@ def test_what_code_inside_strings_and_documents_imports_is_there():
     assert old == []
     assert len(asked) > 2000
     assert {one for one in asked if not is_there(*one)} == set()
-
-
-def test_the_package_list_is_complete():
-    config = configparser.ConfigParser()
-    config.read(REPOSITORY / "setup.cfg")
-    listed = set(config["options"]["packages"].split())
-    ours = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*/__init__.py"],
-        cwd=REPOSITORY, capture_output=True, text=True, check=True,
-    ).stdout.split()  # fmt: skip
-    packages = {".".join(Path(path).parent.parts) for path in ours if not path.startswith("benchmarks/")}
-    assert listed == {"kitchensync"} | {
-        name if name.startswith("kitchensync.") else f"kitchensync.{name}"
-        for name in packages - {"kitchensync"}
-    }
 
 
 def test_nothing_lies_loose_and_tests_are_no_package():

@@ -19,8 +19,7 @@ from kitchensync.storage.errors import NotARecording
 
 pytestmark = pytest.mark.system
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHIPPED = sorted(path.parent.name for path in REPOSITORY.glob("*/__init__.py"))
-"""The folders at the root."""
+FOLDERS = sorted(path.parent.name for path in (REPOSITORY / "kitchensync").glob("*/__init__.py"))
 NO_NETWORK = "Could not find a version", "No matching distribution", "ConnectionError", "NewConnectionError"
 
 
@@ -33,11 +32,6 @@ def tracked() -> list[str]:
     if done.returncode:
         pytest.skip("this is no clone: nobody says which files belong to it")
     return done.stdout.splitlines()
-
-
-def installed_as(name: str) -> str:
-    """A file of the repository, as it is called in what is built."""
-    return name if name.startswith("kitchensync/") else f"kitchensync/{name}"
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +52,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[zipfile.ZipFile, ta
 
 def test_every_shipped_file_is_in_the_wheel_and_in_the_source_distribution(built):
     wheel, archive = built
-    files = [name for name in tracked() if (REPOSITORY / name).is_file() and name.split("/")[0] in SHIPPED]
-    wanted = {installed_as(name) for name in files}
-    assert wanted - set(wheel.namelist()) == set()
-    assert wanted - {name.partition("/")[2] for name in archive.getnames()} == set()
-    assert {installed_as(f"{folder}/py.typed") for folder in SHIPPED} <= wanted
+    shipped = sorted(name for name in tracked() if name.startswith("kitchensync/"))
+    assert "kitchensync/py.typed" in shipped
+    assert sorted(name for name in wheel.namelist() if ".dist-info/" not in name) == shipped
+    names = [name.partition("/")[2] for name in archive.getnames()]
+    assert {*shipped} - {*names} == set()
+    assert [name for name in names if name.split("/")[0] in FOLDERS] == []
     at_the_top = {name.partition("/")[0] for name in wheel.namelist()}
     assert {name for name in at_the_top if not name.endswith(".dist-info")} == {"kitchensync"}
 
@@ -77,7 +72,7 @@ def test_the_wheel_gives_command_and_api_outside_the_clone(built, tmp_path):
     (packages / "lent.pth").write_text(f"import sys; sys.path.extend({lent!r})\n")
     write_recordings(tmp_path / "data")
     (take, *_) = ks.list_recordings(tmp_path / "data")
-    for name in {*SHIPPED} - {"kitchensync"}:
+    for name in FOLDERS:
         (tmp_path / f"{name}.py").write_text("raise AssertionError('a file of the lab')")
     python = home / "bin" / "python"
     shown = run(python, "-m", "kitchensync", "--help", cwd=tmp_path)
@@ -88,7 +83,7 @@ def test_the_wheel_gives_command_and_api_outside_the_clone(built, tmp_path):
     code = "from kitchensync.recipe_app.store.shelf import OWN_RECIPES as own; print(*own.glob('*.json'), sep='\\n')"
     recipes = run(python, "-c", code, cwd=tmp_path).stdout.splitlines()
     assert {Path(path).name for path in recipes} == {
-        path.name for path in (REPOSITORY / "examples/recipes").glob("*.json")
+        path.name for path in (REPOSITORY / "kitchensync/examples/recipes").glob("*.json")
     }
     assert all(Path(path).is_relative_to(home) for path in recipes)
     assert Path(file).is_relative_to(home)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from kitchensync.cli import main
 from kitchensync.recipe_app.commands.graph.group import graph
 
-TEA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "tea_and_toast.json"
+TEA = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes" / "tea_and_toast.json"
 
 
 @pytest.fixture

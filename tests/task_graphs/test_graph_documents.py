@@ -20,7 +20,9 @@ PAGES = ("make-error-scripts.md", "start-a-graph-from-a-recipe.md")
 @pytest.mark.parametrize("page", PAGES)
 def test_every_line_of_the_page_works(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
-    shutil.copytree(ROOT / "examples" / "recipes", tmp_path / "examples" / "recipes")
+    shutil.copytree(
+        ROOT / "kitchensync" / "examples" / "recipes", tmp_path / "kitchensync" / "examples" / "recipes"
+    )
     monkeypatch.chdir(tmp_path)
     for recipe in re.findall(r"```cooklang\n(.*?)```", text, re.DOTALL):
         (tmp_path / "eggs.cook").write_text(recipe, encoding="utf-8")

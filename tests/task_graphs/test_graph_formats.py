@@ -21,7 +21,7 @@ from kitchensync.task_graphs.formats.graph_files import MAX_BYTES, read_graph
 from kitchensync.task_graphs.model import Graph, Step
 
 TWO_EQUAL_TEXTS = "mezze_platter"
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
+EXAMPLES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
 
 
 def test_published_files_are_written_back_byte_for_byte(shared_data: Callable[[str], Path]) -> None:

@@ -36,7 +36,7 @@ from kitchensync.task_graphs.text.written_numbers import scaled, value_of, write
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
+EXAMPLES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
 
 
 def texts(label: str, category: str) -> set[str]:

@@ -26,7 +26,7 @@ from kitchensync.task_graphs.mistakes.wording import cautions, say
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
+EXAMPLES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
 
 
 def shown(script: Script) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from kitchensync.task_graphs.order.orders import Order
 
 SCHEMA = "study-plan/1"
 CATEGORIES = ("Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step")
-"""Kinds of errors that sessions with planned errors are for in turn, as `task_graphs/categories.py` names them."""
+"""Kinds of errors that sessions with planned errors are for in turn, as `CATEGORIES` of `task_graphs` names them."""
 
 
 class PlanEntry(BaseModel):

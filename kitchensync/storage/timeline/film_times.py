@@ -1,6 +1,6 @@
 """When every picture of a camera's film was taken, on the capture clock, and where a moment is in the film: pure.
 
-`storage/capture_times.py` makes it from a recording. Seconds of the film are the number of a picture divided by the
+`capture_times.py` makes it from a recording. Seconds of the film are the number of a picture divided by the
 film's rate: the same in every small film of it.
 """
 

@@ -1,7 +1,7 @@
 """Numbers as recipes write them: read as exact fractions, written again in the same manner.
 
 What may mean two things is no number: `1.500` is a thousand and a half in one language and one and a half in another.
-The tablet reads durations alike: `recipe_app/static/core/durations.js`.
+The tablet reads durations alike: `kitchensync/recipe_app/static/core/durations.js`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.text.spans import timers
 
 ROOT = Path(__file__).resolve().parents[3]
-CORE = ROOT / "recipe_app" / "static" / "core"
+CORE = ROOT / "kitchensync" / "recipe_app" / "static" / "core"
 RNG = random.Random(7)
 
 
@@ -106,7 +106,7 @@ def test_the_tablet_plans_as_the_server_does() -> None:
 def test_the_tablet_finds_the_durations_that_the_server_finds() -> None:
     texts = [
         step.text
-        for path in (ROOT / "examples" / "recipes").glob("*.json")
+        for path in (ROOT / "kitchensync" / "examples" / "recipes").glob("*.json")
         for step in read_graph(path).steps
     ]
     texts += [

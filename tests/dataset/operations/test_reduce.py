@@ -14,7 +14,9 @@ from histories import history, operation, recording_body
 from kitchensync.dataset.operations.reduce import UNDOABLE, reduce_log
 from kitchensync.recipe_app.store.app_records import new_id
 
-REDUCE_JS = Path(__file__).resolve().parents[3] / "recipe_app" / "static" / "core" / "reduce.js"
+REDUCE_JS = (
+    Path(__file__).resolve().parents[3] / "kitchensync" / "recipe_app" / "static" / "core" / "reduce.js"
+)
 RNG = random.Random(1)
 
 

@@ -24,7 +24,7 @@ from kitchensync.task_graphs.formats.graph_files import read_graph
 
 NOW = datetime(2027, 1, 8, 12, tzinfo=UTC)
 """The Friday before the study begins."""
-RECIPES = Path(__file__).resolve().parents[3] / "examples" / "recipes"
+RECIPES = Path(__file__).resolve().parents[3] / "kitchensync" / "examples" / "recipes"
 STUDY = """
 goals = [
   {{ recipe = ["tea_and_toast", "fresh_lemonade"], strategy = ["normal", "induced"], count = 2 }},

@@ -1,7 +1,7 @@
 """`kitchensync export`: data sets and recordings in the forms that other programs read.
 
 A form is a line of `FORMS` and a command like `steps` in `export_steps.py`; its rows are a pure function in
-`dataset/tables`.
+`kitchensync/dataset/tables`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def check(file: Path) -> Answer:
     Exit code 1 when there is an error (a cycle, no START or END, an unreachable step).
 
     \b
-    Example: kitchensync graph check examples/recipes/tea_and_toast.json
+    Example: kitchensync graph check kitchensync/examples/recipes/tea_and_toast.json
     """
     from kitchensync.task_graphs.formats.graph_files import read_graph
 
@@ -104,7 +104,7 @@ def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: i
     free pairs and all successions; --recorded (implies it) counts what was recorded as seen and repeats none of it.
 
     \b
-    Example: kitchensync graph orders examples/recipes/tea_and_toast.json --count 3 --seed 1 --json
+    Example: kitchensync graph orders kitchensync/examples/recipes/tea_and_toast.json --count 3 --seed 1 --json
     """
     from kitchensync.task_graphs.formats.graph_files import read_graph
     from kitchensync.task_graphs.order.orders import draw_orders

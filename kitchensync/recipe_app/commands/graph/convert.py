@@ -57,7 +57,7 @@ def convert(
     its annotation files and task graphs are written into the folder --out.
 
     \b
-    Example: kitchensync graph convert examples/recipes/tea_and_toast.json --to dot
+    Example: kitchensync graph convert kitchensync/examples/recipes/tea_and_toast.json --to dot
     Example: kitchensync graph convert pancakes.cook --out pancakes.graph.json
     """
     if style == "text" and target != "dot":

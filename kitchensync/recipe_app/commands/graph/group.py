@@ -15,7 +15,7 @@ def graph() -> None:
     """Check task graphs, draw orders and error scripts from them, and score recordings against them.
 
     \b
-    Example: kitchensync graph orders examples/recipes/tea_and_toast.json --count 3 --seed 1
+    Example: kitchensync graph orders kitchensync/examples/recipes/tea_and_toast.json --count 3 --seed 1
     """
 
 

@@ -81,7 +81,7 @@ def script(file: Path, seed: int, induce: int, **knobs: Any) -> Answer:
     A second, independent check confirms it before it is printed. The same seed gives the same script.
 
     \b
-    Example: kitchensync graph script examples/recipes/tea_and_toast.json --missing 1 --flips 2 --seed 1
+    Example: kitchensync graph script kitchensync/examples/recipes/tea_and_toast.json --missing 1 --flips 2 --seed 1
     """
     answer = script_answer(file, knobs, induce=induce, seed=seed)
     return Answer(answer, _print_script, [f"caution: {file.name}: {one}" for one in answer["cautions"]])
@@ -183,7 +183,7 @@ def hints(file: Path, node: int | None, category: str | None, model: bool) -> An
     check; when anything goes wrong, the rules alone answer and a note gives the reason.
 
     \b
-    Example: kitchensync graph hints examples/recipes/tea_and_toast.json --step 2
+    Example: kitchensync graph hints kitchensync/examples/recipes/tea_and_toast.json --step 2
     """
     answer = hints_answer(file, node, category, ask_model=model)
     return Answer(answer, _print_hints, [f"note: {file.name}: {note}" for note in answer["notes"]])

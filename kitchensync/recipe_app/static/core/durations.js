@@ -1,4 +1,4 @@
-// The durations that a text names, for timers of what was written on the tablet; as task_graphs/text/written_numbers.py and spans.py, and a test compares.
+// The durations that a text names, for timers of what was written on the tablet; as kitchensync/task_graphs/text/written_numbers.py and spans.py, and a test compares.
 
 const WORDS = { one: 1, two: 2, three: 3, four: 4, five: 5, six: 6 };
 const VULGAR = { "½": 1 / 2, "⅓": 1 / 3, "⅔": 2 / 3, "¼": 1 / 4, "¾": 3 / 4, "⅕": 1 / 5, "⅖": 2 / 5, "⅗": 3 / 5, "⅘": 4 / 5,
