@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from browser import Desk, at_the_desk, chromium
+from click.testing import CliRunner
 from filmed_cooking import cook_on_film
 from numbered_recording import FRAME_S, film_host_ns
 from screens import serious
 
+from kitchensync.cli import main
 from kitchensync.recipe_app.review.judged_answers import ERRORS
 from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -25,23 +29,23 @@ TOUCHED = 207
 NEAR = 1
 """Frames that touches and film may lie apart: what the alignment leaves."""
 MARKED = {"at": 8, "end": 20, "point_of_no_return": 12, "noticed_at": 14, "corrected_at": 18}
+COLUMNS = dict(
+    zip(MARKED, ("at_s", "end_s", "point_of_no_return_s", "noticed_s", "corrected_s"), strict=True)
+)
 KEYS = dict(zip(MARKED, "bepnc", strict=True))
 
 
-@pytest.fixture
-def cooked(kitchen: Any) -> Iterator[tuple[str, Path, list[str]]]:
-    """A recording of two errors, its folder, and their ids."""
-    recording, folder, world = cook_on_film(kitchen)
+def enter(kitchen: Any, recording: str, world: Kitchen, frames: Sequence[int]) -> list[str]:
+    """Enter an error on the tablet at each of the film's frames; return their ids."""
     order = kitchen.tools.records.state(recording)["recording"]["order"]
-    errors = [f"0190a000-0000-7000-8000-00000000000{number}" for number in range(2)]
-    for number, error in enumerate(errors):
-        kitchen.now_ns = round(film_host_ns(world, TOUCHED + 60 * number))
-        fields = {"node": order[1 + number], "categories": [4]}
+    errors = [f"0190a000-0000-7000-8000-{number:012}" for number in range(len(frames))]
+    for number, (error, frame) in enumerate(zip(errors, frames, strict=True)):
+        kitchen.now_ns = round(film_host_ns(world, frame))
+        fields = {"node": order[(1 + number) % len(order)], "categories": [4]}
         body, stamp = {"error_id": error, "fields": fields}, {"tapped_ms_ago": 0.0, "round_trip_ms": 1.0}
         kitchen.post(kitchen.operation(recording, "error", body, **stamp))
     kitchen.tools.intake.file()
-    yield recording, folder, errors
-    kitchen.tools.films.close()
+    return errors
 
 
 def opened(kitchen: Any, browser: Any, who: httpx.Client, recording: str) -> Desk:
@@ -58,10 +62,8 @@ def press(desk: Desk, *keys: str) -> None:
 
 def go_to(desk: Desk, frame: int) -> None:
     """Show a frame by the keys that step."""
-    for key in [*["Shift+ArrowLeft"] * 3, *["ArrowRight"] * frame]:
-        press(desk, key)
-        desk.page.wait_for_function(f"() => {FILM}.shown === {FILM}.wanted && !{FILM}.video.seeking")
-    assert desk.page.evaluate(f"{FILM}.shown") == frame
+    press(desk, *["Shift+ArrowLeft"] * 3, *["ArrowRight"] * frame)
+    desk.page.wait_for_function(f"() => {FILM}.shown === {frame} && !{FILM}.video.seeking")
 
 
 def moment(desk: Desk, name: str) -> Any:
@@ -103,10 +105,9 @@ def answer_by_keys(desk: Desk, questions: int) -> None:
         )
 
 
-def test_one_person_marks_by_keyboard_and_another_rules(
-    kitchen: Any, cooked: tuple[str, Path, list[str]]
-) -> None:
-    recording, folder, (first, second) = cooked
+def test_one_person_marks_by_keyboard_and_another_rules(kitchen: Any) -> None:
+    recording, folder, world = cook_on_film(kitchen)
+    first, second = enter(kitchen, recording, world, (TOUCHED, TOUCHED + 60))
     address = f"/api/v1/desk/recordings/{recording}/errors"
     ann, ben, third = (kitchen.desk("researcher") for _ in range(3))
     with chromium() as browser:
@@ -195,6 +196,103 @@ def test_one_person_marks_by_keyboard_and_another_rules(
         ({name: frame + 1 for name, frame in (MARKED | {"corrected_at": 19}).items()}, ["corrected_at"]),
         ({"at": None, "end": 41}, ["at", "end"]),
     ]
+
+
+@pytest.mark.timeout(1200)
+def test_two_people_mark_thirty_errors_blind_by_keyboard(kitchen: Any, tmp_path: Path) -> None:
+    """Each error has its moments near the touch; some are `none`, some the second person sees elsewhere."""
+    recording, folder, world = cook_on_film(kitchen)
+    errors = enter(kitchen, recording, world, [40 + 20 * k for k in range(30)])
+    address = f"/api/v1/desk/recordings/{recording}/errors"
+    draw = random.Random(29)
+    true = {error: moments_near(draw, 40 + 20 * k) for k, error in enumerate(errors)}
+    disputed = {(error, draw.choice(list(true[error]))) for error in draw.sample(errors, 6)}
+    other = {error: dict(moments) for error, moments in true.items()}
+    for error, name in disputed:
+        frame = true[error][name]
+        other[error][name] = (true[error]["at"] or 0) + 15 if frame is None else None
+    people, third = [kitchen.desk("researcher") for _ in range(2)], kitchen.desk("researcher")
+    with chromium() as browser:
+        for person, marked in zip(people, (true, other), strict=True):
+            for error in errors:
+                for question, (answer, *_) in ERRORS.questions.items():
+                    give(person, address, item=error, question=question, answer=answer)
+            desk = opened(kitchen, browser, person, recording)
+            assert not desk.page.locator("[data-moment] [data-key^='at ']").count()
+            for number, error in enumerate(errors):
+                if number:
+                    press(desk, "j")
+                mark(desk, marked[error])
+            assert person.get(address).json()["moments"] == marked
+            desk.page.get_by_text("0 questions left").wait_for()
+            tab_to(desk, "#submit")
+            press(desk, "Enter")
+            desk.page.get_by_text("Submitted").wait_for()
+            assert desk.problems == []
+
+        found = third.get(address).json()
+        assert {(one["item"], one["question"]) for one in found["disputed"]} == disputed
+        for name, agreement in found["agreement_of_moments"].items():
+            pairs = [(true[error][name], other[error][name]) for error in errors if name in true[error]]
+            assert agreement["share"] == pytest.approx(sum(a == b for a, b in pairs) / len(pairs))
+        desk = opened(kitchen, browser, third, recording)
+        for number, error in enumerate(errors):
+            if number:
+                press(desk, "j")
+            mark(desk, {name: true[error][name] for one, name in disputed if one == error})
+        desk.page.get_by_text("0 answers to rule on").wait_for()
+        tab_to(desk, "#accept")
+        press(desk, "Enter")
+        desk.page.get_by_text("Kept in annotations/").wait_for()
+        assert desk.problems == []
+
+    out = tmp_path / "out"
+    asked = ["release", "captaincook4d", str(folder), "--out", str(out), "--media", ""]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 0, done.output
+    rows = {row["error_id"]: row for row in map(json.loads, (out / "errors.jsonl").read_text().splitlines())}
+    assert rows.keys() == true.keys()
+    for error, moments in true.items():
+        assert rows[error]["source"] == ("ruled" if error in {one for one, _ in disputed} else "marked")
+        for name, column in COLUMNS.items():
+            frame = moments.get(name)
+            second = None if frame is None else (frame + (name == "end")) * FRAME_S
+            assert rows[error][column] == (None if second is None else pytest.approx(second, abs=0.0006))
+
+
+def moments_near(draw: random.Random, touched: int) -> dict[str, int | None]:
+    """Draw begin and end, and some of the moments between; one in five is not to be seen."""
+    begin = touched - draw.randrange(6)
+    end = begin + draw.randrange(8, 14)
+    between = draw.sample(("point_of_no_return", "noticed_at", "corrected_at"), draw.randrange(3))
+    frames = {name: draw.randrange(begin + 1, end) for name in between}
+    unseen = {name for name in (*between, "end") if draw.random() < 0.2}
+    return {"at": begin} | {
+        name: None if name in unseen else frame for name, frame in (frames | {"end": end}).items()
+    }
+
+
+def mark(desk: Desk, moments: dict[str, int | None]) -> None:
+    """Go to each frame by the arrows and press its key; with Shift where it is not to be seen."""
+    for name, frame in moments.items():
+        if frame is None:
+            press(desk, f"Shift+{KEYS[name].upper()}")
+            moment(desk, name).locator("span", has_text="none").wait_for()
+        else:
+            step_to(desk, frame)
+            press(desk, KEYS[name])
+            is_put(desk, name, frame)
+
+
+def step_to(desk: Desk, frame: int) -> None:
+    """Stop the video and step to a frame, ten seconds or one frame at a time."""
+    press(desk, "ArrowLeft")
+    desk.page.wait_for_function(f"() => {FILM}.shown === {FILM}.wanted && !{FILM}.video.seeking")
+    left = frame - desk.page.evaluate(f"{FILM}.shown")
+    far = int(left / 300)  # ten seconds are 300 frames
+    for name, count in (("Shift+Arrow", far), ("Arrow", left - 300 * far)):
+        press(desk, *[f"{name}{'Right' if count > 0 else 'Left'}"] * abs(count))
+    desk.page.wait_for_function(f"() => {FILM}.shown === {frame} && !{FILM}.video.seeking")
 
 
 def give(who: httpx.Client, address: str, **answer: Any) -> None:

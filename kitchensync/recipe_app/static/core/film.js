@@ -9,6 +9,7 @@ export class Film {
     this.frames = frames;
     this.shown = 0; // the picture that is on the screen, as the browser says
     this.wanted = 0;
+    this.asked = false; // `wanted` was asked for, and the film has not played since
     this.loop = null; // [first, last] that is played again and again
     this.listeners = [];
     const drawn = (_, { mediaTime }) => {
@@ -21,6 +22,7 @@ export class Film {
 
   #tell(frame) {
     this.shown = frame;
+    if (!this.video.paused) this.asked = false;
     if (this.loop && !this.video.paused && frame >= this.loop[1]) this.go(this.loop[0]);
     this.listeners.forEach((listener) => listener(frame));
   }
@@ -33,12 +35,13 @@ export class Film {
 
   go(frame) { // the middle of a picture: no rounding of its beginning shows the one before
     this.wanted = Math.min(this.frames - 1, Math.max(0, Math.round(frame)));
+    this.asked = true;
     this.video.currentTime = (this.wanted + 0.5) / this.fps;
   }
 
   step(frames) {
     this.video.pause();
-    this.go((this.video.seeking ? this.wanted : this.shown) + frames);
+    this.go((this.asked || this.video.seeking ? this.wanted : this.shown) + frames); // keys may come faster than pictures
   }
 
   play() {
