@@ -68,7 +68,8 @@ def test_the_app_and_the_simulator_start_as_shown(tmp_path, loopback_host):
     lines = {line.split()[1]: shlex.split(line)[1:] for line in SHOWN}
     app = [COMMAND, *lines["app"], "--port", "0"]
     (tmp_path / "data").mkdir()
-    (tmp_path / "examples").symlink_to(REPOSITORY / "examples")
+    (tmp_path / "kitchensync").mkdir()
+    (tmp_path / "kitchensync" / "examples").symlink_to(REPOSITORY / "kitchensync" / "examples")
     with running(app, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert any(line.startswith("ready app=") for line in server.stdout)
     hosts = ["--hololens-host", loopback_host, "--gopro-host", loopback_host, "--gopro-port", "0"]
