@@ -23,8 +23,6 @@ from kitchensync.capture.process.health import _is_state
 from kitchensync.capture.rig.rig_file import read_rig, template
 from kitchensync.capture.session.control import ControlServer, signed
 from kitchensync.dataset.data_set_cards.about import BadAbout, parse_about
-from kitchensync.dataset.errors import BadOperation
-from kitchensync.dataset.operations.operation_kinds import KINDS, Misfit, Operation, checked_body
 from kitchensync.dataset.source.numbering import SCHEMA as NUMBERING
 from kitchensync.dataset.source.numbering import parse_numbering
 from kitchensync.recipe_app.errors import BadSetup
@@ -33,6 +31,8 @@ from kitchensync.recipe_app.store import backup
 from kitchensync.recipe_app.study.plan_file import read_locked
 from kitchensync.recipe_app.study.study_file import read_study
 from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.steps.errors import BadOperation
+from kitchensync.steps.operation_kinds import KINDS, Misfit, Operation, checked_body
 from kitchensync.storage import annotation_folder, events, lab
 from kitchensync.storage.copies.copy_log import COPY_LOG, read_copies
 from kitchensync.storage.disk.self_check import checked_json

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.dataset.source.error_rows import ERROR_COLUMNS, time_of
 from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import NO_TABLE, NOT_DECLARED, ExportChoice, ExportedSpan, Progress
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
@@ -28,6 +27,7 @@ from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
+from kitchensync.steps.error_rows import ERROR_COLUMNS, time_of
 from kitchensync.storage.copies.derived import stamps_of
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.shell.outputs import written_folder

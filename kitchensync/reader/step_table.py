@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kitchensync.dataset.source.entries import Told, entries_of
-from kitchensync.dataset.source.own_recording import read_log
-from kitchensync.dataset.tables.step_rows import CATEGORIES
 from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.steps.entries import TAG_OF_COLUMN, Told, entries_of
+from kitchensync.steps.filed_log import read_log
 from kitchensync.storage.annotation_folder import MarkedVideo, accepted_steps
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 STEP_COLUMNS = (
     "recording", "recipe", "entry", "node", "step", "start", "end", "done", "source", "bound_s",
-    "error", *CATEGORIES, "errors",
+    "error", *TAG_OF_COLUMN, "errors",
 )  # fmt: skip
 EVENT_COLUMNS = ("session_s", "kind", "writer", "bound_s", "body")
 
@@ -121,7 +120,7 @@ def _row(number: int, told: Told, film: MarkedTimes | None) -> dict[str, Any]:
     start_s, end_s = (float(entry.start_s), float(entry.end_s)) if beside.get("done") else (np.nan, np.nan)
     if film is not None and beside.get("done"):
         start_s, end_s = film.session_s(start_s), film.session_s(end_s)
-    flags = {name: entry.has_tag(tag) for name, tag in CATEGORIES.items()}
+    flags = {name: entry.has_tag(tag) for name, tag in TAG_OF_COLUMN.items()}
     return {
         "entry": number,
         "node": told.node,

@@ -10,7 +10,6 @@ from browser import at_the_desk, chromium
 from filmed_cooking import cook_on_film
 from screens import findings
 
-from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.dataset.films.review_film import facts_of
 from kitchensync.recipe_app.review.drawn_graphs import (
     agreement_of_fastening,
@@ -20,6 +19,7 @@ from kitchensync.recipe_app.review.drawn_graphs import (
     holding,
 )
 from kitchensync.recipe_app.review.recorded_evidence import evidence_of, told
+from kitchensync.steps.errors import BadOperation, NotNow
 from kitchensync.task_graphs.formats.assembly import format_assembly, parse_assembly, ticks
 from kitchensync.task_graphs.model import END, START, Graph, Step
 

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rigs import Rig
 
-from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.recipe_app.cooking.checklist import ITEMS
 from kitchensync.recipe_app.errors import TooOften
 from kitchensync.recipe_app.exchange.dumps import SCHEMA, site_of
@@ -26,10 +25,11 @@ from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.recipe_app.store.shelf import Shelf
 from kitchensync.recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files
+from kitchensync.steps.errors import BadOperation, NotNow
 from kitchensync.task_graphs.errors import BadGraph, NotFound, filled
 
 PACKAGE = Path(__file__).resolve().parents[2] / "kitchensync"
-ROOMS = ("dataset", "recipe_app", "task_graphs")
+ROOMS = ("dataset", "recipe_app", "steps", "task_graphs")
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
 KINDS = {
     "RecipeError",
@@ -45,8 +45,8 @@ KINDS = {
 IN_ENGLISH = {
     "recipe_app/commands/graph/score_and_evidence.py",
     "task_graphs/mistakes/hints.py",
-    "dataset/operations/filed_shapes.py",
-    "dataset/operations/operation_kinds.py",
+    "steps/filed_shapes.py",
+    "steps/operation_kinds.py",
 }
 """Where only a command or a program is refused."""
 OURS = {

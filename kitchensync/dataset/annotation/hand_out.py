@@ -16,9 +16,9 @@ from kitchensync.dataset.annotation.forms.label_config import audio_config, time
 from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, Spans
 from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark
 from kitchensync.dataset.annotation.labels import labels_of, touched_spans, version_of
-from kitchensync.dataset.source.entries import counts
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
 from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.steps.entries import counts
 from kitchensync.storage.annotation_folder import (
     FILMS,
     FILMS_SCHEMA,

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from kitchensync.dataset.annotation.forms.marked_steps import Spans
-from kitchensync.dataset.source.entries import entries_of
 from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.steps.entries import entries_of
 from kitchensync.task_graphs.model import Step
 
 Frozen = dict[str, Any]

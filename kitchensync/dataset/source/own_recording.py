@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.dataset.errors import BadOperation
-from kitchensync.dataset.operations.filed_shapes import check_filed
-from kitchensync.dataset.operations.reduce import reduce_log
-from kitchensync.dataset.operations.step_runs import Op, State
-from kitchensync.dataset.source.entries import with_judgments
 from kitchensync.sensors.gopro.files.card_names import group_clips
-from kitchensync.storage.annotation_folder import AcceptedSteps, MarkedVideo, accepted_steps, newest_judged
+from kitchensync.steps.filed_log import read_log
+from kitchensync.steps.step_runs import Op, State
+from kitchensync.storage.annotation_folder import AcceptedSteps, MarkedVideo, accepted_steps
 from kitchensync.storage.capture_times import capture_times
 from kitchensync.storage.consent import Purpose
-from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import events_of
 from kitchensync.storage.kept_session_card import is_on_card
 from kitchensync.storage.life import why_aborted
@@ -203,57 +198,3 @@ class OwnRecording:
     def _uncertainties_ns(self) -> dict[int, int]:
         events = [event for writer in WRITERS for event in events_of(self.recording.path, writer)]
         return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}
-
-
-def read_log(recording: Path) -> tuple[list[Op], State]:
-    """Return the tablet's operations, and what they add up to with what people ruled about the errors.
-
-    Raises BadEventLog, BadAnnotations.
-    """
-    operations = list(filed_operations(recording))
-    return operations, with_judgments(reduce_log(operations), newest_judged(recording, "errors"))
-
-
-def filed_operations(recording: Path) -> Iterator[Op]:
-    """Return the tablet's operations again, in the order in which they were filed; later ones knew the earlier.
-
-    Raises BadEventLog.
-    """
-    filed = [event for writer in WRITERS for event in _events_of(recording, writer)]
-    undone = _undone(filed)
-    for number, event in enumerate(filed):
-        op_id, kind, body = event["op_id"], event["kind"], event["body"]
-        if kind == "undo":
-            if op_id not in undone:
-                continue
-            body = {"undoes": undone[op_id]}
-        yield {
-            "op_id": op_id,
-            "kind": "recording" if kind == "recipe" else kind,
-            "body": body,
-            "host_ns": event["host_ns"],
-            "device": body.get("device", ""),
-            "seen": body.get("seen", number),
-            "n": number,
-        }
-
-
-def _undone(filed: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return what each undo takes back; an undo of several was filed in lines `<id>`, `<id>.1`."""
-    undone: dict[str, list[str]] = {}
-    for event in filed:
-        if event["kind"] == "undo":
-            whole = event["op_id"].partition(".")[0]
-            undone.setdefault(whole if whole in undone else event["op_id"], []).append(
-                event["body"]["undoes"]
-            )
-    return undone
-
-
-def _events_of(recording: Path, writer: str) -> Iterator[dict[str, Any]]:
-    for line, event in enumerate(events_of(recording, writer), start=1):
-        try:
-            check_filed(event)
-        except BadOperation as error:
-            raise BadEventLog(recording / "events" / f"{writer}.jsonl", line, str(error)) from error
-        yield event

@@ -6,27 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from kitchensync.dataset.source.data_set_folder import DataSet
+from kitchensync.steps.entries import TAG_OF_COLUMN
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
 from kitchensync.task_graphs.model import Step
 from kitchensync.task_graphs.text.spans import pieces
 
-CATEGORIES = {
-    "preparation": "Preparation Error",
-    "measurement": "Measurement Error",
-    "order": "Order Error",
-    "timing": "Timing Error",
-    "technique": "Technique Error",
-    "temperature": "Temperature Error",
-    "missing": "Missing Step",
-}
-"""Column -> tag; an error that is tagged Other alone has none of them."""
-COLUMNS = ("recording", "entry", "step_id", "start", "end", "error", *CATEGORIES, "node", "text")
+COLUMNS = ("recording", "entry", "step_id", "start", "end", "error", *TAG_OF_COLUMN, "node", "text")
 
 
 def step_rows(one: AnnotatedRecording) -> Iterator[tuple[object, ...]]:
     """Yield a row for each entry in script order; start and end are -1.0 where the step was not done."""
     for place, entry in enumerate(one.entries):
-        flags = (int(entry.has_tag(tag)) for tag in CATEGORIES.values())
+        flags = (int(entry.has_tag(tag)) for tag in TAG_OF_COLUMN.values())
         times = float(entry.start_s), float(entry.end_s)
         about = entry.step_id, *times, int(bool(entry.errors)), *flags, entry.node, instruction(entry)
         yield one.recording_id, place, *about
@@ -138,7 +129,7 @@ def _asked(entry: Entry, recipe: str, categories: bool) -> Iterator[tuple[str, s
     if not categories:
         yield "step", STEP.format(**words), entry.performed and not entry.errors
         return
-    for kind, tag in CATEGORIES.items():
+    for kind, tag in TAG_OF_COLUMN.items():
         yield kind, CATEGORY.format(**words, about=ABOUT[kind]), entry.has_tag(tag)
 
 

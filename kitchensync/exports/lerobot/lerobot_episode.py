@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.calibration.errors import Refused
-from kitchensync.dataset.tables.step_rows import CATEGORIES
 from kitchensync.exports.exported_span import ExportedSpan, NoSuchSpan, Progress
 from kitchensync.exports.lerobot.lerobot_statistics import PictureCounts
 from kitchensync.reader.body_streams import BodyStream, GazeStream, HandStream, HeadStream
@@ -26,6 +25,7 @@ from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.shown_picture import shown_frame
+from kitchensync.steps.entries import TAG_OF_COLUMN
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.exports.film import FilmWriter, SoundCopy, black
 from kitchensync.storage.timeline.film_times import UNKNOWN
@@ -287,4 +287,4 @@ def step_columns(rows: list[dict[str, Any]], grid_ns: Int64) -> tuple[list[str],
 
 def _tags(row: dict[str, Any]) -> Iterator[str]:
     if row["error"]:
-        yield from [tag for name, tag in CATEGORIES.items() if row[name]] or ["Other"]
+        yield from [tag for name, tag in TAG_OF_COLUMN.items() if row[name]] or ["Other"]

@@ -7,10 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kitchensync.dataset.errors import BadOperation
-from kitchensync.dataset.operations.event_lines import consent_of, event_lines, folder_of
-from kitchensync.dataset.operations.operation_kinds import ClientClock, Misfit, Operation, checked_body
-from kitchensync.dataset.operations.reduce import UNDOABLE
 from kitchensync.recipe_app.exchange.folders import Event, Folders
 from kitchensync.recipe_app.exchange.touch_clock import (
     Exchange,
@@ -27,6 +23,10 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.anchors import head_anchor, unfit
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.oplog import NewOp
+from kitchensync.steps.errors import BadOperation
+from kitchensync.steps.event_lines import consent_of, event_lines, folder_of
+from kitchensync.steps.operation_kinds import ClientClock, Misfit, Operation, checked_body
+from kitchensync.steps.reduce import UNDOABLE
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import NotFound
 

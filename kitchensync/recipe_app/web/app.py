@@ -16,7 +16,6 @@ from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
-from kitchensync.dataset.errors import NotNow
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.errors import NotAllowed, Taken, TooOften
 from kitchensync.recipe_app.web.desk import (
@@ -49,6 +48,7 @@ from kitchensync.recipe_app.web.judging import (
 )
 from kitchensync.recipe_app.web.tablet import api_sign_in as api_sign_in
 from kitchensync.recipe_app.web.tablet import api_tablet
+from kitchensync.steps.errors import NotNow
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import NotFound, RecipeError
 

@@ -95,8 +95,9 @@ def prompts(
     Example:
       kitchensync export prompts our-kitchens --ask categories --out prompts.json
     """
-    from kitchensync.dataset.tables.step_rows import CATEGORIES, past_the_film
+    from kitchensync.dataset.tables.step_rows import past_the_film
     from kitchensync.dataset.tables.step_rows import prompts as ask_about
+    from kitchensync.steps.entries import TAG_OF_COLUMN
 
     found = given(paths, numbering)
     recordings = found.by_recipe
@@ -105,7 +106,7 @@ def prompts(
     yes = sum(one["answer"] == "Yes" for one in made)
     said = {"recordings": len(recordings), "questions": len(made), "yes": yes, "file": str(out)}
     warnings = past_the_film(found.data) + found.warnings
-    if ask == "categories" and (other := _untold(recordings, frozenset(CATEGORIES.values()))):
+    if ask == "categories" and (other := _untold(recordings, frozenset(TAG_OF_COLUMN.values()))):
         warnings.append(
             f"{other} steps have errors of none of the seven categories: all their answers are No"
         )

@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Annotated, Any
 
-from kitchensync.dataset.errors import NotNow
-from kitchensync.dataset.operations.operation_kinds import OpId, Strict
-from kitchensync.dataset.operations.reduce import reduce_log
 from kitchensync.recipe_app.film_jobs import HEIGHTS
 from kitchensync.recipe_app.review.error_moments import (
     GivenMoment,
@@ -32,6 +29,9 @@ from kitchensync.recipe_app.review.judged_answers import (
 from kitchensync.recipe_app.review.marks import STEPS
 from kitchensync.recipe_app.review.rounds import round_of
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
+from kitchensync.steps.errors import NotNow
+from kitchensync.steps.operation_kinds import OpId, Strict
+from kitchensync.steps.reduce import reduce_log
 
 BEGIN = on_recording(ERRORS.review)
 Begun = Annotated[RecordingWork, BEGIN]

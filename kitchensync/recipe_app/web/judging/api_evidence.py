@@ -7,9 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kitchensync.dataset.errors import BadOperation, NotNow
 from kitchensync.dataset.grounding.object_questions import drawn, questions
-from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.dataset.source.data_set import numbered
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
@@ -39,6 +37,8 @@ from kitchensync.recipe_app.review.film_evidence import (
 from kitchensync.recipe_app.review.marks import Mark, marks_of, require_finished
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
+from kitchensync.steps.errors import BadOperation, NotNow
+from kitchensync.steps.operation_kinds import Strict
 from kitchensync.storage.consent import Purpose
 
 BEGIN = on_recording(EVIDENCE)

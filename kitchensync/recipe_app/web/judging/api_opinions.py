@@ -7,8 +7,6 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends
 from pydantic import Field
 
-from kitchensync.dataset.errors import BadOperation
-from kitchensync.dataset.operations.operation_kinds import Strict
 from kitchensync.dataset.source.data_set import numbered
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
@@ -26,6 +24,8 @@ from kitchensync.recipe_app.review.opinions import (
 )
 from kitchensync.recipe_app.web.door.access import Asking, Tools
 from kitchensync.recipe_app.web.judging.review_routes import Judged, RecordingWork, routes, work_on
+from kitchensync.steps.errors import BadOperation
+from kitchensync.steps.operation_kinds import Strict
 from kitchensync.storage.consent import Purpose
 
 Items = dict[str, Item]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from kitchensync.dataset.operations.planned_steps import PlannedSteps, plan_of
+from kitchensync.steps.planned_steps import PlannedSteps, plan_of
 from kitchensync.storage.annotation_folder import AcceptedSteps, MarkedVideo
 from kitchensync.storage.timeline.film_times import FilmPlace
 from kitchensync.task_graphs.formats.annotations import Entry, TaggedError
@@ -26,6 +26,9 @@ TAGS = (
     "Other",
 )
 """The published names of the categories, by number."""
+_COLUMNS = ("preparation", "measurement", "order", "timing", "technique", "temperature", "missing")
+TAG_OF_COLUMN = dict(zip(_COLUMNS, TAGS[:-1], strict=True))
+"""Columns of tables; an error that is tagged Other alone has none of them."""
 NOT_DONE_S = -1.0
 Times = tuple[float, float, dict[str, Any], tuple[int, int] | None]
 _NOT_DONE: Times = (NOT_DONE_S, NOT_DONE_S, {"done": False}, None)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kitchensync.dataset.errors import BadOperation
+from kitchensync.steps.errors import BadOperation
 
 OpId = Annotated[
     str,

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kitchensync.dataset.operations.event_lines import event_lines
-from kitchensync.dataset.operations.planned_steps import plan_of
-from kitchensync.dataset.operations.reduce import reduce_log
-from kitchensync.dataset.source.entries import entries_of
-from kitchensync.dataset.source.own_recording import filed_operations
+from kitchensync.steps.entries import entries_of
+from kitchensync.steps.event_lines import event_lines
+from kitchensync.steps.filed_log import filed_operations
+from kitchensync.steps.planned_steps import plan_of
+from kitchensync.steps.reduce import reduce_log
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import EventLog, read_events
 from kitchensync.storage.timeline.film_times import FilmPlace

@@ -11,8 +11,8 @@ import javascript
 import pytest
 from histories import history, operation, recording_body
 
-from kitchensync.dataset.operations.reduce import UNDOABLE, reduce_log
 from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.steps.reduce import UNDOABLE, reduce_log
 
 REDUCE_JS = (
     Path(__file__).resolve().parents[3] / "kitchensync" / "recipe_app" / "static" / "core" / "reduce.js"

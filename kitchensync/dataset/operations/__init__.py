@@ -1,1 +1,0 @@
-"""What people do, as operations, and what the operations of one recording add up to. Pure."""
