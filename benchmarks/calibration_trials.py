@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
 from kitchensync.calibration.estimate.intrinsics import LENSES, Intrinsics, estimate
 from kitchensync.calibration.estimate.joint_cameras import BoardPair, from_board
-from kitchensync.calibration.geometry.camera_models import Pinhole
+from kitchensync.storage.geometry.camera_models import Pinhole
 from kitchensync.virtual_kitchen.world import boards
 from kitchensync.virtual_kitchen.world.optics import Optics
 

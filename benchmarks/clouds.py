@@ -29,15 +29,15 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 from small_recordings import write_manifest  # noqa: E402
 from tables import look_up_table  # noqa: E402
 
-from kitchensync.calibration.geometry.camera_models import Pinhole  # noqa: E402
-from kitchensync.calibration.geometry.clouds import DepthCamera, moved  # noqa: E402
-from kitchensync.calibration.geometry.look_up_table import LookUpTable  # noqa: E402
-from kitchensync.calibration.geometry.reference_frames import inverse, rig_from_sensor  # noqa: E402
-from kitchensync.calibration.geometry.registration import drawn, registered  # noqa: E402
 from kitchensync.calibration.space.mesh import PinholeDepth, open3d_or_refuse  # noqa: E402
 from kitchensync.sensors.hololens import calibration  # noqa: E402
 from kitchensync.sensors.hololens.streams import depth_longthrow  # noqa: E402
 from kitchensync.storage.chunks.chunk_writer import Packet, seal  # noqa: E402
+from kitchensync.storage.geometry.camera_models import Pinhole  # noqa: E402
+from kitchensync.storage.geometry.clouds import DepthCamera, moved  # noqa: E402
+from kitchensync.storage.geometry.look_up_table import LookUpTable  # noqa: E402
+from kitchensync.storage.geometry.reference_frames import inverse, rig_from_sensor  # noqa: E402
+from kitchensync.storage.geometry.registration import drawn, registered  # noqa: E402
 from kitchensync.storage.reading.device_constants import ConstantTable, write_calibration  # noqa: E402
 from kitchensync.virtual_kitchen.headset.cameras import AHAT, LONGTHROW, constants  # noqa: E402
 from kitchensync.virtual_kitchen.world.room import distance_m, off_surface_m  # noqa: E402

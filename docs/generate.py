@@ -18,7 +18,6 @@ from dictionary import dictionary_page
 from limits import with_limits
 
 import kitchensync as api
-from kitchensync.calibration.geometry.camera_models import Pinhole
 from kitchensync.capture.monitor.rules import ON_THIS_COMPUTER, RULES, TOO_BUSY
 from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT
 from kitchensync.capture.rig.rig_file import RigFile
@@ -43,6 +42,7 @@ from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.steps.error_rows import ERROR_COLUMNS
 from kitchensync.storage.chunks.layout import layout_of
+from kitchensync.storage.geometry.camera_models import Pinhole
 from kitchensync.storage.lab import Lab
 from kitchensync.storage.reading.headset_pictures import Frame
 

@@ -12,7 +12,6 @@ from typing import Any
 from media import written
 from registry import parser
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.board import Board
 from kitchensync.dataset.annotation.forms.elan import parse_elan, write_elan
 from kitchensync.dataset.annotation.forms.label_config import parse_labels, timeline_config
@@ -22,6 +21,7 @@ from kitchensync.dataset.measures.cases import CaseReader
 from kitchensync.dataset.narration.spoken import parse as parse_spoken
 from kitchensync.dataset.promqa.assembly_steps import parse_steps
 from kitchensync.dataset.tables.localization import parse_split
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.task_graphs.errors import BadGraph, RecipeError
 from kitchensync.task_graphs.formats import annotations
 from kitchensync.task_graphs.formats.by_name import parse_graph, written_graph

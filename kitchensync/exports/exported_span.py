@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import click
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.exports.export_state import MadeOfOther
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.copies.derived import of_one
 from kitchensync.storage.errors import StorageError, UnknownStream, pass_on_trouble
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.shell.outputs import OutputRefused
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import NOTHING_HERE, ExportChoice, ExportedSpan, Progress
 from kitchensync.exports.mcap_pieces import (
@@ -38,6 +37,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.headset_stream import RECORDS
 from kitchensync.storage.disk.free_space import require_room
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.shell.outputs import OutputRefused, check_output, written
 
 SCHEMA = "export-mcap/1"

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.exports.exported_span import NOT_DECLARED, ExportedSpan
 from kitchensync.exports.motion_schema import SAMPLES_NAME, SAMPLES_SCHEMA, packed_samples
 from kitchensync.exports.video_packets import NoPlainVideo, film_units, headset_units
@@ -31,6 +30,7 @@ from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.hololens.video import CODECS
 from kitchensync.steps.error_rows import time_of
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import NO_TABLE, NOT_DECLARED, ExportChoice, ExportedSpan, Progress
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
@@ -30,6 +29,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.steps.error_rows import ERROR_COLUMNS, time_of
 from kitchensync.storage.copies.derived import stamps_of
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.shell.outputs import written_folder
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import Refused
-from kitchensync.calibration.geometry.visibility import pixels_in_picture
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
@@ -27,6 +25,8 @@ from kitchensync.sensors.gopro.files.media import GoProMedia
 from kitchensync.sensors.shown_picture import shown_pixels
 from kitchensync.storage.capture_times import capture_times, film_host_ns
 from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.geometry.errors import Refused
+from kitchensync.storage.geometry.visibility import pixels_in_picture
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks
 from kitchensync.storage.reading.camera_streams import CameraStream, film_of
 from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
@@ -35,7 +35,7 @@ from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 if TYPE_CHECKING:
     from av import Packet
 
-    from kitchensync.calibration.space.eyes import GoPro
+    from kitchensync.reader.cameras.eyes import GoPro
     from kitchensync.reader.opened_recording import OpenedRecording
 
 
@@ -231,7 +231,7 @@ class FilmStream(TimedStream):
     @cached_property
     def _eyes(self) -> dict[Path, GoPro]:
         """Lens, mount and clock of each file that is aligned. Raises Refused."""
-        from kitchensync.calibration.space.eyes import GoPro
+        from kitchensync.reader.cameras.eyes import GoPro
 
         stored, clocks = self.recording.stored, self.timeline.clocks
         paths = [one.path for one in self.timeline.clip.chapters if one.path in clocks]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, inverse
-from kitchensync.calibration.geometry.visibility import pixels_in_picture
-from kitchensync.calibration.recorded import front_lens, look_up_table, rig_from
+from kitchensync.reader.cameras.recorded import front_lens, look_up_table, rig_from
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera
 from kitchensync.sensors.hololens.streams.microphone import AAC_SAMPLES
+from kitchensync.storage.geometry.reference_frames import OPENCV_FROM_PV_AXES, inverse
+from kitchensync.storage.geometry.visibility import pixels_in_picture
 from kitchensync.storage.reading.headset_pictures import (
     DepthFrame,
     Frame,
@@ -29,10 +29,10 @@ from kitchensync.storage.reading.records import read_sound
 from kitchensync.storage.timeline.pose_track import PoseTrack
 
 if TYPE_CHECKING:
-    from kitchensync.calibration.geometry.camera_models import Pinhole
-    from kitchensync.calibration.space.depth_views import DepthSource
+    from kitchensync.reader.cameras.depth_views import DepthSource
     from kitchensync.reader.opened_recording import OpenedRecording
     from kitchensync.storage.chunks.stored_packets import StoredPackets
+    from kitchensync.storage.geometry.camera_models import Pinhole
 
 READ_ON = 45
 """A picture no further ahead than this is reached by decoding on instead of from a key picture."""
@@ -184,7 +184,7 @@ class DepthStream(PosedStream[DepthFrame]):
 
     @cached_property
     def _source(self) -> DepthSource:
-        from kitchensync.calibration.space.depth_views import DepthSource
+        from kitchensync.reader.cameras.depth_views import DepthSource
 
         return DepthSource(self.recording.stored, self.name)
 

@@ -12,12 +12,12 @@ from scipy.spatial.transform import Rotation
 
 from kitchensync.calibration.estimate.board import Board, Detector
 from kitchensync.calibration.estimate.joint_cameras import BoardPair, from_board
-from kitchensync.calibration.geometry.camera_models import Pinhole
 from kitchensync.calibration.jobs.joint_lenses import _lens
 from kitchensync.calibration.jobs.lens import calibrate_lens
-from kitchensync.calibration.results import load
 from kitchensync.cli import main
 from kitchensync.sensors.hololens.streams import depth_longthrow, pv
+from kitchensync.storage.geometry.camera_models import Pinhole
+from kitchensync.storage.reading.calibration_results import load
 from kitchensync.virtual_kitchen.gopro.files.chapters import WallTimes
 from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
 from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile

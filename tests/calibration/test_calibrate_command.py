@@ -17,8 +17,8 @@ from scipy.stats import t as student
 
 from kitchensync.calibration.estimate.board import Board, Detector
 from kitchensync.calibration.jobs.board_print import black_rectangles
-from kitchensync.calibration.results import find, lens_from_words
 from kitchensync.cli import main
+from kitchensync.storage.reading.calibration_results import find, lens_from_words
 from kitchensync.virtual_kitchen.world import boards
 from kitchensync.virtual_kitchen.world.optics import Optics
 
@@ -71,7 +71,7 @@ def test_a_film_becomes_a_lens_that_is_found_again(film, tmp_path):
 
 
 def test_the_calibration_that_counts_is_the_last_one_before(film, tmp_path):
-    from kitchensync.calibration.results import save
+    from kitchensync.storage.reading.calibration_results import save
 
     days = [datetime(2026, 1, day, tzinfo=UTC) for day in (3, 9)]
     paths = [save(tmp_path, "C1/../x", "lens", "a b", day, {"day": day.day}) for day in days]

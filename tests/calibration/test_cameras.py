@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitchensync.calibration.errors import BadModel
-from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole, inside, lens_of
-from kitchensync.calibration.geometry.look_up_table import LookUpTable
+from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole, inside, lens_of
+from kitchensync.storage.geometry.errors import BadModel
+from kitchensync.storage.geometry.look_up_table import LookUpTable
 from kitchensync.virtual_kitchen.world.optics import Optics
 
 WIDE = Fisheye(1920, 1080, 880, 878, 955, 545, 0.03, -0.01, 0.004, -0.001)

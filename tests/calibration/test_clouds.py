@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from kitchensync.calibration.geometry.camera_models import Pinhole, inside
-from kitchensync.calibration.geometry.clouds import DepthCamera, moved
-from kitchensync.calibration.geometry.look_up_table import LookUpTable
-from kitchensync.calibration.geometry.registration import colours, registered
+from kitchensync.storage.geometry.camera_models import Pinhole, inside
+from kitchensync.storage.geometry.clouds import DepthCamera, moved
+from kitchensync.storage.geometry.look_up_table import LookUpTable
+from kitchensync.storage.geometry.registration import colours, registered
 from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.errors import NotTracked
-from kitchensync.calibration.geometry.reference_frames import (
+from kitchensync.storage.geometry.errors import NotTracked
+from kitchensync.storage.geometry.reference_frames import (
     inverse,
     opencv_camera_from_world,
     rig_from_sensor,

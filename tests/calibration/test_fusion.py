@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tables import look_up_table
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.space.mesh import Fusion, PinholeDepth, open3d_or_refuse
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW
 from kitchensync.virtual_kitchen.world.room import BACK, FLOOR, RIGHT, distance_m, off_surface_m
 

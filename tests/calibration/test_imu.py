@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.imu_at_rest import allan, down, rest
+from kitchensync.storage.geometry.errors import Refused
 
 HZ = 200.0
 

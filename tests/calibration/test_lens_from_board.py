@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 import pytest
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
 from kitchensync.calibration.estimate.choice import CandidateFrame, choose
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
 from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, farther_out
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.virtual_kitchen.world import boards
 from kitchensync.virtual_kitchen.world.optics import Optics
 

@@ -15,11 +15,11 @@ from click.testing import CliRunner
 from headset_faults import add_faults
 from small_recordings import START_WORLD_S
 
-from kitchensync.calibration.space.depth_views import DepthSource
-from kitchensync.calibration.space.eyes import NO_POSE, TRACKING_LOST, Shot, eye_of, lost_at
 from kitchensync.calibration.space.onlooker import Onlooker, Sighting
 from kitchensync.calibration.space.overlay import caption, draw
 from kitchensync.cli import main
+from kitchensync.reader.cameras.depth_views import DepthSource
+from kitchensync.reader.cameras.eyes import NO_POSE, TRACKING_LOST, Shot, eye_of, lost_at
 from kitchensync.storage.recording import open_recording
 from kitchensync.storage.timeline.pose_track import PoseTrack
 from kitchensync.virtual_kitchen.kitchen import Kitchen

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.board import Board, BoardSeen
 from kitchensync.calibration.estimate.intrinsics import Intrinsics
 from kitchensync.calibration.estimate.joint_cameras import BoardPair, from_board
 from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, farther_out
 from kitchensync.calibration.estimate.motion import check_mount, rotation_from_motion
-from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole
+from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.virtual_kitchen.world import boards
 from kitchensync.virtual_kitchen.world.motion import simulated_motion
 from kitchensync.virtual_kitchen.world.optics import Optics

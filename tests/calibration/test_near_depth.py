@@ -14,10 +14,10 @@ from packed_depth import pack_nv12
 from scipy.spatial import KDTree
 
 from kitchensync.calibration.commands.space import cloud, mesh
-from kitchensync.calibration.errors import Refused
-from kitchensync.calibration.geometry.wrapping import without_wrapped
 from kitchensync.calibration.space.mesh import open3d_or_refuse
 from kitchensync.sensors.hololens.streams import depth_ahat
+from kitchensync.storage.geometry.errors import Refused
+from kitchensync.storage.geometry.wrapping import without_wrapped
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 from kitchensync.virtual_kitchen.world.room import off_surface_m
 

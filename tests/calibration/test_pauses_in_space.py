@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 from small_recordings import START_WORLD_S, probe_packets, seal_stream
 
-from kitchensync.calibration.space.depth_views import DepthSource
 from kitchensync.cli import main
+from kitchensync.reader.cameras.depth_views import DepthSource
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.recording import open_recording

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole
-from kitchensync.calibration.geometry.clouds import DepthCamera, moved
-from kitchensync.calibration.geometry.registration import colours, registered
+from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole
+from kitchensync.storage.geometry.clouds import DepthCamera, moved
+from kitchensync.storage.geometry.registration import colours, registered
 from kitchensync.virtual_kitchen.headset.cameras import AHAT, LONGTHROW
 from kitchensync.virtual_kitchen.world.optics import Optics
 

@@ -23,9 +23,9 @@ from small_recordings import (
 )
 
 from kitchensync.calibration.commands.calibrate import calibrate
-from kitchensync.calibration.results import save
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.hololens.streams import pv
+from kitchensync.storage.reading.calibration_results import save
 from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 from kitchensync.virtual_kitchen.truth import Truth

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from kitchensync.calibration.geometry.camera_models import Pinhole
-from kitchensync.calibration.geometry.registration import Surface
-from kitchensync.calibration.geometry.visibility import JointVisibility, meets, seen_by
+from kitchensync.storage.geometry.camera_models import Pinhole
+from kitchensync.storage.geometry.registration import Surface
+from kitchensync.storage.geometry.visibility import JointVisibility, meets, seen_by
 from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW
 
 CAMERA = Pinhole(640, 360, 500, 500, 319.5, 179.5)

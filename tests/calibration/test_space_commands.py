@@ -15,18 +15,18 @@ from derived_places import read_derived
 
 import kitchensync as ks
 from kitchensync.calibration.commands.space import cloud, mesh, overlay
-from kitchensync.calibration.errors import Refused
-from kitchensync.calibration.geometry.clouds import STEP, STEP_MM
-from kitchensync.calibration.geometry.voxels import Voxels
 from kitchensync.calibration.space import cloud as cloud_job
 from kitchensync.calibration.space import overlay as overlay_job
 from kitchensync.calibration.space import partial
 from kitchensync.calibration.space.body import Body
-from kitchensync.calibration.space.depth_views import DepthSource
-from kitchensync.calibration.space.eyes import eye_of
 from kitchensync.calibration.space.mesh import open3d_or_refuse
 from kitchensync.calibration.space.onlooker import Onlooker
 from kitchensync.cli import main
+from kitchensync.reader.cameras.depth_views import DepthSource
+from kitchensync.reader.cameras.eyes import eye_of
+from kitchensync.storage.geometry.clouds import STEP, STEP_MM
+from kitchensync.storage.geometry.errors import Refused
+from kitchensync.storage.geometry.voxels import Voxels
 from kitchensync.storage.recording import open_recording
 from kitchensync.virtual_kitchen.world.optics import Optics
 from kitchensync.virtual_kitchen.world.room import off_surface_m

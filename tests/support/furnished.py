@@ -14,12 +14,12 @@ from camera_films import FilmPlan, write_clip
 from scipy.spatial.transform import Rotation
 from small_recordings import SEED, START_WORLD_S, seal_stream, true_alignment, truth_ticks, write_manifest
 
-from kitchensync.calibration.results import save
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.hololens import calibration as constants_parser
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.streams import depth_longthrow, pv
 from kitchensync.storage.manifest import write_json
+from kitchensync.storage.reading.calibration_results import save
 from kitchensync.storage.reading.device_constants import ConstantTable, write_calibration
 from kitchensync.virtual_kitchen.gopro.files.encoders import VideoEncoder
 from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW, constants

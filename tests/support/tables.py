@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kitchensync.calibration.geometry.look_up_table import LookUpTable
+from kitchensync.storage.geometry.look_up_table import LookUpTable
 from kitchensync.virtual_kitchen.headset import cameras as built
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.sensors.array_types import Floats
 from kitchensync.sensors.mask_runs import marked_runs
+from kitchensync.storage.geometry.errors import Refused
 
 GRAVITY_M_PER_S2 = 9.80665
 STILL_GYROSCOPE_RAD_PER_S = 0.02

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.adjust import Adjusted, adjust
 from kitchensync.calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
 from kitchensync.calibration.estimate.freedom import UncertaintyPart, stated
@@ -23,8 +22,9 @@ from kitchensync.calibration.estimate.lens_quality import (
     picture_sigma,
     steps_of,
 )
-from kitchensync.calibration.geometry.camera_models import Fisheye, Lens, Pinhole
 from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.geometry.camera_models import Fisheye, Lens, Pinhole
+from kitchensync.storage.geometry.errors import Refused
 
 LENSES: dict[str, type[Pinhole] | type[Fisheye]] = {"pinhole": Pinhole, "fisheye": Fisheye}
 FEWEST_CORNERS, FEWEST_VIEWS = 12, 8

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.adjust import Adjusted, adjust
 from kitchensync.calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
 from kitchensync.calibration.estimate.freedom import UncertaintyPart, stated
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, board_poses
 from kitchensync.calibration.estimate.lens_quality import farther_out
-from kitchensync.calibration.geometry.camera_models import Lens
 from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.geometry.camera_models import Lens
+from kitchensync.storage.geometry.errors import Refused
 
 FEWEST_PAIRS = 8
 ROUNDS = 4

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.board import BoardSeen
-from kitchensync.calibration.geometry.camera_models import Lens
 from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.geometry.camera_models import Lens
+from kitchensync.storage.geometry.errors import Refused
 
 FEWEST_CELLS = 0.45
 "The part of an 8 x 6 grid over the picture that corners must lie in."

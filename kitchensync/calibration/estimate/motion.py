@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.freedom import UncertaintyPart, Witnesses, stated
 from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.geometry.errors import Refused
 
 BLOCK_S = 5.0
 "Errors of neighbouring samples hang together; blocks of this length are left out one by one for the uncertainty."

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.board import Detector
 from kitchensync.calibration.estimate.choice import CandidateFrame, looks
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
+from kitchensync.storage.geometry.errors import Refused
 
 Progress = Callable[[float], None]
 """Called with the seconds of film looked through so far."""

@@ -12,20 +12,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
 from kitchensync.calibration.estimate.choice import looks, way_px
 from kitchensync.calibration.estimate.intrinsics import Intrinsics
 from kitchensync.calibration.estimate.joint_cameras import BoardPair, RigPose, from_board, worst_axes
 from kitchensync.calibration.jobs.board_pictures import mount_picture, write_png
 from kitchensync.calibration.jobs.mount import mount_by_motion
-from kitchensync.calibration.recorded import alignments, front_lens, started_at
-from kitchensync.calibration.results import lens_from_words, lens_result, save
+from kitchensync.reader.cameras.recorded import alignments, front_lens, started_at
 from kitchensync.sensors.array_types import Floats
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader, index_at
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.reading.alignments import FilmClock
+from kitchensync.storage.reading.calibration_results import lens_from_words, lens_result, save
 from kitchensync.storage.reading.headset_pictures import Frame
 from kitchensync.storage.recording import Recording, open_recording
 

@@ -8,15 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kitchensync.calibration.errors import Refused
+import numpy as np
+
 from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
 from kitchensync.calibration.estimate.choice import choose
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
 from kitchensync.calibration.jobs.board_films import BoardFilm, grey_frames, look_through
 from kitchensync.calibration.jobs.board_pictures import coverage_picture, example_picture, write_png
-from kitchensync.calibration.results import folder_of, lens_words, save, unused
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.copies.derived import will_write
+from kitchensync.storage.geometry.errors import Refused
+from kitchensync.storage.reading.calibration_results import folder_of, save, unused
 
 Progress = Callable[[str, float], None]
 """Called with a file's name and the seconds of it that are done."""
@@ -140,3 +142,35 @@ def _filmed(film: BoardFilm) -> datetime:
     except ValueError:
         return datetime.now(UTC)
     return told if told.tzinfo else told.replace(tzinfo=UTC)
+
+
+def lens_words(found: Intrinsics) -> dict[str, Any]:
+    """Return a lens as JSON."""
+    lens = found.lens
+
+    def named(covariance: np.ndarray) -> dict[str, float]:
+        return dict(zip(lens.names, np.sqrt(np.maximum(np.diag(covariance), 0)).tolist(), strict=True))
+
+    return {
+        "model": lens.kind,
+        "width": lens.width,
+        "height": lens.height,
+        "parameters": dict(zip(lens.names, lens.parameters.tolist(), strict=True)),
+        "sigma": dict(zip(lens.names, found.sigma.tolist(), strict=True)),
+        "sigma_parts": {
+            "statistical": named(found.covariance - found.systematic),
+            "systematic": named(found.systematic),
+        },
+        "degrees_of_freedom": dict(zip(lens.names, found.freedom.round(2).tolist(), strict=True)),
+        "covariance": found.covariance.tolist(),
+        "systematic_covariance": found.systematic.tolist(),
+        "rms_px": round(found.rms_px, 4),
+        "held_out_px": round(found.held_out_px, 4),
+        "picture_sigma_px": {
+            "median": round(float(np.nanmedian(found.picture_sigma_px)), 4),
+            "largest": round(float(np.nanmax(found.picture_sigma_px)), 4),
+        },
+        "covered": round(found.covered, 3),
+        "used": list(found.used),
+        "left_out": found.left_out,
+    }

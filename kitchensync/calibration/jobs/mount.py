@@ -16,12 +16,12 @@ from kitchensync.calibration.estimate.imu_at_rest import (
     rest,
 )
 from kitchensync.calibration.estimate.motion import MountCheck, check_mount, rotation_from_motion
-from kitchensync.calibration.geometry.reference_frames import inverse
-from kitchensync.calibration.recorded import GRID_HZ, rig_from, started_at, turning
-from kitchensync.calibration.results import save
+from kitchensync.reader.cameras.recorded import GRID_HZ, rig_from, started_at, turning
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, GYROSCOPE
+from kitchensync.storage.geometry.reference_frames import inverse
 from kitchensync.storage.reading.alignments import FilmClock
+from kitchensync.storage.reading.calibration_results import save
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.timeline.si_units import RAD_PER_S
 

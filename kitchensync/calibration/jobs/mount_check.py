@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.errors import CalibrationError, Refused
 from kitchensync.calibration.estimate.motion import MOVED_DEG, MOVED_SIGMAS
 from kitchensync.calibration.jobs.mount import mount_by_motion
-from kitchensync.calibration.recorded import alignments, started_at
-from kitchensync.calibration.results import find, folder_of
+from kitchensync.reader.cameras.recorded import alignments, started_at
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.untrusted_json import load_json
 from kitchensync.storage.errors import StorageError, Unusable
+from kitchensync.storage.geometry.errors import CalibrationError, Refused
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.reading.alignments import FOLDER, FilmClock, alignment_files
+from kitchensync.storage.reading.calibration_results import find, folder_of
 from kitchensync.storage.recording import Recording, open_recording
 
 SCHEMA = "calibrate-check/1"

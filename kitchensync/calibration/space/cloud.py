@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.calibration.geometry.clouds import moved
-from kitchensync.calibration.geometry.registration import colours
-from kitchensync.calibration.geometry.voxels import VOXEL_M, Cloud, Voxels
-from kitchensync.calibration.recorded import TICKS_PER_S
-from kitchensync.calibration.space.depth_views import DepthSource, DepthView, Rows, depth_stream
 from kitchensync.calibration.space.depth_walk import DepthWalk, Progress
-from kitchensync.calibration.space.eyes import Eye, Shot, eye_of, usable_eyes
+from kitchensync.reader.cameras.depth_views import DepthSource, DepthView, Rows, depth_stream
+from kitchensync.reader.cameras.eyes import Eye, Shot, eye_of, usable_eyes
+from kitchensync.reader.cameras.recorded import TICKS_PER_S
+from kitchensync.storage.geometry.clouds import moved
+from kitchensync.storage.geometry.registration import colours
+from kitchensync.storage.geometry.voxels import VOXEL_M, Cloud, Voxels
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.shell.outputs import written
 

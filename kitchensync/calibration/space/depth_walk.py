@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kitchensync.calibration.space.depth_views import DepthSource, DepthView, skipped
 from kitchensync.calibration.space.partial import Partial
+from kitchensync.reader.cameras.depth_views import DepthSource, DepthView, skipped
 
 Progress = Callable[[float, float, str], None]
 """Pictures done, pictures in all, words."""

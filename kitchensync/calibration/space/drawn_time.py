@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import NotAligned, Refused
-from kitchensync.calibration.recorded import alignments
+from kitchensync.reader.cameras.recorded import alignments
 from kitchensync.sensors.array_types import Int64
+from kitchensync.storage.geometry.errors import NotAligned, Refused
 from kitchensync.storage.reading.alignments import FilmClock
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.device_clock import constant_clock

@@ -11,12 +11,12 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import Refused
-from kitchensync.calibration.geometry.look_up_table import LookUpTable
-from kitchensync.calibration.geometry.reference_frames import Transform, inverse
-from kitchensync.calibration.space.depth_views import DepthSource, depth_stream
 from kitchensync.calibration.space.depth_walk import DepthWalk, Progress
+from kitchensync.reader.cameras.depth_views import DepthSource, depth_stream
 from kitchensync.sensors.array_types import Floats32, UInt16
+from kitchensync.storage.geometry.errors import Refused
+from kitchensync.storage.geometry.look_up_table import LookUpTable
+from kitchensync.storage.geometry.reference_frames import Transform, inverse
 from kitchensync.storage.recording import open_recording
 from kitchensync.storage.shell.outputs import OutputRefused, written
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kitchensync.calibration.geometry.camera_models import inside
-from kitchensync.calibration.geometry.clouds import MM_PER_M, depth_edges, moved
-from kitchensync.calibration.geometry.reference_frames import inverse
-from kitchensync.calibration.geometry.registration import Surface, surface_of
-from kitchensync.calibration.geometry.visibility import PointsSeen, meets, seen_by
 from kitchensync.calibration.space.body import Body, Gaze, Moment
-from kitchensync.calibration.space.depth_views import DepthSource, DepthView, NearestDepth
-from kitchensync.calibration.space.eyes import Shot, View
+from kitchensync.reader.cameras.depth_views import DepthSource, DepthView, NearestDepth
+from kitchensync.reader.cameras.eyes import Shot, View
 from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.geometry.camera_models import inside
+from kitchensync.storage.geometry.clouds import MM_PER_M, depth_edges, moved
+from kitchensync.storage.geometry.reference_frames import inverse
+from kitchensync.storage.geometry.registration import Surface, surface_of
+from kitchensync.storage.geometry.visibility import PointsSeen, meets, seen_by
 from kitchensync.storage.recording import Recording
 
 ASSUMED_GAZE_M = 1.5

@@ -13,16 +13,16 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import Refused
-from kitchensync.calibration.geometry.visibility import JointVisibility, PointsSeen
-from kitchensync.calibration.recorded import TICKS_PER_S
 from kitchensync.calibration.space.body import BONES
-from kitchensync.calibration.space.depth_views import DepthSource, depth_stream
-from kitchensync.calibration.space.eyes import TRACKING_LOST, Eye, eye_of
 from kitchensync.calibration.space.onlooker import Onlooker, Sighting
 from kitchensync.calibration.space.partial import Partial
+from kitchensync.reader.cameras.depth_views import DepthSource, depth_stream
+from kitchensync.reader.cameras.eyes import TRACKING_LOST, Eye, eye_of
+from kitchensync.reader.cameras.recorded import TICKS_PER_S
 from kitchensync.sensors.array_types import Floats, UInt8
 from kitchensync.storage.exports.film import TIMESCALE, FilmWriter, units_of_ticks
+from kitchensync.storage.geometry.errors import Refused
+from kitchensync.storage.geometry.visibility import JointVisibility, PointsSeen
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.shell.outputs import written
 

@@ -20,8 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.calibration.errors import CalibrationError
-from kitchensync.calibration.space.depth_views import CHOICE
 from kitchensync.calibration.space.drawn_time import DrawnTime, drawn_time
 from kitchensync.calibration.space.view_parts import (
     TIMELINE,
@@ -34,8 +32,10 @@ from kitchensync.calibration.space.view_parts import (
     log_pv,
 )
 from kitchensync.calibration.space.view_parts import log_camera as log_camera_file
+from kitchensync.reader.cameras.depth_views import CHOICE
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.headset_stream import SAMPLES
+from kitchensync.storage.geometry.errors import CalibrationError
 from kitchensync.storage.recording import Recording, StoredStream, open_recording
 from kitchensync.storage.shell.outputs import written
 

@@ -10,23 +10,23 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import Refused
-from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole
-from kitchensync.calibration.geometry.clouds import MM_PER_M
-from kitchensync.calibration.geometry.reference_frames import inverse, opencv_camera_from_world, tracked
-from kitchensync.calibration.recorded import started_at
-from kitchensync.calibration.results import lens_from_words, lens_result, mount_result
-from kitchensync.calibration.space.depth_views import DepthSource
 from kitchensync.calibration.space.drawn_time import DrawnTime
-from kitchensync.calibration.space.eyes import TRACKING_LOST
+from kitchensync.reader.cameras.depth_views import DepthSource
+from kitchensync.reader.cameras.eyes import TRACKING_LOST
+from kitchensync.reader.cameras.recorded import started_at
 from kitchensync.sensors.array_types import Floats, Int64, Mask
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole
+from kitchensync.storage.geometry.clouds import MM_PER_M
+from kitchensync.storage.geometry.errors import Refused
+from kitchensync.storage.geometry.reference_frames import inverse, opencv_camera_from_world, tracked
 from kitchensync.storage.privacy import overlaps
 from kitchensync.storage.reading.alignments import FilmClock
+from kitchensync.storage.reading.calibration_results import lens_from_words, lens_result, mount_result
 from kitchensync.storage.reading.inertial import inertial_clock, packets_of_samples
 from kitchensync.storage.recording import Recording, StoredStream
 

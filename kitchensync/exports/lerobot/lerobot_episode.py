@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import Refused
 from kitchensync.exports.exported_span import ExportedSpan, NoSuchSpan, Progress
 from kitchensync.exports.lerobot.lerobot_statistics import PictureCounts
 from kitchensync.reader.body_streams import BodyStream, GazeStream, HandStream, HeadStream
@@ -28,6 +27,7 @@ from kitchensync.sensors.shown_picture import shown_frame
 from kitchensync.steps.entries import TAG_OF_COLUMN
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.exports.film import FilmWriter, SoundCopy, black
+from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz
 

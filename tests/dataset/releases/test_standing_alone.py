@@ -24,9 +24,9 @@ from small_recordings import FRAMES, HOST0_NS, SECONDS, UTC0_NS
 from typed_commands import answer
 
 import kitchensync as ks
-from kitchensync.calibration.geometry.clouds import DepthCamera, moved
-from kitchensync.calibration.recorded import look_up_table
 from kitchensync.dataset.source.sums import hashes_of, sums_of
+from kitchensync.reader.cameras.recorded import look_up_table
+from kitchensync.storage.geometry.clouds import DepthCamera, moved
 from kitchensync.storage.recording import open_recording
 from kitchensync.virtual_kitchen.headset.cameras import AHAT, constants
 from kitchensync.virtual_kitchen.headset.client_configuration import VideoFormat

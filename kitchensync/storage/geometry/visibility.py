@@ -8,11 +8,11 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.geometry.camera_models import Camera, inside
-from kitchensync.calibration.geometry.clouds import MM_PER_M
-from kitchensync.calibration.geometry.reference_frames import Transform, transform_points
-from kitchensync.calibration.geometry.registration import Surface
 from kitchensync.sensors.array_types import Floats
+from kitchensync.storage.geometry.camera_models import Camera, inside
+from kitchensync.storage.geometry.clouds import MM_PER_M
+from kitchensync.storage.geometry.reference_frames import Transform, transform_points
+from kitchensync.storage.geometry.registration import Surface
 
 NEAREST_M, FARTHEST_M, GAZE_STEPS = 0.2, 6.0, 400
 THICK_M = 0.15

@@ -16,10 +16,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.geometry.camera_models import Camera, inside
-from kitchensync.calibration.geometry.clouds import MM_PER_M, DepthCamera, moved
-from kitchensync.calibration.geometry.reference_frames import Transform
 from kitchensync.sensors.array_types import Floats, Floats32, Mask, UInt16
+from kitchensync.storage.geometry.camera_models import Camera, inside
+from kitchensync.storage.geometry.clouds import MM_PER_M, DepthCamera, moved
+from kitchensync.storage.geometry.reference_frames import Transform
 
 _EMPTY = 65535
 _WIDEST_WINDOW = 41

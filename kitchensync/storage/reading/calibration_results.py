@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.calibration.errors import BadResult, Refused
-from kitchensync.calibration.estimate.intrinsics import Intrinsics
-from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole, lens_of
+from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole, lens_of
+from kitchensync.storage.geometry.errors import BadResult, Refused
 from kitchensync.storage.manifest import write_json
 
 SCHEMA = "calibration-result/1"
@@ -108,38 +107,6 @@ def mount_result(data: Path, serial: str, mode: str, when: datetime) -> tuple[Pa
         why = "run `kitchensync calibrate rig` on a recording of a board first"
         raise Refused(f"how {serial} in mode {mode} sits on the headset is not known: {why}")
     return known
-
-
-def lens_words(found: Intrinsics) -> dict[str, Any]:
-    """Return a lens as JSON."""
-    lens = found.lens
-
-    def named(covariance: np.ndarray) -> dict[str, float]:
-        return dict(zip(lens.names, np.sqrt(np.maximum(np.diag(covariance), 0)).tolist(), strict=True))
-
-    return {
-        "model": lens.kind,
-        "width": lens.width,
-        "height": lens.height,
-        "parameters": dict(zip(lens.names, lens.parameters.tolist(), strict=True)),
-        "sigma": dict(zip(lens.names, found.sigma.tolist(), strict=True)),
-        "sigma_parts": {
-            "statistical": named(found.covariance - found.systematic),
-            "systematic": named(found.systematic),
-        },
-        "degrees_of_freedom": dict(zip(lens.names, found.freedom.round(2).tolist(), strict=True)),
-        "covariance": found.covariance.tolist(),
-        "systematic_covariance": found.systematic.tolist(),
-        "rms_px": round(found.rms_px, 4),
-        "held_out_px": round(found.held_out_px, 4),
-        "picture_sigma_px": {
-            "median": round(float(np.nanmedian(found.picture_sigma_px)), 4),
-            "largest": round(float(np.nanmax(found.picture_sigma_px)), 4),
-        },
-        "covered": round(found.covered, 3),
-        "used": list(found.used),
-        "left_out": found.left_out,
-    }
 
 
 def lens_from_words(answer: dict[str, Any]) -> tuple[Pinhole | Fisheye, np.ndarray]:

@@ -16,8 +16,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import BadModel
 from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.storage.geometry.errors import BadModel
 
 Reals = npt.NDArray[np.floating]
 

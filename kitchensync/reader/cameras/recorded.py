@@ -8,19 +8,19 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import NotAligned, Refused
-from kitchensync.calibration.geometry.camera_models import Pinhole
-from kitchensync.calibration.geometry.look_up_table import LookUpTable
-from kitchensync.calibration.geometry.reference_frames import (
+from kitchensync.sensors.array_types import Floats
+from kitchensync.sensors.gopro.files.telemetry import TO_IMAGE_AXES
+from kitchensync.sensors.hololens.catalogue import GYROSCOPE, is_front_camera
+from kitchensync.storage.errors import StorageError, pass_on_trouble
+from kitchensync.storage.geometry.camera_models import Pinhole
+from kitchensync.storage.geometry.errors import NotAligned, Refused
+from kitchensync.storage.geometry.look_up_table import LookUpTable
+from kitchensync.storage.geometry.reference_frames import (
     OPENCV_FROM_PV_AXES,
     Transform,
     inverse,
     rig_from_sensor,
 )
-from kitchensync.sensors.array_types import Floats
-from kitchensync.sensors.gopro.files.telemetry import TO_IMAGE_AXES
-from kitchensync.sensors.hololens.catalogue import GYROSCOPE, is_front_camera
-from kitchensync.storage.errors import StorageError, pass_on_trouble
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks
 from kitchensync.storage.reading.device_constants import ConstantTable
 from kitchensync.storage.reading.headset_pictures import Frame

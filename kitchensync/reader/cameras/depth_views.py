@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import Refused
-from kitchensync.calibration.geometry.clouds import DepthCamera, moved
-from kitchensync.calibration.geometry.reference_frames import Transform, tracked, world_from_local
-from kitchensync.calibration.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
-from kitchensync.calibration.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
+from kitchensync.reader.cameras.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
 from kitchensync.sensors.array_types import Floats32, UInt16
 from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.headset_stream import DEPTH
+from kitchensync.storage.geometry.clouds import DepthCamera, moved
+from kitchensync.storage.geometry.errors import Refused
+from kitchensync.storage.geometry.reference_frames import Transform, tracked, world_from_local
+from kitchensync.storage.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.headset_pictures import DepthFrame
 from kitchensync.storage.reading.worlds import world_frames

@@ -13,16 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import NotAligned, Refused
-from kitchensync.calibration.geometry.camera_models import Fisheye, Pinhole
-from kitchensync.calibration.geometry.reference_frames import (
-    OPENCV_FROM_PV_AXES,
-    Transform,
-    inverse,
-    opencv_camera_from_world,
-)
-from kitchensync.calibration.recorded import alignments, front_lens, rig_from, started_at
-from kitchensync.calibration.results import lens_from_words, lens_result, mount_result
+from kitchensync.reader.cameras.recorded import alignments, front_lens, rig_from, started_at
 from kitchensync.sensors.array_types import Mask, UInt8
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
@@ -30,8 +21,17 @@ from kitchensync.sensors.gopro.files.picture_reader import PictureReader
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
 from kitchensync.sensors.shown_picture import quarter_turns
 from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole
+from kitchensync.storage.geometry.errors import NotAligned, Refused
+from kitchensync.storage.geometry.reference_frames import (
+    OPENCV_FROM_PV_AXES,
+    Transform,
+    inverse,
+    opencv_camera_from_world,
+)
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.alignments import FilmClock
+from kitchensync.storage.reading.calibration_results import lens_from_words, lens_result, mount_result
 from kitchensync.storage.reading.worlds import world_frames
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.pose_track import PoseTrack

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.errors import NotTracked
+from kitchensync.storage.geometry.errors import NotTracked
 
 Transform = npt.NDArray[np.float64]
 

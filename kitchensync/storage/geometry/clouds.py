@@ -11,9 +11,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.geometry.look_up_table import LookUpTable
-from kitchensync.calibration.geometry.reference_frames import Transform
 from kitchensync.sensors.array_types import Floats, Floats32, Mask, UInt16
+from kitchensync.storage.geometry.look_up_table import LookUpTable
+from kitchensync.storage.geometry.reference_frames import Transform
 
 MM_PER_M = 1000.0
 

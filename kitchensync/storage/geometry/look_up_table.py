@@ -1,6 +1,6 @@
 """The headset's grey and depth cameras: a ray for every pixel, as downloaded, instead of a formula.
 
-Conventions are those of `kitchensync.calibration.geometry.camera_models`.
+Conventions are those of `kitchensync.storage.geometry.camera_models`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.geometry.camera_models import Floats, Mask, Reals, unit, unit_plane
+from kitchensync.storage.geometry.camera_models import Floats, Mask, Reals, unit, unit_plane
 
 
 @dataclass(frozen=True, eq=False)
