@@ -22,6 +22,7 @@ from kitchensync.capture.monitor.rules import ON_THIS_COMPUTER, RULES, TOO_BUSY
 from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT
 from kitchensync.capture.rig.rig_file import RigFile
 from kitchensync.cli import main as kitchensync
+from kitchensync.operations.error_rows import ERROR_COLUMNS
 from kitchensync.reader.body_streams import GazeRay, GazeStream, Hands, HandStream, HeadStream
 from kitchensync.reader.film_streams import CameraMotion, CameraSound, FilmStream
 from kitchensync.reader.headset_streams import (
@@ -40,7 +41,6 @@ from kitchensync.reader.step_table import EVENT_COLUMNS, STEP_COLUMNS
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.profile import Profile
-from kitchensync.steps.error_rows import ERROR_COLUMNS
 from kitchensync.storage.chunks.layout import layout_of
 from kitchensync.storage.geometry.camera_models import Pinhole
 from kitchensync.storage.lab import Lab

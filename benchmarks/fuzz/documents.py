@@ -25,14 +25,14 @@ from kitchensync.capture.session.control import ControlServer, signed
 from kitchensync.dataset.data_set_cards.about import BadAbout, parse_about
 from kitchensync.dataset.source.numbering import SCHEMA as NUMBERING
 from kitchensync.dataset.source.numbering import parse_numbering
+from kitchensync.operations.errors import BadOperation
+from kitchensync.operations.operation_kinds import KINDS, Misfit, Operation, checked_body
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.exchange.dumps import read_dump
 from kitchensync.recipe_app.store import backup
 from kitchensync.recipe_app.study.plan_file import read_locked
 from kitchensync.recipe_app.study.study_file import read_study
 from kitchensync.sensors.untrusted_json import BadJson, parse_json
-from kitchensync.steps.errors import BadOperation
-from kitchensync.steps.operation_kinds import KINDS, Misfit, Operation, checked_body
 from kitchensync.storage import annotation_folder, events, lab
 from kitchensync.storage.copies.copy_log import COPY_LOG, read_copies
 from kitchensync.storage.disk.self_check import checked_json

@@ -18,6 +18,7 @@ import numpy as np
 from kitchensync.exports.exported_span import NOT_DECLARED, ExportedSpan
 from kitchensync.exports.motion_schema import SAMPLES_NAME, SAMPLES_SCHEMA, packed_samples
 from kitchensync.exports.video_packets import NoPlainVideo, film_units, headset_units
+from kitchensync.operations.error_rows import time_of
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import CameraSound, FilmStream
 from kitchensync.reader.headset_streams import DepthStream, PictureStream, PosedStream, SoundStream
@@ -29,7 +30,6 @@ from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.hololens.video import CODECS
-from kitchensync.steps.error_rows import time_of
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import NO_TABLE, NOT_DECLARED, ExportChoice, ExportedSpan, Progress
+from kitchensync.operations.error_rows import ERROR_COLUMNS, time_of
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.error_table import SECONDS, error_table
 from kitchensync.reader.film_streams import FilmStream
@@ -26,7 +27,6 @@ from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
-from kitchensync.steps.error_rows import ERROR_COLUMNS, time_of
 from kitchensync.storage.copies.derived import stamps_of
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.geometry.errors import Refused

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from kitchensync.operations.error_rows import ERROR_COLUMNS, ErrorRow, error_rows, time_of
+from kitchensync.operations.filed_log import read_log
 from kitchensync.reader.step_table import MarkedTimes, session_places, the_pandas
-from kitchensync.steps.error_rows import ERROR_COLUMNS, ErrorRow, error_rows, time_of
-from kitchensync.steps.filed_log import read_log
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
 

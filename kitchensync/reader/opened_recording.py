@@ -37,7 +37,7 @@ from kitchensync.storage.timeline.clock_map import ClockMap
 if TYPE_CHECKING:
     import pandas
 
-    from kitchensync.steps.error_rows import ErrorRow
+    from kitchensync.operations.error_rows import ErrorRow
     from kitchensync.storage.timeline.alignment import Alignment
 
 HEADSET_KINDS: dict[str, type[PacketStream | HeadsetMotion]] = {

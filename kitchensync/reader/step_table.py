@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kitchensync.operations.entries import TAG_OF_COLUMN, Told, entries_of
+from kitchensync.operations.filed_log import read_log
 from kitchensync.reader.reading_clock import NotKnown
-from kitchensync.steps.entries import TAG_OF_COLUMN, Told, entries_of
-from kitchensync.steps.filed_log import read_log
 from kitchensync.storage.annotation_folder import MarkedVideo, accepted_steps
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of

@@ -14,7 +14,7 @@ from numbered_recording import write_numbered
 from small_recordings import HOST0_NS
 
 import kitchensync as ks
-from kitchensync.steps.error_rows import ERROR_COLUMNS
+from kitchensync.operations.error_rows import ERROR_COLUMNS
 from kitchensync.storage.annotation_folder import add_judged
 from kitchensync.storage.errors import BadAnnotations
 from kitchensync.storage.events import EventLog

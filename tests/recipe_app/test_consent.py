@@ -11,11 +11,11 @@ from typing import Any, get_args
 import pytest
 from rigs import Rig
 
+from kitchensync.operations import operation_kinds as kinds
 from kitchensync.recipe_app.cooking import checklist
 from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION
 from kitchensync.recipe_app.cooking.steering import steer
 from kitchensync.recipe_app.store.app_records import new_id
-from kitchensync.steps import operation_kinds as kinds
 from kitchensync.storage.consent import OFFERED, Purpose, Scope, consent_in_words, enter_consent, why_not
 from kitchensync.storage.manifest import edit_manifest, read_manifest
 

@@ -11,6 +11,7 @@ from filmed_cooking import cook_on_film
 from screens import findings
 
 from kitchensync.dataset.films.review_film import facts_of
+from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.recipe_app.review.drawn_graphs import (
     agreement_of_fastening,
     agreement_of_graphs,
@@ -19,7 +20,6 @@ from kitchensync.recipe_app.review.drawn_graphs import (
     holding,
 )
 from kitchensync.recipe_app.review.recorded_evidence import evidence_of, told
-from kitchensync.steps.errors import BadOperation, NotNow
 from kitchensync.task_graphs.formats.assembly import format_assembly, parse_assembly, ticks
 from kitchensync.task_graphs.model import END, START, Graph, Step
 

@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
+from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.exchange.dumps import read_dump, site_of, take_in
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.recipe_app.web.door.request_bodies import MAX_BODY
-from kitchensync.steps.errors import BadOperation
 
 pytestmark = pytest.mark.slow
 

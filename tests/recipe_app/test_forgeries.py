@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
+from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION
 from kitchensync.recipe_app.exchange import intake
 from kitchensync.recipe_app.exchange.dumps import read_dump, site_of, take_in
 from kitchensync.recipe_app.store.app_records import new_id
-from kitchensync.steps.errors import BadOperation
 
 pytestmark = pytest.mark.slow
 

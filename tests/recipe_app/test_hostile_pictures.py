@@ -12,12 +12,12 @@ import pytest
 from made_up_pictures import black
 from root_folders import product_files
 
+from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.cooking import recipe_pictures
 from kitchensync.recipe_app.cooking.recipe_pictures import small_jpeg
 from kitchensync.recipe_app.exchange.adopt import NotAdopted, adopt
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.process_apart import Bounds
-from kitchensync.steps.errors import BadOperation
 
 pytestmark = pytest.mark.slow
 

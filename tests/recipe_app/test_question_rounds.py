@@ -18,6 +18,7 @@ from screens import findings
 from kitchensync.cli import main
 from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
 from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
+from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
     QuestionVerdict,
@@ -26,7 +27,6 @@ from kitchensync.recipe_app.review.question_rounds import (
     decide,
 )
 from kitchensync.recipe_app.store.app_records import new_id
-from kitchensync.steps.errors import BadOperation
 from kitchensync.storage.manifest import edit_manifest
 
 PUBLISHED_OF_ASSEMBLY = {

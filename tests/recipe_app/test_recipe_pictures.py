@@ -14,10 +14,10 @@ from browser import at_the_desk, on_screen, ops
 from made_up_pictures import black
 from screens import fit_to_be_shown, serious
 
+from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.cooking import recipe_pictures
 from kitchensync.recipe_app.cooking.mise_en_place import to_fetch
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
-from kitchensync.steps.errors import BadOperation
 from kitchensync.task_graphs.model import Graph, Step
 from kitchensync.task_graphs.text.gathering import ingredients_in, tools_in
 

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rigs import Rig
 
+from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.recipe_app.cooking.checklist import ITEMS
 from kitchensync.recipe_app.errors import TooOften
 from kitchensync.recipe_app.exchange.dumps import SCHEMA, site_of
@@ -25,11 +26,10 @@ from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.recipe_app.store.shelf import Shelf
 from kitchensync.recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files
-from kitchensync.steps.errors import BadOperation, NotNow
 from kitchensync.task_graphs.errors import BadGraph, NotFound, filled
 
 PACKAGE = Path(__file__).resolve().parents[2] / "kitchensync"
-ROOMS = ("dataset", "recipe_app", "steps", "task_graphs")
+ROOMS = ("dataset", "operations", "recipe_app", "task_graphs")
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
 KINDS = {
     "RecipeError",
@@ -45,8 +45,8 @@ KINDS = {
 IN_ENGLISH = {
     "recipe_app/commands/graph/score_and_evidence.py",
     "task_graphs/mistakes/hints.py",
-    "steps/filed_shapes.py",
-    "steps/operation_kinds.py",
+    "operations/filed_shapes.py",
+    "operations/operation_kinds.py",
 }
 """Where only a command or a program is refused."""
 OURS = {

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.errors import NotAllowed
 from kitchensync.recipe_app.review.marks import STEPS
 from kitchensync.recipe_app.review.rounds import ASSIGNED, REST_NS, round_of
 from kitchensync.recipe_app.review.rulings import merged, pairs_of_people, pull_s
-from kitchensync.steps.errors import NotNow
 
 SECOND = 10**9
 FPS = Fraction(30000, 1001)

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from rigs import Rig
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking.steering import steer
-from kitchensync.steps.errors import NotNow
 from kitchensync.storage.errors import StorageError
 
 pytestmark = pytest.mark.slow

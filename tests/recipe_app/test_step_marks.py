@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from kitchensync.dataset.films.review_film import steps_of, touches_of
 from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.operations.errors import NotNow
+from kitchensync.operations.reduce import reduce_log
 from kitchensync.recipe_app.review.marks import (
     STEPS,
     Mark,
@@ -24,8 +26,6 @@ from kitchensync.recipe_app.review.marks import (
     touched_marks,
 )
 from kitchensync.recipe_app.review.rulings import merged, pairs_of_people
-from kitchensync.steps.errors import NotNow
-from kitchensync.steps.reduce import reduce_log
 from kitchensync.storage.timeline.film_times import FilmPlace
 
 SECOND_NS = 10**9

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
+from kitchensync.operations.reduce import PHASES
 from kitchensync.recipe_app.cooking.checklist import ITEMS
 from kitchensync.recipe_app.cooking.steering import Action
 from kitchensync.recipe_app.exchange.desk_batches import VERBS
@@ -28,7 +29,6 @@ from kitchensync.recipe_app.web.i18n import (
     choose_language,
 )
 from kitchensync.recipe_app.web.judging.work_page import SHOWN, WHAT
-from kitchensync.steps.reduce import PHASES
 from kitchensync.storage.annotation_forms import MOMENTS
 from kitchensync.storage.consent import Scope
 from kitchensync.task_graphs.text.plain_lines import LINE_KINDS

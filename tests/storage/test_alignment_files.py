@@ -42,7 +42,7 @@ ELSEWHERE = {
     "dataset/data_set_cards/verify_data_set.py": {"bound95_ms"},  # a key of `release-verify/1`
     "sync/report/overview.py": {"bound95_ms"},  # a key of `sync-compare/1`
     "sync/commands/sync.py": {"bound95_ms"},
-    "storage/reading/calibration_results.py": {"sigma"},  # of a lens
+    "calibration/jobs/lens.py": {"sigma"},  # of a lens
     "calibration/commands/calibrate.py": {"sigma"},
     "calibration/jobs/joint_lenses.py": {"sigma"},
 }

@@ -16,7 +16,7 @@ from kitchensync.dataset.data_set_cards.write_cards import write_cards
 from kitchensync.dataset.release.release import own_splits
 from kitchensync.dataset.source.data_set import LINKS, Cooked, numbered, text_files
 from kitchensync.dataset.source.numbering import Numbering
-from kitchensync.steps.entries import Told
+from kitchensync.operations.entries import Told
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
 

@@ -19,9 +19,9 @@ import pytest
 from browser import LANDSCAPE, Tablet, chromium
 from processes import COMMAND
 
+from kitchensync.operations.reduce import reduce_log
 from kitchensync.recipe_app.store import oplog
 from kitchensync.recipe_app.store.database import open_database
-from kitchensync.steps.reduce import reduce_log
 from kitchensync.virtual_kitchen.tablet import Desk
 
 pytestmark = [

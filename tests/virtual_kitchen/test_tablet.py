@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kitchensync.steps.entries import TAGS
+from kitchensync.operations.entries import TAGS
 from kitchensync.storage.manifest import write_json
 from kitchensync.virtual_kitchen.tablet import participate, plan
 

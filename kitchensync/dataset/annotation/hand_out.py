@@ -17,8 +17,8 @@ from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, Spans
 from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark
 from kitchensync.dataset.annotation.labels import labels_of, touched_spans, version_of
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
+from kitchensync.operations.entries import counts
 from kitchensync.sensors.files_on_disk import file_sha256
-from kitchensync.steps.entries import counts
 from kitchensync.storage.annotation_folder import (
     FILMS,
     FILMS_SCHEMA,

@@ -9,7 +9,7 @@ from typing import Any
 
 from kitchensync.dataset.annotation.forms.marked_steps import Spans
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.steps.entries import entries_of
+from kitchensync.operations.entries import entries_of
 from kitchensync.task_graphs.model import Step
 
 Frozen = dict[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.sensors.files_on_disk import file_sha256
-from kitchensync.steps.errors import BadOperation, NotNow
 from kitchensync.storage.annotation_folder import FOLDER, editing
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.free_space import require_room

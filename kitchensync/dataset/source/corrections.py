@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kitchensync.steps.entries import NOT_DONE_S, counts, done_instead, tagged
-from kitchensync.steps.reduce import State, reduce_log
+from kitchensync.operations.entries import NOT_DONE_S, counts, done_instead, tagged
+from kitchensync.operations.reduce import State, reduce_log
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 Op = dict[str, Any]

@@ -11,9 +11,9 @@ from kitchensync.dataset.narration.narrations import released_narrations
 from kitchensync.dataset.source.data_set import Cooked, Member, numbered
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
+from kitchensync.operations.entries import Told, entries_of
+from kitchensync.operations.error_rows import error_rows
 from kitchensync.sensors.errors import SensorError
-from kitchensync.steps.entries import Told, entries_of
-from kitchensync.steps.error_rows import error_rows
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.operations.filed_log import read_log
+from kitchensync.operations.step_runs import Op, State
 from kitchensync.sensors.gopro.files.card_names import group_clips
-from kitchensync.steps.filed_log import read_log
-from kitchensync.steps.step_runs import Op, State
 from kitchensync.storage.annotation_folder import AcceptedSteps, MarkedVideo, accepted_steps
 from kitchensync.storage.capture_times import capture_times
 from kitchensync.storage.consent import Purpose

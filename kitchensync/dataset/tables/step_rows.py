@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kitchensync.dataset.source.data_set_folder import DataSet
-from kitchensync.steps.entries import TAG_OF_COLUMN
+from kitchensync.operations.entries import TAG_OF_COLUMN
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
 from kitchensync.task_graphs.model import Step
 from kitchensync.task_graphs.text.spans import pieces

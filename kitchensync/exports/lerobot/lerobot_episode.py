@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from kitchensync.exports.exported_span import ExportedSpan, NoSuchSpan, Progress
 from kitchensync.exports.lerobot.lerobot_statistics import PictureCounts
+from kitchensync.operations.entries import TAG_OF_COLUMN
 from kitchensync.reader.body_streams import BodyStream, GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import CameraSound, FilmStream
 from kitchensync.reader.headset_streams import PictureStream
@@ -24,7 +25,6 @@ from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.shown_picture import shown_frame
-from kitchensync.steps.entries import TAG_OF_COLUMN
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.exports.film import FilmWriter, SoundCopy, black
 from kitchensync.storage.geometry.errors import Refused

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.desk_batches import Row
 from kitchensync.recipe_app.exchange.folders import is_set_aside
 from kitchensync.recipe_app.store import tables
-from kitchensync.steps.errors import NotNow
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.kept_session_card import FIRST, acknowledge, kept_cards, stage_of
 from kitchensync.task_graphs.errors import NotFound

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.recipe_app.store.shelf import Recipe
 from kitchensync.recipe_app.study.error_scripts import SEEDS, hints_of, proposed, protected, wrong_order
 from kitchensync.recipe_app.study.wanted import DISORDERED
-from kitchensync.steps.errors import NotNow
 from kitchensync.task_graphs.errors import NoSuchScript
 from kitchensync.task_graphs.mistakes.hints import Hint
 from kitchensync.task_graphs.mistakes.scripts import GENERATOR, Script

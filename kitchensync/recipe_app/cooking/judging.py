@@ -6,10 +6,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from kitchensync.operations.reduce import State
 from kitchensync.recipe_app.exchange.published_graphs import CollectionGraphs
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords
-from kitchensync.steps.reduce import State
 from kitchensync.task_graphs.formats.graph_json import parse_graph_json
 from kitchensync.task_graphs.scoring.judge import Performed, Prerequisites, by_time, judge
 

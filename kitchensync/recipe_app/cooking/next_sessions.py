@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection, func, select
 
+from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.recipe_app.exchange.stated_facts import latest
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.study.plan_file import PlanEntry
-from kitchensync.steps.errors import BadOperation, NotNow
 from kitchensync.task_graphs.errors import NotFound
 
 PLAN, TAKEN = "study_plan", "session"

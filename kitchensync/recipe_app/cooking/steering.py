@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Any, Literal
 
+from kitchensync.operations.errors import NotNow
+from kitchensync.operations.event_lines import folder_of
 from kitchensync.recipe_app.cooking.cards import unread_card
 from kitchensync.recipe_app.cooking.checklist import (
     CHECKLIST_VERSION,
@@ -16,8 +18,6 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.next_sessions import give_back
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.store import tables
-from kitchensync.steps.errors import NotNow
-from kitchensync.steps.event_lines import folder_of
 
 Action = Literal["start", "stop", "abort", "without"]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking.checklist import keep_form
 from kitchensync.recipe_app.cooking.choosing import frozen
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
@@ -16,7 +17,6 @@ from kitchensync.recipe_app.exchange.folders import is_set_aside, started_utc_ns
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import new_id, roles_of
 from kitchensync.recipe_app.store.shelf import keep_version
-from kitchensync.steps.errors import NotNow
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import MANIFEST

@@ -16,14 +16,14 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import insert, select
 
+from kitchensync.operations.errors import BadOperation
+from kitchensync.operations.operation_kinds import ClientClock, Operation
+from kitchensync.operations.reduce import reduce_log, removed_sounds
 from kitchensync.recipe_app.exchange.app_withdrawals import note_dump
 from kitchensync.recipe_app.exchange.intake import Intake, Sender
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.sensors.untrusted_json import parse_object
-from kitchensync.steps.errors import BadOperation
-from kitchensync.steps.operation_kinds import ClientClock, Operation
-from kitchensync.steps.reduce import reduce_log, removed_sounds
 from kitchensync.task_graphs.errors import NotFound
 
 SCHEMA = "tablet-dump/1"

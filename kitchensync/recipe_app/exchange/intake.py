@@ -7,6 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kitchensync.operations.errors import BadOperation
+from kitchensync.operations.event_lines import consent_of, event_lines, folder_of
+from kitchensync.operations.operation_kinds import ClientClock, Misfit, Operation, checked_body
+from kitchensync.operations.reduce import UNDOABLE
 from kitchensync.recipe_app.exchange.folders import Event, Folders
 from kitchensync.recipe_app.exchange.touch_clock import (
     Exchange,
@@ -23,10 +27,6 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.anchors import head_anchor, unfit
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.oplog import NewOp
-from kitchensync.steps.errors import BadOperation
-from kitchensync.steps.event_lines import consent_of, event_lines, folder_of
-from kitchensync.steps.operation_kinds import ClientClock, Misfit, Operation, checked_body
-from kitchensync.steps.reduce import UNDOABLE
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import NotFound
 

@@ -23,11 +23,11 @@ from sqlalchemy import select
 
 from kitchensync.dataset.source.corrections import VIDEO, corrected
 from kitchensync.dataset.source.data_set_folder import refuse_links
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.oplog import NewOp
 from kitchensync.sensors.files_on_disk import matching
-from kitchensync.steps.errors import NotNow
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import BadGraph, NotFound
 from kitchensync.task_graphs.formats.annotation_files import format_annotations

@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.errors import NotAllowed, Taken
 from kitchensync.recipe_app.people import attempts, secrets
 from kitchensync.recipe_app.people.chosen_names import check_name, look_alike
 from kitchensync.recipe_app.people.roles import ROLES, Access, allowed
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords, is_admin, new_id, roles_of
-from kitchensync.steps.errors import BadOperation
 
 HOUR_NS = 3_600_000_000_000
 INVITE_NS = 72 * HOUR_NS

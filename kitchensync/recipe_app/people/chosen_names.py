@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
-from kitchensync.steps.errors import BadOperation
+from kitchensync.operations.errors import BadOperation
 
 _UNSEEN = ("Cc", "Cf", "Cs")
 """Categories of Unicode: control, format (direction, zero width), lone surrogates."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kitchensync.steps.errors import BadOperation
+from kitchensync.operations.errors import BadOperation
 
 _WORDS = (
     "Basil Thyme Rosemary Sage Mint Parsley Chive Dill Tarragon Oregano Marjoram Saffron Cumin "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.people.accounts import Visitor
-from kitchensync.steps.errors import NotNow
 
 DAY_NS = 86_400_000_000_000
 OF_A_TABLET = 256 << 20

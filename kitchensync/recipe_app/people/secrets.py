@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from kitchensync.steps.errors import BadOperation
+from kitchensync.operations.errors import BadOperation
 
 _HASHER = PasswordHasher(
     time_cost=2, memory_cost=19_456, parallelism=1

@@ -12,8 +12,8 @@ from dataclasses import asdict
 from itertools import combinations
 from typing import Any, TypeVar
 
+from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.recipe_app.review.rounds import Review
-from kitchensync.steps.errors import BadOperation, NotNow
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.assembly import ticks, with_ticks
 from kitchensync.task_graphs.model import Edge, Graph

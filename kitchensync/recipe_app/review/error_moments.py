@@ -13,11 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from kitchensync.operations.errors import BadOperation
+from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.review.judged_answers import Answers, last_given
 from kitchensync.recipe_app.review.marks import Frame
 from kitchensync.recipe_app.review.rulings import AGREED_S
-from kitchensync.steps.errors import BadOperation
-from kitchensync.steps.operation_kinds import Strict
 from kitchensync.storage.annotation_forms import MOMENTS, Moment
 
 REQUIRED = ("at", "end")

@@ -16,11 +16,11 @@ from pydantic import Field
 
 from kitchensync.dataset.grounding.object_questions import reasoning
 from kitchensync.dataset.measures.span_agreement import Span, agreement, common, merged
+from kitchensync.operations.errors import NotNow
+from kitchensync.operations.operation_kinds import OnScreen, OpId, Strict
 from kitchensync.recipe_app.review.marks import Mark, StepEdit
 from kitchensync.recipe_app.review.rounds import Review
 from kitchensync.recipe_app.review.rulings import finished
-from kitchensync.steps.errors import NotNow
-from kitchensync.steps.operation_kinds import OnScreen, OpId, Strict
 
 EVIDENCE = Review("evidence", "mark_evidence", "submit_evidence", asks="exactly")
 ASKED, RULED = "ask_evidence", "rule_evidence"

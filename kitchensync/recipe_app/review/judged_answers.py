@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from kitchensync.operations.errors import BadOperation, NotNow
+from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.review.rounds import Review
-from kitchensync.steps.errors import BadOperation, NotNow
-from kitchensync.steps.operation_kinds import Strict
 
 Answers = dict[str, dict[str, str]]
 """item -> question -> answer."""

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from kitchensync.operations.errors import NotNow
+from kitchensync.operations.operation_kinds import Node, Strict
 from kitchensync.recipe_app.review.rounds import Review
-from kitchensync.steps.errors import NotNow
-from kitchensync.steps.operation_kinds import Node, Strict
 
 STEPS = Review("steps", "edit_step", "submit_steps")
 ACCEPTED = "accept_steps"

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from kitchensync.dataset.tables.coherence_examples import Example
+from kitchensync.operations.operation_kinds import Line, Strict
 from kitchensync.recipe_app.review.judged_answers import AnswerForm, Answers, agreement_of_answers
 from kitchensync.recipe_app.review.rounds import Review
-from kitchensync.steps.operation_kinds import Line, Strict
 
 ASKED = "ask_opinions"
 """Kind of the log: the items of a kind of opinion, asked once."""

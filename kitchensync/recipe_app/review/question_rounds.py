@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kitchensync.operations.errors import BadOperation, NotNow
+from kitchensync.operations.operation_kinds import Line, Strict
 from kitchensync.recipe_app.review.rounds import Review
-from kitchensync.steps.errors import BadOperation, NotNow
-from kitchensync.steps.operation_kinds import Line, Strict
 
 QUESTIONS = Review("questions", "judge_question", "submit_questions", asks="exactly")
 ASKED, RULED = "ask_questions", "rule_question"

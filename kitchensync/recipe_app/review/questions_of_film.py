@@ -13,10 +13,10 @@ from kitchensync.dataset.source.data_set import graph_of, numbered
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
 from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.operations.entries import TAGS
+from kitchensync.operations.errors import BadOperation
+from kitchensync.operations.operation_kinds import Line, Strict
 from kitchensync.recipe_app.review.question_rounds import MOST_OFFERED, Item, shuffled
-from kitchensync.steps.entries import TAGS
-from kitchensync.steps.errors import BadOperation
-from kitchensync.steps.operation_kinds import Line, Strict
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.order.drawing import draw
 

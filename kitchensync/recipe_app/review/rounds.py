@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.errors import NotAllowed
-from kitchensync.steps.errors import NotNow
 
 ASSIGNED = "assign_review"
 """Kind of the log: who is to answer; the last one of a kind of review holds."""

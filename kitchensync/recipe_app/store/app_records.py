@@ -13,11 +13,11 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Table, delete, insert, select
 
+from kitchensync.operations.event_lines import folder_of
+from kitchensync.operations.reduce import State, reduce_log
 from kitchensync.recipe_app.store import oplog, projections, tables
 from kitchensync.recipe_app.store.database import Database
 from kitchensync.recipe_app.store.oplog import SERVER, NewOp
-from kitchensync.steps.event_lines import folder_of
-from kitchensync.steps.reduce import State, reduce_log
 from kitchensync.task_graphs.errors import NotFound
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from kitchensync.operations.event_lines import folder_of
+from kitchensync.operations.reduce import State, reduce_log, removed_sounds
 from kitchensync.recipe_app.store import oplog, tables
-from kitchensync.steps.event_lines import folder_of
-from kitchensync.steps.reduce import State, reduce_log, removed_sounds
 
 Op = dict[str, Any]
 OpsOf = Callable[[Connection, str], list[Op]]

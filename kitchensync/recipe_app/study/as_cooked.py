@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from kitchensync.operations.filed_log import filed_operations
+from kitchensync.operations.reduce import State, reduce_log
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
 from kitchensync.recipe_app.study.error_scripts import hash_of_errors
 from kitchensync.recipe_app.study.wanted import PLANNED
-from kitchensync.steps.filed_log import filed_operations
-from kitchensync.steps.reduce import State, reduce_log
 from kitchensync.storage.annotation_folder import accepted_steps
 from kitchensync.storage.errors import BadAnnotations, BadEventLog, pass_on_trouble
 

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
+from kitchensync.operations.operation_kinds import MOST_LETTERS
 from kitchensync.recipe_app.study.wanted import DISORDERED, PLANNED
-from kitchensync.steps.operation_kinds import MOST_LETTERS
 from kitchensync.task_graphs.errors import NoSuchScript, TooManyOrders
 from kitchensync.task_graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
 from kitchensync.task_graphs.mistakes.induced import INDUCIBLE, in_turn

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.errors import NotAllowed, Taken, TooOften
 from kitchensync.recipe_app.web.desk import (
@@ -48,7 +49,6 @@ from kitchensync.recipe_app.web.judging import (
 )
 from kitchensync.recipe_app.web.tablet import api_sign_in as api_sign_in
 from kitchensync.recipe_app.web.tablet import api_tablet
-from kitchensync.steps.errors import NotNow
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import NotFound, RecipeError
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kitchensync.operations.operation_kinds import Line, Misfit, Operation, OpId, Strict
 from kitchensync.recipe_app.cooking.steering import Action
 from kitchensync.recipe_app.study.wanted import Display, Strategy
-from kitchensync.steps.operation_kinds import Line, Misfit, Operation, OpId, Strict
 from kitchensync.task_graphs.text.plain_lines import LineKind
 
 Name = Annotated[str, Field(min_length=1, max_length=40)]

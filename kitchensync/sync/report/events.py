@@ -8,11 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from kitchensync.steps.entries import counts
-from kitchensync.steps.filed_log import filed_operations
-from kitchensync.steps.planned_steps import numbered_steps, plan_of
-from kitchensync.steps.reduce import reduce_log
-from kitchensync.steps.step_runs import State
+from kitchensync.operations.entries import counts
+from kitchensync.operations.filed_log import filed_operations
+from kitchensync.operations.planned_steps import numbered_steps, plan_of
+from kitchensync.operations.reduce import reduce_log
+from kitchensync.operations.step_runs import State
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import Event
 from kitchensync.storage.manifest import Manifest

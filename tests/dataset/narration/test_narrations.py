@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kitchensync.dataset.narration.narrations import NARRATED, drawn, fine_grained, narrations_of
 from kitchensync.dataset.narration.sounds import add_part, finish, sound_file
 from kitchensync.dataset.narration.spoken import grammar_of, number_in_words, parse, spoken_words
-from kitchensync.steps.errors import NotNow
+from kitchensync.operations.errors import NotNow
 from kitchensync.task_graphs.errors import NotFound
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kitchensync.steps.entries import entries_of
-from kitchensync.steps.reduce import reduce_log
+from kitchensync.operations.entries import entries_of
+from kitchensync.operations.reduce import reduce_log
 from kitchensync.storage.timeline.film_times import FilmPlace
 
 STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in (1, 2, 3, 4)}

@@ -12,6 +12,7 @@ import pytest
 from argon2 import PasswordHasher, extract_parameters
 from sqlalchemy import insert
 
+from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.errors import NotAllowed, Taken, TooOften
 from kitchensync.recipe_app.people import secrets
 from kitchensync.recipe_app.people.accounts import Accounts
@@ -22,7 +23,6 @@ from kitchensync.recipe_app.people.secrets import fast_hash
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords, is_admin
 from kitchensync.recipe_app.store.database import Database
-from kitchensync.steps.errors import BadOperation
 
 pytestmark = pytest.mark.slow
 

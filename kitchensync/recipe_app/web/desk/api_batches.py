@@ -11,6 +11,9 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import Field
 
+from kitchensync.operations.errors import NotNow
+from kitchensync.operations.event_lines import consent_of
+from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.app_withdrawals import note_download
 from kitchensync.recipe_app.exchange.desk_batches import REFUSED, Row
@@ -20,9 +23,6 @@ from kitchensync.recipe_app.web.bodies import Id
 from kitchensync.recipe_app.web.desk.pages import exported, render, required_release
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.i18n import Words, words_of
-from kitchensync.steps.errors import NotNow
-from kitchensync.steps.event_lines import consent_of
-from kitchensync.steps.operation_kinds import Strict
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import NotFound, RecipeError
 from kitchensync.task_graphs.formats.by_name import given_back

@@ -7,6 +7,8 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from kitchensync.operations.errors import NotNow
+from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.cards import card_of, read_card
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
@@ -14,8 +16,6 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.desk.pages import render, who_cooks
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.i18n import words_of
-from kitchensync.steps.errors import NotNow
-from kitchensync.steps.operation_kinds import Strict
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.task_graphs.errors import NotFound
 

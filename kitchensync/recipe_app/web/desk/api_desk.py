@@ -8,6 +8,8 @@ from typing import Any
 from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
 
+from kitchensync.operations.errors import BadOperation
+from kitchensync.operations.operation_kinds import DESK_KINDS, checked
 from kitchensync.recipe_app.cooking import steering
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
@@ -36,8 +38,6 @@ from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.recipe_app.web.tablet.api_tablet import Sha256, sound_answer
-from kitchensync.steps.errors import BadOperation
-from kitchensync.steps.operation_kinds import DESK_KINDS, checked
 from kitchensync.task_graphs.errors import NotFound
 
 TEXTS = RequestBody(64 << 20, at_once=1, strings=True)

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking import training
 from kitchensync.recipe_app.exchange import stated_facts
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.steps.operation_kinds import Strict
 from kitchensync.task_graphs.errors import NotFound
 
 Words = Annotated[str, Field(max_length=400)]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.web.bodies import LiveMark
@@ -15,7 +16,6 @@ from kitchensync.recipe_app.web.desk.api_room import is_paused, was_paused
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
-from kitchensync.steps.errors import NotNow
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.errors import StorageError
 

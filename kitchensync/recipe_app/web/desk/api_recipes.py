@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking import recipe_pictures
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
@@ -18,7 +19,6 @@ from kitchensync.recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges,
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody, spool
 from kitchensync.recipe_app.web.i18n import words_of
-from kitchensync.steps.errors import NotNow
 from kitchensync.task_graphs.formats.by_name import (
     TEXTS,
     given_back,

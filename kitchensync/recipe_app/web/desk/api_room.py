@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking import steering
 from kitchensync.recipe_app.cooking.capture_link import Capture
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
@@ -19,7 +20,6 @@ from kitchensync.recipe_app.web.bodies import Preflight, RoomControl
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render, who_cooks
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.sensors.hololens.catalogue import is_front_camera
-from kitchensync.steps.errors import NotNow
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.privacy import FOR_EVER, Pauses, pauses_of
 from kitchensync.storage.reading.swaps import LONGEST_NS, swaps_of

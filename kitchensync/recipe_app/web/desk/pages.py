@@ -15,6 +15,11 @@ from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 from sqlalchemy import and_, or_, select
 
+from kitchensync.operations.errors import NotNow
+from kitchensync.operations.event_lines import consent_of, folder_of
+from kitchensync.operations.operation_kinds import KINDS
+from kitchensync.operations.planned_steps import numbered_steps, plan_of
+from kitchensync.operations.step_runs import began, spans, timeline
 from kitchensync.recipe_app.cooking import checklist, voices
 from kitchensync.recipe_app.cooking.cards import unread_card
 from kitchensync.recipe_app.cooking.checklist import is_through, still_open
@@ -37,11 +42,6 @@ from kitchensync.recipe_app.web.i18n import (
 )
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
-from kitchensync.steps.errors import NotNow
-from kitchensync.steps.event_lines import consent_of, folder_of
-from kitchensync.steps.operation_kinds import KINDS
-from kitchensync.steps.planned_steps import numbered_steps, plan_of
-from kitchensync.steps.step_runs import began, spans, timeline
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.kept_session_card import FINAL, FIRST, kept_cards
 from kitchensync.storage.names import APP_FOLDER

@@ -8,6 +8,8 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from sqlalchemy import ColumnElement, func, or_, select
 
+from kitchensync.operations.operation_kinds import Strict
+from kitchensync.operations.reduce import PHASES
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.unlisted import cooks, put_into_list, unlisted_recordings
 from kitchensync.recipe_app.exchange import published
@@ -17,8 +19,6 @@ from kitchensync.recipe_app.study.wanted import STRATEGIES
 from kitchensync.recipe_app.web.bodies import Id
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.steps.operation_kinds import Strict
-from kitchensync.steps.reduce import PHASES
 
 PAGE = 100
 FILTERED = (*STRATEGIES, "published")

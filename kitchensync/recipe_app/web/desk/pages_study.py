@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking import next_sessions, study_at_desk, training
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
@@ -17,7 +18,6 @@ from kitchensync.recipe_app.web.bodies import EditedStudy, StudyPlanFile
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
-from kitchensync.steps.errors import NotNow
 
 PLAN = RequestBody(8 << 20, at_once=1)
 """A plan of a study, twenty thousand sessions at most."""

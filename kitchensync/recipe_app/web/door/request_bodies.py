@@ -15,10 +15,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
+from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.recipe_app.web.door.networks import Lanes
 from kitchensync.recipe_app.web.door.strings_apart import NotStrings, strings_in
 from kitchensync.sensors.host_clock import host_ns
-from kitchensync.steps.errors import BadOperation, NotNow
 from kitchensync.storage.disk.free_space import require_room
 from kitchensync.task_graphs.errors import RecipeError
 

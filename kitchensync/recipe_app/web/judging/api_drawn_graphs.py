@@ -9,6 +9,8 @@ from fastapi import Request
 from fastapi.responses import Response
 from pydantic import Field
 
+from kitchensync.operations.errors import BadOperation, NotNow
+from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
@@ -35,8 +37,6 @@ from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.judging.api_films import Nobody
 from kitchensync.recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
-from kitchensync.steps.errors import BadOperation, NotNow
-from kitchensync.steps.operation_kinds import Strict
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.drawing import draw
 

@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Annotated, Any
 
+from kitchensync.operations.errors import NotNow
+from kitchensync.operations.operation_kinds import OpId, Strict
+from kitchensync.operations.reduce import reduce_log
 from kitchensync.recipe_app.film_jobs import HEIGHTS
 from kitchensync.recipe_app.review.error_moments import (
     GivenMoment,
@@ -29,9 +32,6 @@ from kitchensync.recipe_app.review.judged_answers import (
 from kitchensync.recipe_app.review.marks import STEPS
 from kitchensync.recipe_app.review.rounds import round_of
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
-from kitchensync.steps.errors import NotNow
-from kitchensync.steps.operation_kinds import OpId, Strict
-from kitchensync.steps.reduce import reduce_log
 
 BEGIN = on_recording(ERRORS.review)
 Begun = Annotated[RecordingWork, BEGIN]

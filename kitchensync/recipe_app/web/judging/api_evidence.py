@@ -13,6 +13,8 @@ from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.dataset.tables.step_rows import SIZES, windows
+from kitchensync.operations.errors import BadOperation, NotNow
+from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.errors import NotAllowed
 from kitchensync.recipe_app.review.film_evidence import (
     ASKED,
@@ -37,8 +39,6 @@ from kitchensync.recipe_app.review.film_evidence import (
 from kitchensync.recipe_app.review.marks import Mark, marks_of, require_finished
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
-from kitchensync.steps.errors import BadOperation, NotNow
-from kitchensync.steps.operation_kinds import Strict
 from kitchensync.storage.consent import Purpose
 
 BEGIN = on_recording(EVIDENCE)

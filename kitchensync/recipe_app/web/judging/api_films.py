@@ -13,6 +13,8 @@ from fastapi import Query
 from fastapi.responses import FileResponse, Response
 
 from kitchensync.dataset.films.review_film import film_of, front_film_of
+from kitchensync.operations.errors import BadOperation, NotNow
+from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.film_states import film_state
 from kitchensync.recipe_app.errors import NotAllowed
@@ -23,8 +25,6 @@ from kitchensync.recipe_app.review.marks import given_marks, touched_marks
 from kitchensync.recipe_app.review.recorded_evidence import LOOKED_BACK
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.steps.errors import BadOperation, NotNow
-from kitchensync.steps.operation_kinds import Strict
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.life import why_aborted
 from kitchensync.task_graphs.errors import NotFound

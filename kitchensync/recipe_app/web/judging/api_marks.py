@@ -11,6 +11,8 @@ from pydantic import Field
 
 from kitchensync.dataset.annotation.accept import accept
 from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.operations.errors import BadOperation, NotNow
+from kitchensync.operations.operation_kinds import OpId, Strict
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.mark_versions import keep_marks
 from kitchensync.recipe_app.review.marks import (
@@ -37,8 +39,6 @@ from kitchensync.recipe_app.web.judging.review_routes import (
     on_recording,
     who_may,
 )
-from kitchensync.steps.errors import BadOperation, NotNow
-from kitchensync.steps.operation_kinds import OpId, Strict
 from kitchensync.storage.consent import Purpose
 from kitchensync.task_graphs.errors import NotFound
 

@@ -27,6 +27,7 @@ from kitchensync.dataset.narration.sounds import (
     sound_file,
 )
 from kitchensync.dataset.narration.spoken import parse
+from kitchensync.operations.operation_kinds import OpId, Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.narration.hear import hear
 from kitchensync.recipe_app.narration.speech_server import speech_server
@@ -36,7 +37,6 @@ from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
-from kitchensync.steps.operation_kinds import OpId, Strict
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.errors import NotPermitted
 from kitchensync.task_graphs.errors import NotFound

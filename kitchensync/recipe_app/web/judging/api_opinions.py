@@ -12,6 +12,8 @@ from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.dataset.tables.coherence_examples import all_examples
+from kitchensync.operations.errors import BadOperation
+from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_all
 from kitchensync.recipe_app.review.opinions import (
     ASKED,
@@ -24,8 +26,6 @@ from kitchensync.recipe_app.review.opinions import (
 )
 from kitchensync.recipe_app.web.door.access import Asking, Tools
 from kitchensync.recipe_app.web.judging.review_routes import Judged, RecordingWork, routes, work_on
-from kitchensync.steps.errors import BadOperation
-from kitchensync.steps.operation_kinds import Strict
 from kitchensync.storage.consent import Purpose
 
 Items = dict[str, Item]

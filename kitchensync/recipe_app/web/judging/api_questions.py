@@ -8,6 +8,8 @@ from pydantic import Field
 
 from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.dataset.source.own_recording import OwnRecording
+from kitchensync.operations.errors import BadOperation, NotNow
+from kitchensync.operations.operation_kinds import OpId, Strict
 from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
     QUESTIONS,
@@ -25,8 +27,6 @@ from kitchensync.recipe_app.review.question_rounds import (
 from kitchensync.recipe_app.review.questions_of_film import Written, questions_of
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
-from kitchensync.steps.errors import BadOperation, NotNow
-from kitchensync.steps.operation_kinds import OpId, Strict
 from kitchensync.storage.consent import Purpose
 
 Items = dict[str, Item]

@@ -15,6 +15,8 @@ from fastapi import Depends, Request
 from fastapi.responses import Response
 from pydantic import Field
 
+from kitchensync.operations.errors import BadOperation
+from kitchensync.operations.operation_kinds import OpId, Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import HOLDERS, Access
@@ -26,8 +28,6 @@ from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
-from kitchensync.steps.errors import BadOperation
-from kitchensync.steps.operation_kinds import OpId, Strict
 from kitchensync.storage.annotation_folder import add_judged
 from kitchensync.task_graphs.errors import NotFound
 

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
+from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.errors import NotAllowed
 from kitchensync.recipe_app.exchange.app_withdrawals import FORGOTTEN, note_dump, to_forget
@@ -27,7 +28,6 @@ from kitchensync.recipe_app.web.bodies import (
 )
 from kitchensync.recipe_app.web.door.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
 from kitchensync.recipe_app.web.door.networks import network_of
-from kitchensync.steps.errors import BadOperation
 
 YEAR_S = 31_536_000
 

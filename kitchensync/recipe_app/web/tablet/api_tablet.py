@@ -10,6 +10,8 @@ from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from kitchensync.operations.errors import NotNow
+from kitchensync.operations.event_lines import folder_of
 from kitchensync.recipe_app.cooking import (
     checklist,
     mise_en_place,
@@ -34,8 +36,6 @@ from kitchensync.recipe_app.web.bodies import Choose, Control, OperationBatch
 from kitchensync.recipe_app.web.door.access import Asking, Device, Route, Tools, require
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.i18n import words_of
-from kitchensync.steps.errors import NotNow
-from kitchensync.steps.event_lines import folder_of
 from kitchensync.storage.consent import OFFERED
 from kitchensync.storage.timeline.acoustic_slate import slate_file
 from kitchensync.task_graphs.categories import CATEGORIES

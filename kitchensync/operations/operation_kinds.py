@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kitchensync.steps.errors import BadOperation
+from kitchensync.operations.errors import BadOperation
 
 OpId = Annotated[
     str,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kitchensync.steps.entries import with_judgments
-from kitchensync.steps.errors import BadOperation
-from kitchensync.steps.filed_shapes import check_filed
-from kitchensync.steps.reduce import reduce_log
-from kitchensync.steps.step_runs import Op, State
+from kitchensync.operations.entries import with_judgments
+from kitchensync.operations.errors import BadOperation
+from kitchensync.operations.filed_shapes import check_filed
+from kitchensync.operations.reduce import reduce_log
+from kitchensync.operations.step_runs import Op, State
 from kitchensync.storage.annotation_folder import newest_judged
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import events_of

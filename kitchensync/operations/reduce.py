@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kitchensync.steps import step_runs
-from kitchensync.steps.step_runs import Op, State
+from kitchensync.operations import step_runs
+from kitchensync.operations.step_runs import Op, State
 
 PHASES = ("prepare", "checklist", "follow", "review", "done", "withdrawn")
 COOKING = frozenset(("start", "done", "reopen", "skip", "hold", "error", "recovered", "mark"))

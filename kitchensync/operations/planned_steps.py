@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from kitchensync.steps.step_runs import State
+from kitchensync.operations.step_runs import State
 
 ORDER, MISSING = 2, 6
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kitchensync.steps.entries import entries_of
-from kitchensync.steps.event_lines import event_lines
-from kitchensync.steps.filed_log import filed_operations
-from kitchensync.steps.planned_steps import plan_of
-from kitchensync.steps.reduce import reduce_log
+from kitchensync.operations.entries import entries_of
+from kitchensync.operations.event_lines import event_lines
+from kitchensync.operations.filed_log import filed_operations
+from kitchensync.operations.planned_steps import plan_of
+from kitchensync.operations.reduce import reduce_log
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import EventLog, read_events
 from kitchensync.storage.timeline.film_times import FilmPlace

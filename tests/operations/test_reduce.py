@@ -11,11 +11,11 @@ import javascript
 import pytest
 from histories import history, operation, recording_body
 
+from kitchensync.operations.reduce import UNDOABLE, reduce_log
 from kitchensync.recipe_app.store.app_records import new_id
-from kitchensync.steps.reduce import UNDOABLE, reduce_log
 
 REDUCE_JS = (
-    Path(__file__).resolve().parents[3] / "kitchensync" / "recipe_app" / "static" / "core" / "reduce.js"
+    Path(__file__).resolve().parents[2] / "kitchensync" / "recipe_app" / "static" / "core" / "reduce.js"
 )
 RNG = random.Random(1)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from kitchensync.steps.errors import BadOperation
+from kitchensync.operations.errors import BadOperation
 
 
 class _Filed(BaseModel):

@@ -11,13 +11,13 @@ import javascript
 from histories import history, operation, recording_body
 from recipe_lines import AMOUNTS, SECONDS
 
+from kitchensync.operations.planned_steps import PlannedSteps, numbered_steps, plan_of
+from kitchensync.operations.reduce import reduce_log
 from kitchensync.recipe_app.store.app_records import new_id
-from kitchensync.steps.planned_steps import PlannedSteps, numbered_steps, plan_of
-from kitchensync.steps.reduce import reduce_log
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.text.spans import timers
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "kitchensync" / "recipe_app" / "static" / "core"
 RNG = random.Random(7)
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
-from kitchensync.steps.entries import TAGS, counts
-from kitchensync.steps.reduce import standing
-from kitchensync.steps.step_runs import Op, State
+from kitchensync.operations.entries import TAGS, counts
+from kitchensync.operations.reduce import standing
+from kitchensync.operations.step_runs import Op, State
 from kitchensync.storage.annotation_forms import MOMENTS
 from kitchensync.storage.timeline.film_times import FilmPlace
 
