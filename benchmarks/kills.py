@@ -26,7 +26,7 @@ from typing import Any
 
 from kitchensync.capture.process.supervised_process import DEATHS_WINDOW_S, MAX_DEATHS
 from kitchensync.capture.served_kitchen import KITCHENSYNC, finish, process, simulator
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from rehearsal.account import BAD, Account

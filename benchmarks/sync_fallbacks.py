@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import signal
 from scipy.spatial.transform import Rotation
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 
 SOUND_HZ, WORLD_HZ = 12_000, 48_000
 PATH_S = 0.3e-3  # microphones ten centimetres apart hear each noise so much earlier or later

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import signal
 from scipy.interpolate import CubicSpline
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 
 Motion = Callable[[Floats], Floats]  # world seconds (n,) to rad/s (n, 3)
 

@@ -141,7 +141,7 @@ def _here(path: str | os.PathLike[str]) -> Path:
 def _recordings(path: Path, *, one: bool = False) -> list[Path]:
     from kitchensync.storage.errors import NotARecording
     from kitchensync.storage.names import recordings_in
-    from kitchensync.storage.shell.given_path import check_recordings
+    from kitchensync.storage.options.given_path import check_recordings
 
     check_recordings(path)
     found = recordings_in(path)

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from kitchensync.shell import Shell
-from kitchensync.storage.shell.lazy_group import Table
+from kitchensync.command_shell import Shell
+from kitchensync.shell.lazy_group import Table
 
 COMMANDS: Table = {
     "record": ("capture.commands.record:record", "Record headsets and cameras until told to stop."),
@@ -177,7 +177,7 @@ def _show_aligned(answer: dict[str, Any]) -> None:
 
 def _check_place(out: Path) -> None:
     """Join the virtual kitchen, which stands apart, with the rule for outputs. Raises CannotWrite."""
-    from kitchensync.storage.shell.outputs import check_place
+    from kitchensync.storage.options.outputs import check_place
 
     check_place(out)
 

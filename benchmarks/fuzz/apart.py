@@ -19,7 +19,7 @@ from small_recordings import seal_stream
 from kitchensync.recipe_app.cooking import recipe_pictures
 from kitchensync.recipe_app.exchange import adopt
 from kitchensync.recipe_app.web.door import strings_apart
-from kitchensync.sensors.process_apart import Bounds, ProcessApart, Unread
+from kitchensync.shell.process_apart import Bounds, ProcessApart, Unread
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.reading.device_constants import ConstantTable, read_calibration, write_calibration

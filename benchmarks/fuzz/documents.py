@@ -32,7 +32,7 @@ from kitchensync.recipe_app.exchange.dumps import read_dump
 from kitchensync.recipe_app.store import backup
 from kitchensync.recipe_app.study.plan_file import read_locked
 from kitchensync.recipe_app.study.study_file import read_study
-from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.shell.untrusted_json import BadJson, parse_json
 from kitchensync.storage import annotation_folder, events, lab
 from kitchensync.storage.copies.copy_log import COPY_LOG, read_copies
 from kitchensync.storage.disk.self_check import checked_json

@@ -15,7 +15,7 @@ from typing import Any
 from cases import Case
 from watch import Watch
 
-from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.ledger import EndNote, of_kind, read_note
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.copies.target import MARKER, Target
 from rehearsal.injected import BUG, CLOCK, DISK, put
 from rehearsal.scenarios import RECORDING, STREAMS, Scenario

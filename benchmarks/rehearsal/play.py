@@ -14,7 +14,7 @@ import redis
 from kitchensync.capture import served_kitchen as serving
 from kitchensync.capture.queue.queue_connection import wait_until_ready
 from kitchensync.capture.queue.server import queue_binary
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from rehearsal import injected
 from rehearsal.breaking import MOVED, Breaker, Fault, give_back
 from rehearsal.scenarios import RECORDING, REFUSED, Scenario

@@ -16,10 +16,10 @@ from typing import Any
 import click
 
 from kitchensync.capture.errors import CaptureError
+from kitchensync.shell.answer import Answer
+from kitchensync.shell.end_signals import ending_at_signals
+from kitchensync.shell.progress import Bar
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.shell.answer import Answer
-from kitchensync.storage.shell.end_signals import ending_at_signals
-from kitchensync.storage.shell.progress import Bar
 from rehearsal.account import BAD, Account, settle
 from rehearsal.play import play
 from rehearsal.scenarios import Scenario, draw

@@ -16,8 +16,8 @@ from typing import Any
 import av
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.host_clock import host_ns
 from kitchensync.sensors.plugin import SensorPacket, SensorStream
+from kitchensync.shell.host_clock import host_ns
 
 
 class Camera:

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.host_clock import host_ns
 from kitchensync.sensors.plugin import SensorPacket, SensorStream
+from kitchensync.shell.host_clock import host_ns
 
 LONGEST_LINE = 64 * 1024
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from kitchensync.sensors.errors import BadPacket
-from kitchensync.sensors.host_clock import host_ns
 from kitchensync.sensors.plugin import SensorPacket, SensorStream
+from kitchensync.shell.host_clock import host_ns
 
 RECORD = np.dtype([("grams", "<f4"), ("is_still", "u1")])
 

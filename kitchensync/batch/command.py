@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
+from kitchensync.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
 from kitchensync.storage.errors import words_of
 from kitchensync.storage.names import MANIFEST
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
+from kitchensync.storage.options.given_path import given_path
 
 Row = dict[str, Any]
 
@@ -122,8 +122,8 @@ def batch(
     """
     from kitchensync.batch.command import Journal
     from kitchensync.batch.jobs import job_of, options_of
+    from kitchensync.shell.progress import Bar
     from kitchensync.storage.batch.runner import Workforce, run_all
-    from kitchensync.storage.shell.progress import Bar
 
     options = options_of(verb, context.meta[OPTIONS], context)
     found = _found(paths)
@@ -171,7 +171,7 @@ def _refresh_pages(verb: str, paths: tuple[Path, ...]) -> None:
 
 
 def _say(rows: list[dict[str, Any]], verb: str, *, as_json: bool) -> None:
-    from kitchensync.storage.shell.answer import show_table
+    from kitchensync.shell.answer import show_table
 
     failed = [row for row in rows if row["exit"] != 0]
     counts = dict(Counter(row["status"] for row in rows).most_common())

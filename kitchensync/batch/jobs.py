@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from kitchensync.shell import foreseen
+from kitchensync.command_shell import foreseen
 from kitchensync.storage.batch.runner import Answer, Job
 
 NOT_DONE = "not_done"
@@ -76,8 +76,8 @@ def _upload(recording: Path, *, url: str, without_consent: str) -> Answer:
 
 
 def _export(recording: Path, *, form: str, given: dict[str, Any]) -> Answer:
+    from kitchensync.shell.answer import say
     from kitchensync.storage.copies.derived import may_write, noting
-    from kitchensync.storage.shell.answer import say
 
     with noting(f"batch export {form}", say), contextlib.redirect_stderr(io.StringIO()):  # a row says it all
         may_write(given["out"])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import NO_INODES
+from kitchensync.shell.files_on_disk import NO_INODES
 
 
 def without_password(url: str) -> str:

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kitchensync.capture.errors import BadPlan
 from kitchensync.capture.lock import is_held
-from kitchensync.sensors.untrusted_json import BadJson, load_json
+from kitchensync.shell.untrusted_json import BadJson, load_json
 from kitchensync.storage.disk.durable import PRIVATE, write_whole
 from kitchensync.storage.installation.key import is_signed, signed
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX

@@ -21,7 +21,7 @@ from kitchensync.capture.plan import is_running, runtime_folder
 from kitchensync.capture.rig.rig_file import order_of, read_rig
 from kitchensync.capture.session.control import ask, wait_for_ledger
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.manifest import edit_manifest, read_manifest
 from kitchensync.storage.names import MANIFEST, check_recording_id

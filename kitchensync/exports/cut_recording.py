@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from kitchensync.exports.exported_span import span_options
-from kitchensync.storage.shell.answer import Answer, answers, size_words
-from kitchensync.storage.shell.given_path import GivenRecording
-from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.shell.answer import Answer, answers, size_words
+from kitchensync.storage.options.given_path import GivenRecording
+from kitchensync.storage.options.output_options import OutputFolder
 
 
 @click.command()
@@ -41,9 +41,9 @@ def cut(
     from kitchensync.reader.opened_recording import OpenedRecording
     from kitchensync.storage.copies.derived import asked
     from kitchensync.storage.names import MANIFEST
+    from kitchensync.storage.options.outputs import check_recording_place, written_folder
     from kitchensync.storage.recording import open_recording
     from kitchensync.storage.redact.cut import write_cut
-    from kitchensync.storage.shell.outputs import check_recording_place, written_folder
     from kitchensync.storage.verify import keep_verdict, verify
     from kitchensync.storage.withdraw.made_of import origins_of
     from kitchensync.sync.synchronize import synchronize

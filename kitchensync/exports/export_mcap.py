@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from kitchensync.exports.exported_span import choice_options
-from kitchensync.storage.shell.answer import Answer, answers, size_words
-from kitchensync.storage.shell.given_path import GivenRecording
-from kitchensync.storage.shell.output_options import OutputFolder, output
+from kitchensync.shell.answer import Answer, answers, size_words
+from kitchensync.storage.options.given_path import GivenRecording
+from kitchensync.storage.options.output_options import OutputFolder, output
 
 
 @click.command()
@@ -48,7 +48,7 @@ def mcap(
     from kitchensync.exports.exported_span import choice_of, each_recording, export_status, left_out_lines
     from kitchensync.exports.mcap_file import write_mcap
     from kitchensync.exports.mcap_pieces import DepthChoice
-    from kitchensync.storage.shell.progress import Bar
+    from kitchensync.shell.progress import Bar
 
     if depth_as_stored and depth_per_second:
         raise click.UsageError(

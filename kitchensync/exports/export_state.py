@@ -11,7 +11,7 @@ from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.storage.annotation_folder import FILMS, FOLDER, JUDGED, PUSHED
 from kitchensync.storage.copies.derived import keeps, stamps_of
 from kitchensync.storage.names import COPIES, DERIVED, LOGS, REVIEW
-from kitchensync.storage.shell.outputs import OutputRefused
+from kitchensync.storage.options.outputs import OutputRefused
 
 NOT_READ = (
     *(COPIES, DERIVED, f"{LOGS}/", f"{REVIEW}/", f"{FOLDER}/{FILMS}", f"{FOLDER}/{PUSHED}"),

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from kitchensync.exports.exported_span import choice_options
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import GivenRecording
-from kitchensync.storage.shell.output_options import OutputFolder, output
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import GivenRecording
+from kitchensync.storage.options.output_options import OutputFolder, output
 
 
 @click.command()
@@ -37,7 +37,7 @@ def tables(
     """
     from kitchensync.exports.exported_span import choice_of, each_recording, export_status, left_out_lines
     from kitchensync.exports.recording_tables import write_tables
-    from kitchensync.storage.shell.progress import Bar
+    from kitchensync.shell.progress import Bar
 
     choice, forms = choice_of(start, end, step, streams), ("parquet", "csv") if with_csv else ("parquet",)
     with Bar("export tables", unit="tables") as bar:

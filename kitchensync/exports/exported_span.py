@@ -18,7 +18,7 @@ from kitchensync.storage.copies.derived import of_one
 from kitchensync.storage.errors import StorageError, UnknownStream, pass_on_trouble
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.names import recordings_in
-from kitchensync.storage.shell.outputs import OutputRefused
+from kitchensync.storage.options.outputs import OutputRefused
 
 Made = TypeVar("Made")
 Progress = Callable[[float, float, str], None]

@@ -38,7 +38,7 @@ from kitchensync.sensors.hololens.headset_stream import RECORDS
 from kitchensync.storage.disk.free_space import require_room
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.geometry.errors import Refused
-from kitchensync.storage.shell.outputs import OutputRefused, check_output, written
+from kitchensync.storage.options.outputs import OutputRefused, check_output, written
 
 SCHEMA = "export-mcap/1"
 CHUNK_BYTES = 1 << 20

@@ -27,9 +27,9 @@ from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.step_table import event_rows_of
 from kitchensync.reader.timed_stream import TimedStream
-from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.hololens.video import CODECS
+from kitchensync.shell.array_types import Floats, Int64
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 
 SAMPLES_NAME = "kitchensync.MotionSamples"
 FIELDS = (("host_ns", 16), ("x", 2), ("y", 2), ("z", 2))

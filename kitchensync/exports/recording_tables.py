@@ -25,12 +25,12 @@ from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.timed_stream import TimedStream
-from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
+from kitchensync.shell.array_types import Floats, Int64
 from kitchensync.storage.copies.derived import stamps_of
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.geometry.errors import Refused
-from kitchensync.storage.shell.outputs import written_folder
+from kitchensync.storage.options.outputs import written_folder
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.video import is_key_frame, nal_types
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.reading.headset_pictures import begins_after_loss, key_row

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.timed_stream import TimedStream, interpolated
-from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
+from kitchensync.shell.array_types import Floats, Floats32, Int64
 from kitchensync.storage.reading.records import Records
 from kitchensync.storage.timeline.pose_track import PoseTrack, rotation_wxyz, transforms_of
 

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
-from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import Clip, ClipPictures
 from kitchensync.sensors.gopro.files.film_sound import SoundBlock, sound_bound_s, sound_packets
 from kitchensync.sensors.gopro.files.media import GoProMedia
 from kitchensync.sensors.shown_picture import shown_pixels
+from kitchensync.shell.array_types import Floats, Floats32, Int64
+from kitchensync.shell.forked_child import reopens_in_child
 from kitchensync.storage.capture_times import capture_times, film_host_ns
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.geometry.errors import Refused

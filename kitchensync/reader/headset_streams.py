@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from kitchensync.reader.cameras.recorded import front_lens, look_up_table, rig_from
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
-from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera
 from kitchensync.sensors.hololens.streams.microphone import AAC_SAMPLES
+from kitchensync.shell.array_types import Floats, Floats32, Int64
+from kitchensync.shell.forked_child import reopens_in_child
 from kitchensync.storage.geometry.reference_frames import OPENCV_FROM_PV_AXES, inverse
 from kitchensync.storage.geometry.visibility import pixels_in_picture
 from kitchensync.storage.reading.headset_pictures import (

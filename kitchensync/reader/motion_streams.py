@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import TimedStream, interpolated
-from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.shell.array_types import Floats, Floats32, Int64
 from kitchensync.storage.reading.inertial import Samples, inertial_clock, packets_of_samples, read_samples
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from kitchensync.reader.motion_streams import HeadsetMotion
 from kitchensync.reader.reading_clock import NotKnown, ReadingClock
 from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.timed_stream import TimedStream
-from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SAMPLES, SOUND
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.sensors.stream import record_of
+from kitchensync.shell.array_types import Floats, Int64
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError, UnknownStream
 from kitchensync.storage.ledger_reader import read_notes

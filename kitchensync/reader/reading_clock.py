@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.device_clock import HostClock, constant_clock

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from kitchensync.reader.headset_streams import PacketStream
 from kitchensync.reader.timed_stream import LONGEST_GAP_S, interpolated
-from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.stream import record_of
+from kitchensync.shell.array_types import Floats, Int64
 
 GAP_STEPS = 3.0
 """Records further apart than so many usual steps, and than 0.1 s, have a gap between them."""

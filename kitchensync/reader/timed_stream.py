@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Floats32, Int64
 from kitchensync.sensors.errors import SensorError
+from kitchensync.shell.array_types import Floats, Floats32, Int64
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.timeline.film_times import UNKNOWN
 

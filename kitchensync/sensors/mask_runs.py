@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Mask
+from kitchensync.shell.array_types import Mask
 
 
 def marked_runs(marked: Mask) -> list[tuple[int, int]]:

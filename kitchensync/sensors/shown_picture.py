@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 
 if TYPE_CHECKING:
     import av

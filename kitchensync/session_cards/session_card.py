@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.sensors.files_on_disk import matching
 from kitchensync.session_cards.provisional import PROXIES, provisional_alignment
+from kitchensync.shell.files_on_disk import matching
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.copies.store_states import store_states
 from kitchensync.storage.events import read_events

@@ -13,8 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import read_plain
-from kitchensync.sensors.untrusted_json import MOST_BYTES, BadJson, parse_object
+from kitchensync.shell.files_on_disk import read_plain
+from kitchensync.shell.untrusted_json import MOST_BYTES, BadJson, parse_object
 from kitchensync.storage.annotation_forms import misfit
 from kitchensync.storage.disk.durable import write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder

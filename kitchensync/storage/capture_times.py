@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.sensors.untrusted_json import load_json
+from kitchensync.shell.array_types import Floats, Int64
+from kitchensync.shell.untrusted_json import load_json
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from kitchensync.sensors.errors import SentError
-from kitchensync.sensors.files_on_disk import NO_INODES, lacks_inodes
+from kitchensync.shell.files_on_disk import NO_INODES, lacks_inodes
 
 
 class StorageError(SentError):

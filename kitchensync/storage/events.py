@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import matching, read_plain
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.files_on_disk import matching, read_plain
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import CHECK, MOST_LINES_BYTES, checked_json, each_line, is_sound
 from kitchensync.storage.errors import BadEventLog

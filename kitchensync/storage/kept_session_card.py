@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.host_clock import utc_anchor
-from kitchensync.sensors.untrusted_json import BadJson, load_json
+from kitchensync.shell.host_clock import utc_anchor
+from kitchensync.shell.untrusted_json import BadJson, load_json
 from kitchensync.storage.manifest import edit_manifest, write_json
 from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA

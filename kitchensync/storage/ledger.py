@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
-from kitchensync.sensors.untrusted_json import parse_object
+from kitchensync.shell.untrusted_json import parse_object
 
 BY_DEVICE, LOST, STOPPED, FAILED = "ended_by_device", "lost", "stopped", "failed"
 """Reasons of an end. A lost stream was tried again until the recording was over."""

@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import read_plain
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.files_on_disk import read_plain
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.storage.disk.durable import LOCAL, Disk, write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import read_plain
-from kitchensync.sensors.untrusted_json import MOST_BYTES, BadJson, parse_object
+from kitchensync.shell.files_on_disk import read_plain
+from kitchensync.shell.untrusted_json import MOST_BYTES, BadJson, parse_object
 
 
 def load_media(path: Path) -> dict[str, Any]:

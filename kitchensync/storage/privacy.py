@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64, Mask
+from kitchensync.shell.array_types import Int64, Mask
 from kitchensync.storage.events import Event, events_of
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.timeline.film_times import UNKNOWN

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Mask
-from kitchensync.sensors.files_on_disk import matching
-from kitchensync.sensors.host_clock import PROBE
+from kitchensync.shell.array_types import Mask
+from kitchensync.shell.files_on_disk import matching
+from kitchensync.shell.host_clock import PROBE
 from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.copies.read_through import promised_hashes, readable_folder

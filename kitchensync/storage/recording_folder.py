@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import NotPlainFile, check_facts, is_left_by_system, read_plain
-from kitchensync.sensors.untrusted_json import MOST_BYTES
+from kitchensync.shell.files_on_disk import NotPlainFile, check_facts, is_left_by_system, read_plain
+from kitchensync.shell.untrusted_json import MOST_BYTES
 from kitchensync.storage.disk.self_check import MOST_LINES_BYTES
 from kitchensync.storage.errors import UnsafeFile
 from kitchensync.storage.names import APP_FOLDER, LOGS, MANIFEST, MEDIA, is_path_inside

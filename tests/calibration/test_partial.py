@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kitchensync.calibration.space.partial import Partial
-from kitchensync.storage.shell.outputs import OutputRefused
+from kitchensync.storage.options.outputs import OutputRefused
 
 
 def test_the_same_work_goes_on_and_other_work_begins_anew(tmp_path):

@@ -27,7 +27,7 @@ from kitchensync.sensors.gopro.control import camera as gopro_http
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.camera_types import CameraState as Answer
 from kitchensync.sensors.gopro.control.settings import set_clock_now
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.move.mover import run_mover
 from kitchensync.virtual_kitchen.gopro.camera import VirtualCamera

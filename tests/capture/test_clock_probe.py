@@ -8,7 +8,7 @@ import pytest
 from kitchensync.capture.produce.probe_clock import LEAST_PAUSE_S, PERIOD_S, ClockProbe, next_round_s
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.remote import ClockExchange
-from kitchensync.sensors.host_clock import decode
+from kitchensync.shell.host_clock import decode
 
 
 class Written:

@@ -17,7 +17,7 @@ from kitchensync.capture.process.heartbeat import (
     last_beat,
     was_held,
 )
-from kitchensync.sensors.host_clock import UtcAnchor
+from kitchensync.shell.host_clock import UtcAnchor
 
 SECOND = 10**9
 

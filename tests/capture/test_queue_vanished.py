@@ -22,7 +22,7 @@ from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.served_kitchen import simulator
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.names import DRAINERS, stream_key
 
 STREAM = "hololens/gyroscope"

@@ -9,7 +9,7 @@ from told_states import SECOND, told_state
 
 from kitchensync.capture.plan import runtime_folder
 from kitchensync.capture.station import Station
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.manifest import write_json
 
 PV = told_state(host_ns())["streams"]["hololens/pv"]

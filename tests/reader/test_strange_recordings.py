@@ -19,7 +19,7 @@ import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import Unreadable
-from kitchensync.sensors import host_clock
+from kitchensync.shell import host_clock
 from kitchensync.storage.annotation_folder import ACCEPTED, ACCEPTED_SCHEMA, editing, write_annotations
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog

@@ -16,7 +16,7 @@ from kitchensync.recipe_app.cooking.collaborators import collaborators
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.app import ROUTES, create_app
 from kitchensync.recipe_app.web.door.request_bodies import MAX_BODY
-from kitchensync.storage.shell.loopback import is_loopback_address
+from kitchensync.shell.loopback import is_loopback_address
 
 PAGES = Path(__file__).resolve().parents[2] / "kitchensync" / "recipe_app"
 PASSWORD = "a long enough pass phrase"

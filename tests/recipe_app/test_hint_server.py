@@ -14,7 +14,7 @@ from model_server import ModelServer, Say, message, model_servers
 
 from kitchensync.cli import main
 from kitchensync.recipe_app.hints.hint_server import KEY_ENV, KEY_FILE, MODEL, URL, model_hints, server_of
-from kitchensync.storage.shell.endpoint import MAX_ANSWER_BYTES
+from kitchensync.storage.options.endpoint import MAX_ANSWER_BYTES
 from kitchensync.task_graphs.formats.graph_files import read_graph
 
 QUESADILLA = (

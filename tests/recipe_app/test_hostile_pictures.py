@@ -17,7 +17,7 @@ from kitchensync.recipe_app.cooking import recipe_pictures
 from kitchensync.recipe_app.cooking.recipe_pictures import small_jpeg
 from kitchensync.recipe_app.exchange.adopt import NotAdopted, adopt
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.sensors.process_apart import Bounds
+from kitchensync.shell.process_apart import Bounds
 
 pytestmark = pytest.mark.slow
 

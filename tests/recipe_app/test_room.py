@@ -18,7 +18,7 @@ from kitchensync.capture.plan import runtime_folder
 from kitchensync.capture.session.control import ControlServer, Request
 from kitchensync.capture.station import Station
 from kitchensync.recipe_app.web.app import create_app
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.events import EventLog
 
 

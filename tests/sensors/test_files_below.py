@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import files_below
+from kitchensync.shell.files_on_disk import files_below
 
 
 def test_only_files_are_listed_and_nothing_that_systems_left(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import time
 
-from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.shell.host_clock import host_ns, utc_anchor
 
 
 def test_host_clock_is_monotonic_and_integer() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from kitchensync.sensors.process_apart import (
+from kitchensync.shell.process_apart import (
     Bounds,
     OutOfMemory,
     OutOfTime,
@@ -19,7 +19,7 @@ from kitchensync.sensors.process_apart import (
     ask_once,
 )
 
-SAYS = "kitchensync.sensors.process_apart:ToldApart"
+SAYS = "kitchensync.shell.process_apart:ToldApart"
 BOUNDS = Bounds(150.0, 1 << 30)
 
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.progress import DownloadColumn
 
-from kitchensync.storage.shell.progress import Bar, terminal_bar
+from kitchensync.shell.progress import Bar, terminal_bar
 
 
 def test_a_terminal_sees_the_bar_and_a_log_does_not():

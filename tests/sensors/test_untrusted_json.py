@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kitchensync.sensors.files_on_disk import NotPlainFile
-from kitchensync.sensors.untrusted_json import BadJson, load_json, parse_json
+from kitchensync.shell.files_on_disk import NotPlainFile
+from kitchensync.shell.untrusted_json import BadJson, load_json, parse_json
 
 
 @pytest.mark.parametrize(

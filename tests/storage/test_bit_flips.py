@@ -19,7 +19,7 @@ import pytest
 from flips import block_at, flip, stream_of
 from sealed_chunks import sealed
 
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
 from kitchensync.storage.disk.media_blocks import block_checksums

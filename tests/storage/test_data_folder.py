@@ -11,7 +11,7 @@ from films import film
 
 from kitchensync.cli import main
 from kitchensync.storage.errors import BadLabFile
-from kitchensync.storage.shell.data_folder import default_data
+from kitchensync.storage.options.data_folder import default_data
 
 
 @pytest.fixture(autouse=True)

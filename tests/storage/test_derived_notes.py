@@ -19,7 +19,7 @@ from kitchensync.storage.copies.derived import asked, before_of, may_write, noti
 from kitchensync.storage.copies.derived_files import destroy_derived
 from kitchensync.storage.installation.own_list import LineKind, OwnList, uuid_of
 from kitchensync.storage.manifest import write_json
-from kitchensync.storage.shell.outputs import write_into, written
+from kitchensync.storage.options.outputs import write_into, written
 
 Running = Iterator[None]
 

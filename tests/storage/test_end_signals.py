@@ -9,7 +9,7 @@ import pytest
 
 CHILD = """
 import signal, threading, time
-from kitchensync.storage.shell.end_signals import ask_at_signals
+from kitchensync.shell.end_signals import ask_at_signals
 
 asked, heard = threading.Event(), []
 ask_at_signals((signal.SIGTERM,), lambda: (heard.append(1), asked.set()))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from model_server import ModelServer, Say, message, model_servers
 
-from kitchensync.storage.shell.endpoint import (
+from kitchensync.storage.options.endpoint import (
     MAX_ANSWER_BYTES,
     Endpoint,
     NoAnswer,

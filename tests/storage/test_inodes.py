@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from kitchensync.sensors.files_on_disk import NO_INODES, lacks_inodes
+from kitchensync.shell.files_on_disk import NO_INODES, lacks_inodes
 from kitchensync.storage.disk.free_space import require_room
 from kitchensync.storage.errors import words_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kitchensync.storage.shell.outputs import (
+from kitchensync.storage.options.outputs import (
     PART,
     OutputRefused,
     check_output,

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from sealed_chunks import sealed
 
 from kitchensync.cli import main
-from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.shell.untrusted_json import BadJson, parse_json
 from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_log import COPIED, CopyRecord, read_copies

@@ -25,9 +25,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kitchensync.cli import main
+from kitchensync.shell.progress import Bar
+from kitchensync.shell.terminal import console, live, showing_controls, shown, shown_in_page
 from kitchensync.storage.manifest import edit_manifest
-from kitchensync.storage.shell.progress import Bar
-from kitchensync.storage.shell.terminal import console, live, showing_controls, shown, shown_in_page
 
 HOSTILE = "a\x1b[31mb\x1b]8;;http://x.example\x07c\u202ed\u2066e\x00f\u200bg\ufeffh\x9bi"
 PLAIN = "Crème brûlée, 麻婆豆腐 \N{COOKING}, \u0627\u0644\n\tend"

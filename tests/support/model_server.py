@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kitchensync.storage.shell.endpoint import names_of
+from kitchensync.storage.options.endpoint import names_of
 
 Say = Callable[[Any], tuple[int, bytes]]
 

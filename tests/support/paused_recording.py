@@ -16,7 +16,7 @@ import numpy as np
 from planted import Planted, access_units, picture_of
 from sealed_chunks import sealed
 
-from kitchensync.sensors.host_clock import encode
+from kitchensync.shell.host_clock import encode
 from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.events import EventLog

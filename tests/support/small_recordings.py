@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from camera_films import FilmPlan, synthesize
 
-from kitchensync.sensors import host_clock
 from kitchensync.sensors.hololens import inertial_samples as imu
 from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.shell import host_clock
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.reading.device_constants import ConstantTable, write_calibration

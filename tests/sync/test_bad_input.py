@@ -21,7 +21,7 @@ from small_recordings import (
 )
 
 from kitchensync.cli import main
-from kitchensync.sensors import host_clock
+from kitchensync.shell import host_clock
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.recording import open_recording

@@ -14,7 +14,7 @@ from small_recordings import HOST0_NS
 
 from kitchensync.capture.camera.fetch import pending_in
 from kitchensync.cli import main
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.chunks.chunk_reader import chunk_paths
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.life import life_of

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from small_recordings import write_recordings
 
 import kitchensync as ks
-from kitchensync.storage.shell.extras import BY_FOLDER, what_to_install
+from kitchensync.shell.extras import BY_FOLDER, what_to_install
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "kitchensync"

@@ -20,7 +20,7 @@ import pytest
 from lives import AWAY, make_lives
 from rehearsal.small_disks import can_mount
 
-from kitchensync.storage.shell.outputs import PART
+from kitchensync.storage.options.outputs import PART
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1800)]
 

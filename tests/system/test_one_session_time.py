@@ -13,7 +13,7 @@ from property_runs import examples
 
 import kitchensync as ks
 from kitchensync.calibration.space.drawn_time import drawn_time
-from kitchensync.sensors.host_clock import encode as encode_probe
+from kitchensync.shell.host_clock import encode as encode_probe
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import write_json

@@ -18,8 +18,8 @@ from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.move import mover_process
 from kitchensync.storage.names import COPIES
-from kitchensync.storage.shell.given_path import GivenPath, GivenRecording
-from kitchensync.storage.shell.output_options import OutputPath
+from kitchensync.storage.options.given_path import GivenPath, GivenRecording
+from kitchensync.storage.options.output_options import OutputPath
 
 OUT = "OUT"
 WRITES = {

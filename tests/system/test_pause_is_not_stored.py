@@ -14,7 +14,7 @@ import paused_recording
 import pytest
 from processes import COMMAND, kitchensync, running, wait_for_more, wait_until_all_stream
 
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.recording import Recording
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.given_path import GivenRecording, given_path
-from kitchensync.storage.shell.output_options import OutputFolder, output_file
-from kitchensync.storage.shell.progress import Bar
-from kitchensync.storage.shell.terminal import headline
+from kitchensync.shell.progress import Bar
+from kitchensync.shell.terminal import headline
+from kitchensync.storage.options.given_path import GivenRecording, given_path
+from kitchensync.storage.options.output_options import OutputFolder, output_file
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
 DEFAULT_BOARD = "11x8:24mm/18mm"

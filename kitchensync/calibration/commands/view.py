@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from kitchensync.storage.shell.given_path import GivenRecording
-from kitchensync.storage.shell.output_options import output_file
+from kitchensync.storage.options.given_path import GivenRecording
+from kitchensync.storage.options.output_options import output_file
 
 
 @click.command()
@@ -65,7 +65,7 @@ def view(
     """
     from kitchensync.calibration.space.recording_view import view_recording
     from kitchensync.calibration.space.view_parts import ViewOptions
-    from kitchensync.storage.shell.progress import Bar
+    from kitchensync.shell.progress import Bar
 
     shown = ViewOptions(
         pictures_per_second, width, clouds_per_second, from_s, float("inf") if to_s is None else to_s

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from kitchensync.calibration.estimate.freedom import Witnesses
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 
 Residuals = Callable[[Floats, Floats], Floats]
 """(shared (p,), poses (v, 4, 4)) -> pixels observed less predicted (n, 2), sorted by view; NaN = not predicted."""

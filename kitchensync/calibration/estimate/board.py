@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, UInt8
+from kitchensync.shell.array_types import Floats, UInt8
 from kitchensync.storage.geometry.errors import Refused
 
 DICTIONARIES = ("DICT_4X4_250", "DICT_5X5_250", "DICT_6X6_250", "DICT_APRILTAG_36h11")

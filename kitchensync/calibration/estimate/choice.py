@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
-from kitchensync.sensors.array_types import Floats, UInt8
+from kitchensync.shell.array_types import Floats, UInt8
 
 FASTEST_PX = 1.5
 "Corners that move farther than this from one frame to the next are smeared by the rolling shutter; at 1920 columns."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 
 SIGMAS = 2.0
 "What a reader takes times a stated standard deviation to have 95.45 %."

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats
 from kitchensync.sensors.mask_runs import marked_runs
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.errors import Refused
 
 GRAVITY_M_PER_S2 = 9.80665

@@ -22,7 +22,7 @@ from kitchensync.calibration.estimate.lens_quality import (
     picture_sigma,
     steps_of,
 )
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.camera_models import Fisheye, Lens, Pinhole
 from kitchensync.storage.geometry.errors import Refused
 

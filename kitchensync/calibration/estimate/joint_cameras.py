@@ -16,7 +16,7 @@ from kitchensync.calibration.estimate.board import IN_LINE, Board, BoardSeen, in
 from kitchensync.calibration.estimate.freedom import UncertaintyPart, stated
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, board_poses
 from kitchensync.calibration.estimate.lens_quality import farther_out
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.camera_models import Lens
 from kitchensync.storage.geometry.errors import Refused
 

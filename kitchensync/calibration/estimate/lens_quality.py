@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.calibration.estimate.board import BoardSeen
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.camera_models import Lens
 from kitchensync.storage.geometry.errors import Refused
 

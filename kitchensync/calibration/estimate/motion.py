@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from kitchensync.calibration.estimate.freedom import UncertaintyPart, Witnesses, stated
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.errors import Refused
 
 BLOCK_S = 5.0

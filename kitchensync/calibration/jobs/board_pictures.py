@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kitchensync.calibration.estimate.board import BoardSeen
 from kitchensync.calibration.estimate.intrinsics import Intrinsics
 from kitchensync.calibration.estimate.joint_cameras import RigPose
-from kitchensync.sensors.array_types import Floats, UInt8
+from kitchensync.shell.array_types import Floats, UInt8
 
 _WIDTH = 960
 _INK, _MUTED, _PAPER, _MARK = (40, 40, 40), (150, 150, 150), (255, 255, 255), (40, 90, 200)

@@ -9,7 +9,7 @@ import numpy as np
 
 from kitchensync.calibration.estimate.board import Board
 from kitchensync.storage.geometry.errors import Refused
-from kitchensync.storage.shell.outputs import write_output
+from kitchensync.storage.options.outputs import write_output
 
 PAPERS_MM = {"a4": (297.0, 210.0), "a3": (420.0, 297.0), "a2": (594.0, 420.0), "letter": (279.4, 215.9)}
 "Width and height, landscape."

@@ -19,10 +19,10 @@ from kitchensync.calibration.estimate.joint_cameras import BoardPair, RigPose, f
 from kitchensync.calibration.jobs.board_pictures import mount_picture, write_png
 from kitchensync.calibration.jobs.mount import mount_by_motion
 from kitchensync.reader.cameras.recorded import alignments, front_lens, started_at
-from kitchensync.sensors.array_types import Floats
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader, index_at
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.reading.alignments import FilmClock
 from kitchensync.storage.reading.calibration_results import lens_from_words, lens_result, save

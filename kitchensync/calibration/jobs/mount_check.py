@@ -20,9 +20,9 @@ from kitchensync.calibration.estimate.motion import MOVED_DEG, MOVED_SIGMAS
 from kitchensync.calibration.jobs.mount import mount_by_motion
 from kitchensync.reader.cameras.recorded import alignments, started_at
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.sensors.untrusted_json import load_json
+from kitchensync.shell.files_on_disk import matching
+from kitchensync.shell.untrusted_json import load_json
 from kitchensync.storage.errors import StorageError, Unusable
 from kitchensync.storage.geometry.errors import CalibrationError, Refused
 from kitchensync.storage.manifest import write_json

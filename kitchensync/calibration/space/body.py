@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.cameras.recorded import TICKS_PER_S
-from kitchensync.sensors.array_types import Floats
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream
 from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.reference_frames import transform_points, world_from_local
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.worlds import world_frames

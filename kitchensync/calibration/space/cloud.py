@@ -17,8 +17,8 @@ from kitchensync.reader.cameras.recorded import TICKS_PER_S
 from kitchensync.storage.geometry.clouds import moved
 from kitchensync.storage.geometry.registration import colours
 from kitchensync.storage.geometry.voxels import VOXEL_M, Cloud, Voxels
+from kitchensync.storage.options.outputs import written
 from kitchensync.storage.recording import Recording, open_recording
-from kitchensync.storage.shell.outputs import written
 
 _VERTEX = np.dtype([("place", "<f4", (3,)), ("colour", "u1", (3,)), ("seen", "<u4")])
 _HEADER = """ply

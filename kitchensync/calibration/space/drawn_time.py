@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.cameras.recorded import alignments
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.geometry.errors import NotAligned, Refused
 from kitchensync.storage.reading.alignments import FilmClock
 from kitchensync.storage.recording import Recording

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from kitchensync.calibration.space.depth_walk import DepthWalk, Progress
 from kitchensync.reader.cameras.depth_views import DepthSource, depth_stream
-from kitchensync.sensors.array_types import Floats32, UInt16
+from kitchensync.shell.array_types import Floats32, UInt16
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.geometry.look_up_table import LookUpTable
 from kitchensync.storage.geometry.reference_frames import Transform, inverse
+from kitchensync.storage.options.outputs import OutputRefused, written
 from kitchensync.storage.recording import open_recording
-from kitchensync.storage.shell.outputs import OutputRefused, written
 
 VOXEL_M = 0.02
 TRUNCATION_VOXELS = 3.0

@@ -9,7 +9,7 @@ import numpy as np
 from kitchensync.calibration.space.body import Body, Gaze, Moment
 from kitchensync.reader.cameras.depth_views import DepthSource, DepthView, NearestDepth
 from kitchensync.reader.cameras.eyes import Shot, View
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.camera_models import inside
 from kitchensync.storage.geometry.clouds import MM_PER_M, depth_edges, moved
 from kitchensync.storage.geometry.reference_frames import inverse

@@ -19,12 +19,12 @@ from kitchensync.calibration.space.partial import Partial
 from kitchensync.reader.cameras.depth_views import DepthSource, depth_stream
 from kitchensync.reader.cameras.eyes import TRACKING_LOST, Eye, eye_of
 from kitchensync.reader.cameras.recorded import TICKS_PER_S
-from kitchensync.sensors.array_types import Floats, UInt8
+from kitchensync.shell.array_types import Floats, UInt8
 from kitchensync.storage.exports.film import TIMESCALE, FilmWriter, units_of_ticks
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.geometry.visibility import JointVisibility, PointsSeen
+from kitchensync.storage.options.outputs import written
 from kitchensync.storage.recording import Recording, open_recording
-from kitchensync.storage.shell.outputs import written
 
 SCHEMA = "overlay/1"
 SEGMENT_PICTURES = 600

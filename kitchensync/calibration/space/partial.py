@@ -11,7 +11,7 @@ from typing import Any
 from kitchensync.storage.copies.derived import will_write
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import PART_SUFFIX
-from kitchensync.storage.shell.outputs import OutputRefused, cannot_write, check_output
+from kitchensync.storage.options.outputs import OutputRefused, cannot_write, check_output
 
 EVERY_S = 30.0
 STATE = "state.json"

@@ -36,8 +36,8 @@ from kitchensync.reader.cameras.depth_views import CHOICE
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.headset_stream import SAMPLES
 from kitchensync.storage.geometry.errors import CalibrationError
+from kitchensync.storage.options.outputs import written
 from kitchensync.storage.recording import Recording, StoredStream, open_recording
-from kitchensync.storage.shell.outputs import written
 
 APPLICATION = "kitchensync"
 Progress = Callable[[str, float], None]

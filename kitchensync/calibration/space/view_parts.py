@@ -14,11 +14,11 @@ from kitchensync.calibration.space.drawn_time import DrawnTime
 from kitchensync.reader.cameras.depth_views import DepthSource
 from kitchensync.reader.cameras.eyes import TRACKING_LOST
 from kitchensync.reader.cameras.recorded import started_at
-from kitchensync.sensors.array_types import Floats, Int64, Mask
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.sensors.mask_runs import marked_runs
+from kitchensync.shell.array_types import Floats, Int64, Mask
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole
 from kitchensync.storage.geometry.clouds import MM_PER_M

@@ -25,7 +25,7 @@ from kitchensync.sensors.gopro.control.settings import (
     wanted_options,
 )
 from kitchensync.sensors.gopro.files.card_names import proxy_name
-from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.shell.host_clock import host_ns, utc_anchor
 from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.installation.own_list import LineKind, note_films, own_list, uuid_of
 

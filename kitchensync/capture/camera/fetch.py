@@ -12,7 +12,7 @@ from kitchensync.capture.plan import is_running, runtime_folder
 from kitchensync.sensors.errors import CameraBusy, CameraLost, SensorError
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.open_camera import open_camera
-from kitchensync.sensors.untrusted_json import BadJson
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.installation.own_list import camera_address, note_films

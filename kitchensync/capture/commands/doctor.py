@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import click
 
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.data_folder import data_option
-from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.data_folder import data_option
+from kitchensync.storage.options.given_path import GivenRecording, given_path
 
 
 @click.command()

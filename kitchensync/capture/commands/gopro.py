@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import GivenRecording, given_path
-from kitchensync.storage.shell.lazy_group import LazyGroup, Table
-from kitchensync.storage.shell.named_url import NAMED_URL
-from kitchensync.storage.shell.output_options import output_file
-from kitchensync.storage.shell.terminal import console
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.lazy_group import LazyGroup, Table
+from kitchensync.shell.terminal import console
+from kitchensync.storage.options.given_path import GivenRecording, given_path
+from kitchensync.storage.options.named_url import NAMED_URL
+from kitchensync.storage.options.output_options import output_file
 
 if TYPE_CHECKING:
     import rich.table
@@ -241,7 +241,7 @@ def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, 
       kitchensync gopro fetch data --pending
     """
     from kitchensync.capture.camera.fetch import fetch_pending, pending_in
-    from kitchensync.storage.shell.progress import ByteMeter
+    from kitchensync.shell.progress import ByteMeter
 
     known = dict(addresses)
     chosen = [one for one in pending_in(path) if one.is_open or (proxies and not pending)]

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from kitchensync.capture.errors import CaptureError
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.output_options import OutputFolder
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import output_file
-from kitchensync.storage.shell.outputs import write_output
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import output_file
+from kitchensync.storage.options.outputs import write_output
 
 
 @click.group()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from kitchensync.storage.shell.answer import Answer, answers, size_words
-from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.shell.answer import Answer, answers, size_words
+from kitchensync.storage.options.output_options import OutputFolder
 
 SECONDS = 20
 STREAMS = "pv,gyroscope,spatial_input"
@@ -57,7 +57,7 @@ def sample(out: Path, seed: int) -> Answer:
       kitchensync sample data/sample
     """
     from kitchensync.storage.names import MANIFEST
-    from kitchensync.storage.shell.outputs import check_recording_place, written_folder
+    from kitchensync.storage.options.outputs import check_recording_place, written_folder
 
     check_recording_place(out)
     with written_folder(out, proof=MANIFEST) as part:
@@ -74,7 +74,7 @@ def _make(part: Path, name: str, seed: int) -> None:
     import zmq  # noqa: F401  # `record` needs it: a missing extra is named before anything starts
 
     from kitchensync.capture.served_kitchen import finish, simulator
-    from kitchensync.storage.shell.progress import Bar
+    from kitchensync.shell.progress import Bar
 
     with TemporaryDirectory(prefix="kitchensync-sample-") as folder, Bar(unit="steps") as bar:
         work = Path(folder)

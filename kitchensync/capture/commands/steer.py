@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import given_path
 
 IN_WORDS = {
     "mark": "the mark is kept",
@@ -105,7 +105,7 @@ def _chosen(data: Path | None) -> str | None:
 def _where(endpoint: Path) -> str:
     """Say in which folder a recording is made, and since when."""
     from kitchensync.capture.session.control import ask
-    from kitchensync.sensors.host_clock import utc_anchor
+    from kitchensync.shell.host_clock import utc_anchor
 
     minutes = (utc_anchor().utc_ns - endpoint.stat().st_mtime_ns) / 60e9
     return f"{(ask(endpoint, 'state') or {}).get('path', 'it does not answer')}, for {minutes:.0f} min"

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from kitchensync.capture.commands.steer import only_in_data
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.terminal import console, live
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.terminal import console, live
 
 LOOK_S = 0.5
 ONCE_MS = 3000
@@ -65,7 +65,7 @@ def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) 
     from rich.live import Live
 
     from kitchensync.capture.monitor.screen import screen
-    from kitchensync.storage.shell.end_signals import ending_at_signals
+    from kitchensync.shell.end_signals import ending_at_signals
 
     ending, newest = threading.Event(), look()
     display = Live(screen(newest), console=console(), auto_refresh=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT, waits_percent
-from kitchensync.sensors.files_on_disk import NO_INODES, lacks_inodes
+from kitchensync.shell.files_on_disk import NO_INODES, lacks_inodes
 
 GOOD, LOOK, BAD = "good", "look", "bad"
 _ORDER = (GOOD, LOOK, BAD)

@@ -12,7 +12,7 @@ from kitchensync.capture.monitor.live_findings import UNKNOWN, findings_in, heal
 from kitchensync.capture.monitor.process_use import CpuMeter
 from kitchensync.capture.plan import is_running, runtime_root
 from kitchensync.capture.session.control import ask, is_in
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 
 ASK_MS = 500
 AGAIN_NS = 400_000_000

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kitchensync.storage.shell.answer import size_words
+from kitchensync.shell.answer import size_words
 
 BARS = " ▁▂▃▄▅▆▇█"
 STYLES = {"recording": "bold green", "starting": "yellow", "stopping": "yellow"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import zmq
 
-from kitchensync.sensors.host_clock import host_ns
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.host_clock import host_ns
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 
 Health = dict[str, Any]
 """{"process", "host_ns", "streams": {name: {...}}, ...}"""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.capture.process.pause import LATE_NS
-from kitchensync.sensors.host_clock import UtcAnchor, utc_anchor
+from kitchensync.shell.host_clock import UtcAnchor, utc_anchor
 from kitchensync.storage.timeline.utc_times import UtcStep, UtcTimes
 
 NAME = "alive"

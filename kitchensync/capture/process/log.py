@@ -12,7 +12,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.shell.host_clock import utc_anchor
 
 FILE = "recording.jsonl"
 _LOGGER = logging.getLogger("kitchensync.recording")

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from typing import NamedTuple
 
-from kitchensync.sensors.host_clock import slept_ns
+from kitchensync.shell.host_clock import slept_ns
 
 LATE_NS = 1_500_000_000
 """A loop of a quarter second that comes this late was held up by more than a busy computer."""

@@ -16,8 +16,8 @@ from setproctitle import setproctitle
 
 from kitchensync.capture.plan import Plan, load_plan
 from kitchensync.capture.process.log import RecordingLog, tell
+from kitchensync.shell.end_signals import ask_at_signals
 from kitchensync.storage.names import LOGS
-from kitchensync.storage.shell.end_signals import ask_at_signals
 
 END_NOW = "--end"
 """A process started with this empties what there is and ends."""

@@ -17,7 +17,7 @@ from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.sensors.hololens.streams import pv
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.ledger import CalibrationMissingNote, NewWorldFrameNote, OrdersMissingNote
 from kitchensync.storage.manifest import read_manifest

@@ -13,7 +13,7 @@ import redis
 from kitchensync.capture.process.log import tell
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.ledger import Note, written
 
 

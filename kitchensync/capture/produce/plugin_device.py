@@ -11,9 +11,9 @@ from kitchensync.capture.produce.stream_watch import QUIET_PERIODS
 from kitchensync.sensors.errors import PacketsEnded, SensorError
 from kitchensync.sensors.hololens.remote import ClockExchange
 from kitchensync.sensors.hololens.wire import SIGNED_HEADER
-from kitchensync.sensors.host_clock import host_ns
 from kitchensync.sensors.plugin import Sensor, SensorPacket, load_sensor
 from kitchensync.sensors.stream import SensorStream
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.ledger import HeldNote
 
 CLOSE_LIMIT_S = 10.0

@@ -10,7 +10,7 @@ from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.remote import ClockExchange, RemoteControl
-from kitchensync.sensors.host_clock import encode, host_ns
+from kitchensync.shell.host_clock import encode, host_ns
 
 PERIOD_S = 1.0
 """From the beginning of one round to that of the next: the clock's bound is proven for one exchange a second."""

@@ -28,7 +28,7 @@ from kitchensync.capture.queue.pipe import QueuePipe
 from kitchensync.capture.queue.queue_connection import connect
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import ENTRY_PACKETS
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.chunks.chunk_reader import chunk_paths
 from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.ledger import (

@@ -25,8 +25,8 @@ from kitchensync.sensors.errors import (
 )
 from kitchensync.sensors.hololens.inertial_samples import StillWatch
 from kitchensync.sensors.hololens.wire import HEADER_BYTES
-from kitchensync.sensors.host_clock import host_ns
 from kitchensync.sensors.stream import SensorStream
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.ledger import (
     FAILED,
     ClosedNote,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from kitchensync.capture.errors import BadQueueAddress
-from kitchensync.storage.shell.loopback import is_loopback_address
+from kitchensync.shell.loopback import is_loopback_address
 
 
 def check_address(url: str) -> str:

@@ -13,7 +13,7 @@ import redis
 
 from kitchensync.capture.queue.refusal import WritesRefused, refusal
 from kitchensync.capture.queue.stream_entries import Piece, QueuedPacket, StreamEntries
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 
 OUTCOME_UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
 """The command may or may not have been done: repeat it."""

@@ -14,7 +14,7 @@ from typing import Any, cast
 import redis
 
 from kitchensync.capture.queue.stream_entries import META, make_group, make_stream
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.chunks.chunk_writer import Packet, Sealed
 from kitchensync.storage.names import DRAINERS, files_key, stream_key
 

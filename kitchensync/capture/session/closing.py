@@ -19,8 +19,8 @@ from kitchensync.capture.queue.newest_packets import in_order
 from kitchensync.capture.queue.queue_connection import reached
 from kitchensync.capture.queue.queue_reader import NO_PACKETS, sealed_files
 from kitchensync.capture.queue.server import QueueServer
-from kitchensync.sensors.files_on_disk import file_sha256
-from kitchensync.sensors.host_clock import UtcAnchor, utc_anchor
+from kitchensync.shell.files_on_disk import file_sha256
+from kitchensync.shell.host_clock import UtcAnchor, utc_anchor
 from kitchensync.storage.chunks.chunk_reader import chunk_paths
 from kitchensync.storage.ledger import DeclaredLossNote
 from kitchensync.storage.manifest import edit_manifest, write_json

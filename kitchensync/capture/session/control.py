@@ -22,8 +22,8 @@ import zmq
 
 from kitchensync.capture.errors import CaptureError, NotRunning
 from kitchensync.capture.plan import is_running, runtime_root
-from kitchensync.sensors.host_clock import host_ns
-from kitchensync.sensors.untrusted_json import parse_object
+from kitchensync.shell.host_clock import host_ns
+from kitchensync.shell.untrusted_json import parse_object
 from kitchensync.storage.errors import StorageError
 
 ANSWER_MS = 3000

@@ -9,8 +9,8 @@ from kitchensync.capture.plan import Plan, RecordingRequest
 from kitchensync.capture.zone import local_zone
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile
-from kitchensync.sensors.host_clock import utc_anchor
 from kitchensync.sensors.plugin import load_sensor
+from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.storage.manifest import SCHEMA, Manifest
 from kitchensync.storage.names import MADE_FROM
 

@@ -42,8 +42,9 @@ from kitchensync.capture.session.no_sleep import kept_awake
 from kitchensync.capture.session.recover import recover_all
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.files_on_disk import lacks_inodes
 from kitchensync.sensors.hololens.remote import RemoteControl, is_virtual, replayed_uuid, require_version
+from kitchensync.shell.end_signals import ending_at_signals
+from kitchensync.shell.files_on_disk import lacks_inodes
 from kitchensync.storage.copies.store_states import StoreReport, keep_store_states
 from kitchensync.storage.disk.durable import make_durable_folders
 from kitchensync.storage.errors import RecordingExists
@@ -59,7 +60,6 @@ from kitchensync.storage.names import (
     check_new_recording,
     check_recording_id,
 )
-from kitchensync.storage.shell.end_signals import ending_at_signals
 
 NEEDED_BYTES = 512 << 20
 """Free space without which nothing is begun; at the encoded rig's 3.3 MB/s some two and a half minutes."""

@@ -28,7 +28,7 @@ from kitchensync.capture.queue.queue_connection import RUNNING_READY_S, connect,
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.session.closing import ENDED, clear_queue, close_recording, finish_recording
 from kitchensync.capture.session.supervisor import Supervisor
-from kitchensync.sensors.host_clock import UtcAnchor
+from kitchensync.shell.host_clock import UtcAnchor
 from kitchensync.storage.errors import ManifestLost, NotARecording
 from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK, holds_recorded_files, stream_key

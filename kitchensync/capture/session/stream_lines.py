@@ -12,9 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from kitchensync.shell.terminal import console, live
 from kitchensync.storage.disk.space_guard import OK
 from kitchensync.storage.ledger import BY_DEVICE
-from kitchensync.storage.shell.terminal import console, live
 
 if TYPE_CHECKING:
     from kitchensync.capture.camera.camera_recorder import CameraRecorder

@@ -36,7 +36,8 @@ from kitchensync.capture.session.alarms import (
 from kitchensync.capture.session.children import LAST_WORD_S, WORKER, ChildProcesses, DrainProgress
 from kitchensync.capture.session.closing import RESERVE, RESERVE_BYTES, Waiting, set_aside
 from kitchensync.capture.session.control import ControlServer, Request
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
+from kitchensync.shell.loopback import is_loopback_address
 from kitchensync.storage.disk.space_guard import STOP, DiskGuard, Outlook
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.ledger import BY_DEVICE
@@ -44,7 +45,6 @@ from kitchensync.storage.move.mover_process import MoverProcess
 from kitchensync.storage.names import LOGS
 from kitchensync.storage.privacy import OPERATOR, PAUSE, RESUME
 from kitchensync.storage.reading.swaps import SWAP, SWAPPED
-from kitchensync.storage.shell.loopback import is_loopback_address
 
 LOOP_MS = 100
 PRODUCER_END_S = 40.0

@@ -18,7 +18,7 @@ from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark
 from kitchensync.dataset.annotation.labels import labels_of, touched_spans, version_of
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
 from kitchensync.operations.entries import counts
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.annotation_folder import (
     FILMS,
     FILMS_SCHEMA,
@@ -28,7 +28,7 @@ from kitchensync.storage.annotation_folder import (
 )
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.exports.film import made_of_film, write_small_film
-from kitchensync.storage.shell.outputs import written
+from kitchensync.storage.options.outputs import written
 
 HEIGHT = 360
 Tell = Callable[[int, int, str], None]

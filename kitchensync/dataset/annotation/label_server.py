@@ -14,9 +14,9 @@ import httpx
 
 from kitchensync.dataset.annotation.forms.label_config import parse_labels
 from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Task, tasks_of
-from kitchensync.sensors.untrusted_json import BadJson, parse_json
-from kitchensync.storage.shell.endpoint import note_sent
-from kitchensync.storage.shell.loopback import is_loopback_address
+from kitchensync.shell.loopback import is_loopback_address
+from kitchensync.shell.untrusted_json import BadJson, parse_json
+from kitchensync.storage.options.endpoint import note_sent
 from kitchensync.task_graphs.errors import RecipeError
 
 TIMEOUT_S = 60

@@ -11,7 +11,7 @@ from kitchensync.dataset.source.data_set import BESIDE, LINKS
 from kitchensync.dataset.source.data_set_folder import lacking_in
 from kitchensync.dataset.source.facts_beside import parse_fact
 from kitchensync.dataset.source.sums import SUMS
-from kitchensync.sensors.untrusted_json import parse_json
+from kitchensync.shell.untrusted_json import parse_json
 from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_bytes
 
 STATED = ("recipe", "participants")

@@ -8,7 +8,7 @@ from typing import Any
 
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
 from kitchensync.dataset.splits.split_kinds import KINDS, PARTS, SEPARATED
-from kitchensync.sensors.untrusted_json import parse_json
+from kitchensync.shell.untrusted_json import parse_json
 
 
 def check_splits(checked: DataSetUnderCheck) -> None:

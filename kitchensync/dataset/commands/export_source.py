@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.options import GivenSource
-from kitchensync.storage.shell.answer import Answer
-from kitchensync.storage.shell.given_path import given_path, reason_given
-from kitchensync.storage.shell.outputs import written
+from kitchensync.shell.answer import Answer
+from kitchensync.storage.options.given_path import given_path, reason_given
+from kitchensync.storage.options.outputs import written
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData

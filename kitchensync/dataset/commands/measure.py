@@ -10,9 +10,9 @@ import click
 
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
 from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import output_file
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import output_file
 
 if TYPE_CHECKING:
     from kitchensync.dataset.measures.questioning import StopRule
@@ -151,7 +151,7 @@ def answers_(
     from kitchensync.dataset.examples.model_answers import ModelRequest
     from kitchensync.dataset.promqa.answer_judge import cases_of, judge_prompt, verdicts_of
     from kitchensync.storage.consent import Purpose, require_consent_for_file
-    from kitchensync.storage.shell.outputs import check_output
+    from kitchensync.storage.options.outputs import check_output
 
     if given is not None and show_requests:
         raise click.UsageError("--verdicts asks nobody: there are no requests to show")

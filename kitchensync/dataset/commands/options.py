@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.storage.shell.given_path import GivenRecording, given_path
-from kitchensync.storage.shell.progress import Bar
+from kitchensync.shell.progress import Bar
+from kitchensync.storage.options.given_path import GivenRecording, given_path
 
 if TYPE_CHECKING:
     from kitchensync.dataset.examples.model_answers import Answers, ModelRequest
-    from kitchensync.storage.shell.endpoint import Endpoint
+    from kitchensync.storage.options.endpoint import Endpoint
 
 FILE = click.argument("file", type=given_path(exists=True))
 SEED = click.option(
@@ -42,7 +42,7 @@ SHOW_REQUESTS = click.option(
 
 def named_server(purpose: str) -> Endpoint:
     """Return the server of a purpose. Raises UsageError where none is named, or its key cannot be used."""
-    from kitchensync.storage.shell.endpoint import endpoint_of, names_of
+    from kitchensync.storage.options.endpoint import endpoint_of, names_of
 
     url, model, *_ = names_of(purpose)
     try:

@@ -12,9 +12,9 @@ import click
 
 from kitchensync.dataset.commands.export_source import CORRECTED, NUMBERING, STRICT, given
 from kitchensync.dataset.commands.options import GivenSource
-from kitchensync.storage.shell.answer import Answer, answers, show_table
-from kitchensync.storage.shell.output_options import OutputFolder, output
-from kitchensync.storage.shell.outputs import write_into
+from kitchensync.shell.answer import Answer, answers, show_table
+from kitchensync.storage.options.output_options import OutputFolder, output
+from kitchensync.storage.options.outputs import write_into
 
 if TYPE_CHECKING:
     from kitchensync.dataset.splits.rule import Rule

@@ -9,9 +9,9 @@ import click
 
 from kitchensync.dataset.commands.export_source import NUMBERING, given
 from kitchensync.dataset.commands.options import GivenSource
-from kitchensync.storage.shell.answer import Answer, answers, show_table
-from kitchensync.storage.shell.output_options import OutputFolder, output_file
-from kitchensync.storage.shell.outputs import write_into, write_output
+from kitchensync.shell.answer import Answer, answers, show_table
+from kitchensync.storage.options.output_options import OutputFolder, output_file
+from kitchensync.storage.options.outputs import write_into, write_output
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData

@@ -20,7 +20,7 @@ from kitchensync.dataset.pages.release_pages import render
 from kitchensync.dataset.source.data_set_folder import read_data_set
 from kitchensync.dataset.source.sums import SUMS, hashes_of, sums_of
 from kitchensync.sensors.gopro.files.media import open_container
-from kitchensync.storage.shell.outputs import write_into
+from kitchensync.storage.options.outputs import write_into
 
 PREVIEW = "previews/{}.jpg"
 LICENCE = "LICENSE"

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.storage.copies.derived import will_write
-from kitchensync.storage.shell.endpoint import Endpoint, NoAnswer, chat, chat_body
-from kitchensync.storage.shell.outputs import check_place
+from kitchensync.storage.options.endpoint import Endpoint, NoAnswer, chat, chat_body
+from kitchensync.storage.options.outputs import check_place
 
 ENDING = ".answers.jsonl"
 

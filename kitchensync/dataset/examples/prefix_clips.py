@@ -20,7 +20,7 @@ from kitchensync.storage.exports.cut_films import (
     write_beginning,
 )
 from kitchensync.storage.exports.film import write_small_film
-from kitchensync.storage.shell.outputs import write_into, written
+from kitchensync.storage.options.outputs import write_into, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from typing import Protocol, cast
 import numpy as np
 
 from kitchensync.dataset.features.histograms import Histograms
-from kitchensync.sensors.array_types import Floats32, UInt8
+from kitchensync.shell.array_types import Floats32, UInt8
 from kitchensync.task_graphs.errors import RecipeError
 
 GROUP = "kitchensync.extractors"

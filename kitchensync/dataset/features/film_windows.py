@@ -9,8 +9,8 @@ import numpy as np
 
 from kitchensync.dataset.features.extractor import Extractor, checked_vector
 from kitchensync.dataset.source.given_films import OpenFilm
-from kitchensync.sensors.array_types import Floats32, UInt8
 from kitchensync.sensors.shown_picture import shown_array, shown_size
+from kitchensync.shell.array_types import Floats32, UInt8
 from kitchensync.storage.exports.film import numbered_pictures
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats32, UInt8
+from kitchensync.shell.array_types import Floats32, UInt8
 
 COLOURS, DIRECTIONS, CHANGES = 16, 9, 16
 

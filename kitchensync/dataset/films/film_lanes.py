@@ -11,10 +11,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_container
 from kitchensync.sensors.shown_picture import even_width
+from kitchensync.shell.array_types import Mask
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.own_recording import OwnRecording

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.exports.film import Progress
 from kitchensync.storage.exports.headset_film import HeadsetFilm, write_headset_film
+from kitchensync.storage.options.outputs import written
 from kitchensync.storage.privacy import in_pauses
 from kitchensync.storage.recording import StoredStream
-from kitchensync.storage.shell.outputs import written
 from kitchensync.storage.timeline.device_clock import HostClock
 
 

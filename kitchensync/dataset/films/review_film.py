@@ -20,18 +20,18 @@ from kitchensync.dataset.films.front_film import write_front_film
 from kitchensync.dataset.narration.narrations import NARRATED, SUBMITTED
 from kitchensync.dataset.source.own_recording import NotSynchronized, OwnRecording
 from kitchensync.operations.entries import entries_of
-from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.files_on_disk import file_sha256, matching
 from kitchensync.sensors.mask_runs import marked_runs
-from kitchensync.sensors.process_apart import limit_memory
+from kitchensync.shell.array_types import Mask
+from kitchensync.shell.files_on_disk import file_sha256, matching
+from kitchensync.shell.process_apart import limit_memory
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.events import events_of
 from kitchensync.storage.exports.film import write_small_film
 from kitchensync.storage.names import REVIEW
+from kitchensync.storage.options.outputs import write_output, written
 from kitchensync.storage.privacy import WRITERS
-from kitchensync.storage.shell.outputs import write_output, written
 from kitchensync.task_graphs.errors import RecipeError
 
 SCHEMA = "review-film/6"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.shell.untrusted_json import BadJson, parse_json
 from kitchensync.task_graphs.formats.strict_json import Reader
 
 MOST_BYTES = 256 << 20

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from kitchensync.operations.errors import BadOperation, NotNow
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.annotation_folder import FOLDER, editing
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.free_space import require_room

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kitchensync.storage.shell.terminal import shown_in_page
+from kitchensync.shell.terminal import shown_in_page
 
 
 def render(template: str, **facts: object) -> str:

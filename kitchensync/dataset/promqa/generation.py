@@ -10,7 +10,7 @@ import random
 from typing import Any
 
 from kitchensync.dataset.promqa.questions import TAGS, Example
-from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.shell.untrusted_json import BadJson, parse_json
 
 CANDIDATES = 3
 MOST_TEXT, MOST_ANSWERS = 600, 10

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.sensors.hololens.wire import is_tracked
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.exports.arrays_file import Blocks
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.privacy import Pauses, in_pauses

@@ -26,17 +26,17 @@ from kitchensync.dataset.release.headset_frames import (
     records,
     samples,
 )
-from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.headset_stream import DEPTH, RECORDS, SAMPLES, HeadsetStream
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
 from kitchensync.storage.exports.film import made_of_film
 from kitchensync.storage.exports.headset_film import write_headset_film
+from kitchensync.storage.options.outputs import check_output, written
 from kitchensync.storage.reading.alignments import alignment_files
 from kitchensync.storage.reading.headset_pictures import DepthFrame, unbroken_depth
 from kitchensync.storage.reading.instants import INDEX
 from kitchensync.storage.recording import StoredStream
-from kitchensync.storage.shell.outputs import check_output, written
 
 FOLDER = "captain_cook_4d/hololens/sync"
 PREFIX = "hololens_sync"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.entries import Told, entries_of
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import BadChunk, pass_on_trouble
 from kitchensync.storage.ledger import Note
 from kitchensync.storage.ledger_reader import read_notes

@@ -22,7 +22,7 @@ from kitchensync.dataset.splits.rule import Divided, Rule, divide, normal_only
 from kitchensync.dataset.splits.split_kinds import PARTS, NoSuchSplit
 from kitchensync.storage.batch.runner import Workforce
 from kitchensync.storage.consent import Purpose, note_override
-from kitchensync.storage.shell.outputs import write_into
+from kitchensync.storage.options.outputs import write_into
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import (
     COMPLETE,

@@ -21,15 +21,15 @@ from kitchensync.dataset.release.headset_sync import PREFIX, SyncWriter
 from kitchensync.dataset.source.data_set import GOPRO, MOTION
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.gopro.files.join import join
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
 from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
 from kitchensync.storage.exports.film import made_of_film, write_small_film
+from kitchensync.storage.options.outputs import OutputRefused, check_output, write_into, written
 from kitchensync.storage.reading.instants import NotIndexed
-from kitchensync.storage.shell.outputs import OutputRefused, check_output, write_into, written
 from kitchensync.storage.timeline.film_times import FilmTimes
 
 SMALL = {"360p": 360, "720p": 720}

@@ -13,7 +13,7 @@ from kitchensync.storage.consent import Purpose, note_override, require_consent
 from kitchensync.storage.errors import NotPermitted, StorageError
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import recordings_in
-from kitchensync.storage.shell.outputs import write_output
+from kitchensync.storage.options.outputs import write_output
 from kitchensync.task_graphs.errors import RecipeError
 
 KEPT = "without-consent.json"

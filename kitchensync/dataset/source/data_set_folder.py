@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.dataset.source.data_set import BESIDE
-from kitchensync.sensors.files_on_disk import check_plain
+from kitchensync.shell.files_on_disk import check_plain
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
 from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_annotations, read_text

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 
-from kitchensync.sensors.untrusted_json import parse_object
+from kitchensync.shell.untrusted_json import parse_object
 
 
 class _Facts(BaseModel):

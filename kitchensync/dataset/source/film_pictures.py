@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64, Mask
+from kitchensync.shell.array_types import Int64, Mask
 
 
 @dataclass(frozen=True)

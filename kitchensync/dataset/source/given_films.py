@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kitchensync.dataset.source.data_set import GOPRO
 from kitchensync.dataset.source.film_pictures import FilmOf
 from kitchensync.dataset.source.given_data import GivenData
-from kitchensync.sensors.array_types import Mask
+from kitchensync.shell.array_types import Mask
 from kitchensync.storage.errors import BadName
 from kitchensync.storage.exports.arrays_file import DAMAGED, open_arrays
 from kitchensync.storage.names import check_recording_id

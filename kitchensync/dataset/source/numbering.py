@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kitchensync.sensors.untrusted_json import parse_json
+from kitchensync.shell.untrusted_json import parse_json
 from kitchensync.task_graphs.errors import BadGraph
 
 SCHEMA = "release-numbering/1"

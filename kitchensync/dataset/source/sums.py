@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.names import is_path_inside
-from kitchensync.storage.shell.outputs import write_output
+from kitchensync.storage.options.outputs import write_output
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.graph_files import read_text
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kitchensync.dataset.source.film_pictures import FilmOf
 from kitchensync.dataset.tables.csv_text import csv_cell
-from kitchensync.sensors.array_types import Mask
+from kitchensync.shell.array_types import Mask
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 COLUMNS = ("recording", "frame", "second", "normal", "capture_ns")

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from kitchensync.exports.exported_span import choice_options
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import GivenRecording
-from kitchensync.storage.shell.output_options import OutputFolder, output
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import GivenRecording
+from kitchensync.storage.options.output_options import OutputFolder, output
 
 
 @click.command()
@@ -47,7 +47,7 @@ def lerobot(
     """
     from kitchensync.exports.exported_span import choice_of, recordings_of
     from kitchensync.exports.lerobot.lerobot_data_set import write_lerobot
-    from kitchensync.storage.shell.progress import Bar
+    from kitchensync.shell.progress import Bar
 
     paths = recordings_of(recordings)
     with Bar("export lerobot", unit="frames") as bar:

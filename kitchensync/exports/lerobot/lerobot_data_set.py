@@ -29,9 +29,9 @@ from kitchensync.exports.lerobot.lerobot_episode import (
 )
 from kitchensync.exports.lerobot.lerobot_statistics import Statistics, joined, statistics_of
 from kitchensync.reader.opened_recording import OpenedRecording
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.shell.outputs import written_folder
+from kitchensync.storage.options.outputs import written_folder
 
 if TYPE_CHECKING:
     import pandas

@@ -21,10 +21,10 @@ from kitchensync.reader.headset_streams import PictureStream
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import TimedStream, Unreadable
-from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.shown_picture import shown_frame
+from kitchensync.shell.array_types import Floats, Int64
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.exports.film import FilmWriter, SoundCopy, black
 from kitchensync.storage.geometry.errors import Refused

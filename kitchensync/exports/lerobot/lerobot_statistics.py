@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.shell.array_types import Floats, Int64
 
 if TYPE_CHECKING:
     import av

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.cameras.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
-from kitchensync.sensors.array_types import Floats32, UInt16
 from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.headset_stream import DEPTH
+from kitchensync.shell.array_types import Floats32, UInt16
 from kitchensync.storage.geometry.clouds import DepthCamera, moved
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.geometry.reference_frames import Transform, tracked, world_from_local

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.cameras.recorded import alignments, front_lens, rig_from, started_at
-from kitchensync.sensors.array_types import Mask, UInt8
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
 from kitchensync.sensors.shown_picture import quarter_turns
+from kitchensync.shell.array_types import Mask, UInt8
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole
 from kitchensync.storage.geometry.errors import NotAligned, Refused

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats
 from kitchensync.sensors.gopro.files.telemetry import TO_IMAGE_AXES
 from kitchensync.sensors.hololens.catalogue import GYROSCOPE, is_front_camera
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.errors import StorageError, pass_on_trouble
 from kitchensync.storage.geometry.camera_models import Pinhole
 from kitchensync.storage.geometry.errors import NotAligned, Refused

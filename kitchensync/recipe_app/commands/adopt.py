@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.data_folder import data_option
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.progress import byte_bar
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.progress import byte_bar
+from kitchensync.storage.options.data_folder import data_option
+from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.timeline.alignment import NOT_ALIGNED
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.data_folder import RULE
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.storage.options.data_folder import RULE
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import OutputFolder
 
 
 class RigOfKitchen(click.ParamType):

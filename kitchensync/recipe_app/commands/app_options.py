@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kitchensync.storage.shell.data_folder import data_option
+from kitchensync.storage.options.data_folder import data_option
 
 DATA = data_option("As for `app`.")
 DATABASE = click.option("--database", metavar="URL", help="As for `app`: postgresql://...")

@@ -17,7 +17,7 @@ from kitchensync.recipe_app.store.database import open_database
 from kitchensync.recipe_app.store.destruction import ToDestroy
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
 from kitchensync.recipe_app.web.serve import clock_id
-from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.shell.host_clock import host_ns, utc_anchor
 from kitchensync.storage.installation.key import own_key
 from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.withdraw.withdrawal import WithdrawnPlace

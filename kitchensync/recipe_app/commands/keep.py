@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from kitchensync.recipe_app.commands.app_options import DATA, DATABASE
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import OutputFolder, output, output_file
-from kitchensync.storage.shell.outputs import write_into
-from kitchensync.storage.shell.progress import Bar
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.progress import Bar
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import OutputFolder, output, output_file
+from kitchensync.storage.options.outputs import write_into
 
 NOT_LISTED = (
     "withdrawals after this backup was made are not known here: copy _app/withdrawals.jsonl of the installation that "
@@ -39,7 +39,7 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
     """
     from kitchensync.recipe_app.exchange.app_withdrawals import note_backup
     from kitchensync.recipe_app.store.backup import back_up
-    from kitchensync.sensors.host_clock import utc_anchor
+    from kitchensync.shell.host_clock import utc_anchor
     from kitchensync.storage.installation.key import kept_key
     from kitchensync.storage.names import APP_FOLDER
 

@@ -14,12 +14,12 @@ from kitchensync.dataset.commands.release_push import push
 from kitchensync.dataset.commands.release_split import split
 from kitchensync.dataset.commands.release_stats import stats
 from kitchensync.recipe_app.commands.app_options import DATABASE
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.data_folder import default_data
-from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, given_path
-from kitchensync.storage.shell.output_options import OutputFolder, OutputPath, output
-from kitchensync.storage.shell.outputs import write_output
-from kitchensync.storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
+from kitchensync.storage.options.data_folder import default_data
+from kitchensync.storage.options.given_path import WITHOUT_CONSENT, given_path
+from kitchensync.storage.options.output_options import OutputFolder, OutputPath, output
+from kitchensync.storage.options.outputs import write_output
 
 if TYPE_CHECKING:
     from kitchensync.dataset.data_set_cards.about import About
@@ -143,8 +143,8 @@ def _own(
     paths: tuple[Path, ...], order: MediaOrder, about: About, table: Path, stated: Stated, crew: Workforce
 ) -> dict[str, Any]:
     from kitchensync.dataset.release import release as writer
+    from kitchensync.shell.progress import Bar
     from kitchensync.storage.names import recordings_in
-    from kitchensync.storage.shell.progress import Bar
 
     found = [recording for path in paths for recording in recordings_in(path)]
     ids = _numbering(table)
@@ -266,7 +266,7 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
     from kitchensync.dataset.checks.check import check
     from kitchensync.dataset.checks.check_private import private_words
     from kitchensync.dataset.source.data_set_folder import is_published
-    from kitchensync.storage.shell.progress import byte_bar
+    from kitchensync.shell.progress import byte_bar
 
     if not (folder / "annotation_json").is_dir():
         raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")

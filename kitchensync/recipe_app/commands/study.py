@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.options import SEED
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.data_folder import data_option
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import OutputPath, output_file
-from kitchensync.storage.shell.outputs import check_output, write_output
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.data_folder import data_option
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import OutputPath, output_file
+from kitchensync.storage.options.outputs import check_output, write_output
 
 if TYPE_CHECKING:
     from kitchensync.recipe_app.study.wanted import Study

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from kitchensync.recipe_app.commands.app_options import DATABASE
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.withdraw.withdrawal import NOT_MADE_HERE, Policy, WithdrawnPlace
 
 

@@ -18,7 +18,7 @@ from kitchensync.recipe_app.exchange.stated_facts import latest
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Recipe
-from kitchensync.sensors.process_apart import Bounds, ToldApart, Unread, ask_once
+from kitchensync.shell.process_apart import Bounds, ToldApart, Unread, ask_once
 from kitchensync.task_graphs.errors import NotFound
 
 KIND = "recipe_picture"

@@ -16,8 +16,8 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import MOST_PIXELS, open_container
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
 from kitchensync.sensors.gopro.files.pace import pace_words
-from kitchensync.sensors.host_clock import utc_anchor
-from kitchensync.sensors.process_apart import Bounds, ToldApart, Unread, ask_once
+from kitchensync.shell.host_clock import utc_anchor
+from kitchensync.shell.process_apart import Bounds, ToldApart, Unread, ask_once
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import RecordingExists
 from kitchensync.storage.installation.own_list import note_films

@@ -23,7 +23,7 @@ from kitchensync.recipe_app.exchange.app_withdrawals import note_dump
 from kitchensync.recipe_app.exchange.intake import Intake, Sender
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
-from kitchensync.sensors.untrusted_json import parse_object
+from kitchensync.shell.untrusted_json import parse_object
 from kitchensync.task_graphs.errors import NotFound
 
 SCHEMA = "tablet-dump/1"

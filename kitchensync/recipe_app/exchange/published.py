@@ -27,7 +27,7 @@ from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.oplog import NewOp
-from kitchensync.sensors.files_on_disk import matching
+from kitchensync.shell.files_on_disk import matching
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import BadGraph, NotFound
 from kitchensync.task_graphs.formats.annotation_files import format_annotations

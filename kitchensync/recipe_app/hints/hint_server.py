@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.untrusted_json import BadJson, parse_json
-from kitchensync.storage.shell.endpoint import (
+from kitchensync.shell.untrusted_json import BadJson, parse_json
+from kitchensync.storage.options.endpoint import (
     MAX_ANSWER_BYTES,
     Endpoint,
     NoAnswer,

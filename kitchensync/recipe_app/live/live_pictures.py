@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, cast
 
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 
 PROGRAM = "kitchensync.capture.monitor.picture_worker"
 AGAIN_S = 10.0

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from kitchensync.dataset.narration.spoken import grammar_of
 from kitchensync.recipe_app.narration.speech_server import speech_server, text_from
 from kitchensync.sensors.gopro.files.media import open_container
-from kitchensync.storage.shell.endpoint import NoAnswer
+from kitchensync.storage.options.endpoint import NoAnswer
 
 HZ = 16_000
 LONGEST_S = 120

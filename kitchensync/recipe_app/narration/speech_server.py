@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.untrusted_json import BadJson, parse_json
-from kitchensync.storage.shell.endpoint import (
+from kitchensync.shell.untrusted_json import BadJson, parse_json
+from kitchensync.storage.options.endpoint import (
     MAX_ANSWER_BYTES,
     TIMEOUT_S,
     Endpoint,

@@ -32,12 +32,12 @@ from sqlalchemy import Connection, Table, func, select
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.database import open_database
-from kitchensync.sensors.files_on_disk import open_file
-from kitchensync.sensors.untrusted_json import parse_object
+from kitchensync.shell.answer import size_words
+from kitchensync.shell.files_on_disk import open_file
+from kitchensync.shell.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import private
 from kitchensync.storage.disk.folder_lock import locked_folder
-from kitchensync.storage.shell.answer import size_words
-from kitchensync.storage.shell.outputs import written
+from kitchensync.storage.options.outputs import written
 
 SCHEMA = "app-backup/1"
 MANIFEST, COPY, DUMP, RECIPES = "backup.json", "app.db", "tables.jsonl", "recipes"

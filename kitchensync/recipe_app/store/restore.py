@@ -32,8 +32,8 @@ from kitchensync.recipe_app.store.backup import (
     proven,
 )
 from kitchensync.recipe_app.store.database import Database, open_database
-from kitchensync.sensors.files_on_disk import sync_path
-from kitchensync.sensors.untrusted_json import parse_object
+from kitchensync.shell.files_on_disk import sync_path
+from kitchensync.shell.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import append_line, read_sound_lines, sound_lines
 from kitchensync.storage.errors import StorageError

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords
-from kitchensync.storage.shell.outputs import write_output
+from kitchensync.storage.options.outputs import write_output
 from kitchensync.task_graphs.errors import BadGraph, NotFound, RecipeError, TooManyStates
 from kitchensync.task_graphs.formats.by_name import kind_of, parse_graph, remembering_layout
 from kitchensync.task_graphs.formats.graph_files import read_text

@@ -23,7 +23,7 @@ from kitchensync.recipe_app.study.wanted import (
     StudyKitchen,
     StudyRules,
 )
-from kitchensync.sensors.files_on_disk import matching
+from kitchensync.shell.files_on_disk import matching
 from kitchensync.task_graphs.errors import RecipeError
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

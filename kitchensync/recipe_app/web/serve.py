@@ -33,7 +33,9 @@ from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
 from kitchensync.recipe_app.web.app import create_app
 from kitchensync.recipe_app.web.door import tls
 from kitchensync.recipe_app.web.door.connections import MOST_HEAD, BoundedServer
-from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.shell.end_signals import ending_at_signals
+from kitchensync.shell.host_clock import host_ns, utc_anchor
+from kitchensync.shell.loopback import is_loopback_address
 from kitchensync.storage.installation.key import (
     KEY_FILE,
     check_own_folder,
@@ -44,9 +46,7 @@ from kitchensync.storage.installation.key import (
 from kitchensync.storage.installation.own_list import OWN_LIST
 from kitchensync.storage.lab import share
 from kitchensync.storage.names import APP_FOLDER
-from kitchensync.storage.shell.data_folder import default_data
-from kitchensync.storage.shell.end_signals import ending_at_signals
-from kitchensync.storage.shell.loopback import is_loopback_address
+from kitchensync.storage.options.data_folder import default_data
 
 log = logging.getLogger(__name__)
 

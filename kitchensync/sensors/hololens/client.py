@@ -18,7 +18,7 @@ from kitchensync.sensors.errors import (
 )
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream
 from kitchensync.sensors.hololens.wire import HEADER_BYTES
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 
 SMALL_BUFFER_BYTES = 64 * 1024
 START_BUFFER_BYTES = 1024 * 1024

@@ -22,7 +22,7 @@ from kitchensync.sensors.errors import (
 from kitchensync.sensors.hololens import commands, wire
 from kitchensync.sensors.hololens import constants as c
 from kitchensync.sensors.hololens.streams import pv
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 
 Version = tuple[int, int, int, int]
 

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import read_plain
+from kitchensync.shell.files_on_disk import read_plain
 from kitchensync.storage.catalogue.conditions import COLUMNS, all_of
 from kitchensync.storage.catalogue.listing import Entry, folders_in, line_of
 from kitchensync.storage.disk.durable import write_whole

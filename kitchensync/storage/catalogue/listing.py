@@ -14,7 +14,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import is_left_by_system
+from kitchensync.shell.files_on_disk import is_left_by_system
 from kitchensync.storage.annotation_folder import ACCEPTED, FOLDER
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.copies.store_states import store_states

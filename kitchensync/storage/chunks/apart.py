@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.process_apart import Bounds, OutOfTime, ProcessApart, ToldApart, Unread
+from kitchensync.shell.process_apart import Bounds, OutOfTime, ProcessApart, ToldApart, Unread
 from kitchensync.storage.chunks.chunk_reader import UNREADABLE, Chunk
 from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.errors import BadChunk

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.chunks.chunk_reader import READ_STEP_BYTES, Chunk
 from kitchensync.storage.chunks.chunk_writer import describe_file, set_attribute
 from kitchensync.storage.chunks.compress import (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.chunks.chunk_reader import UNREADABLE, Chunk
 from kitchensync.storage.disk.read_back import forget_cache
 from kitchensync.storage.errors import BadChunk

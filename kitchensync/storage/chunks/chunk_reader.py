@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.files_on_disk import NotPlainFile
+from kitchensync.shell.files_on_disk import NotPlainFile
 from kitchensync.storage.chunks.layout import (
     ARCHIVE,
     BLOB,

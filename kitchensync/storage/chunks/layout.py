@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.sensors.host_clock import PROBE
 from kitchensync.sensors.stream import record_of
+from kitchensync.shell.host_clock import PROBE
 from kitchensync.storage.names import CLOCK_STREAMS
 
 SCHEMA = "chunk/2"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import h5py
 
-from kitchensync.sensors.files_on_disk import open_plain
+from kitchensync.shell.files_on_disk import open_plain
 from kitchensync.storage.errors import BadChunk
 
 MOST_DEFLATED = 1032

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Mask
+from kitchensync.shell.array_types import Mask
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.layout import INDEX
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.consent import Scope
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import GivenRecording
+from kitchensync.storage.options.given_path import GivenRecording
 
 
 class Scopes(click.ParamType):

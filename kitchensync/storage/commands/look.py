@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.answer import Answer, answers, length_words, show_table, size_words
-from kitchensync.storage.shell.data_folder import default_data
-from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.shell.answer import Answer, answers, length_words, show_table, size_words
+from kitchensync.storage.options.data_folder import default_data
+from kitchensync.storage.options.given_path import GivenRecording, given_path
 
 COLUMNS = (
     "recording",
@@ -49,9 +49,9 @@ def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> A
     Example:
       kitchensync list data --where verdict=PASS --where strategy=normal
     """
+    from kitchensync.shell.progress import Bar
     from kitchensync.storage.catalogue.conditions import all_of
     from kitchensync.storage.catalogue.kept_lines import catalogue_of
-    from kitchensync.storage.shell.progress import Bar
 
     all_of(conditions)  # refused before anything is read
     with Bar(unit="recordings") as bar, catalogue_of(root, again=rebuild, show=bar.show) as catalogue:

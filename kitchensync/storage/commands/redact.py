@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import GivenRecording
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import GivenRecording
 
 
 @click.command()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.storage.shell.given_path import GivenRecording
+from kitchensync.storage.options.given_path import GivenRecording
 
 if TYPE_CHECKING:
     from kitchensync.storage.exports.sent_streams import SentByHeadset

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
+from kitchensync.shell.answer import Answer, answers, say
+from kitchensync.shell.progress import Bar, byte_bar
+from kitchensync.shell.terminal import headline
 from kitchensync.storage.errors import StorageError, words_of
-from kitchensync.storage.shell.answer import Answer, answers, say
-from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
-from kitchensync.storage.shell.output_options import OutputFolder
-from kitchensync.storage.shell.progress import Bar, byte_bar
-from kitchensync.storage.shell.terminal import headline
+from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording
+from kitchensync.storage.options.output_options import OutputFolder
 
 AS_RECORDED = (
     "left as it was recorded, with serial numbers and places; "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import files_below
+from kitchensync.shell.files_on_disk import files_below
 from kitchensync.storage.chunks.chunk_reader import chunk_paths, is_archive
 from kitchensync.storage.copies.copy_log import COPY_LOG, CopyRecord
 from kitchensync.storage.copies.read_through import promised_files, readable_folder

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from kitchensync.sensors.files_on_disk import read_plain
-from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.shell.files_on_disk import read_plain
+from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import MOST_LINES_BYTES, checked_json, checked_lines
 from kitchensync.storage.errors import MoverBusy, UnreadableFile

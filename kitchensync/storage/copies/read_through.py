@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.untrusted_json import BadJson
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.errors import FilesFreed, NotARecording, TargetAway

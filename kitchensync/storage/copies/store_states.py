@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from kitchensync.sensors.files_on_disk import read_plain
+from kitchensync.shell.files_on_disk import read_plain
 from kitchensync.storage.copies.copy_log import COPIED, CopyRecord, read_copies
 from kitchensync.storage.errors import NotPermitted, PlaceTaken, TargetAway, Withdrawn
 from kitchensync.storage.manifest import write_json

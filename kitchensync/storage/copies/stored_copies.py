@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from kitchensync.sensors.files_on_disk import check_plain, file_sha256
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.files_on_disk import check_plain, file_sha256
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import FileToCopy
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_uploaded

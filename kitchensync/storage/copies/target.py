@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import NotPlainFile, check_plain, read_plain
-from kitchensync.sensors.untrusted_json import parse_object
+from kitchensync.shell.files_on_disk import NotPlainFile, check_plain, read_plain
+from kitchensync.shell.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import LOCAL, Disk, make_durable_folders, write_whole
 from kitchensync.storage.disk.read_back import STEP_BYTES, stored_sha256
 from kitchensync.storage.errors import CopyDiffers, PlaceTaken, SourceDiffers, TargetAway, words_of

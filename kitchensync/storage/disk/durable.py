@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from kitchensync.sensors.files_on_disk import sync_path
+from kitchensync.shell.files_on_disk import sync_path
 
 Buffer = bytes | bytearray | memoryview
 

@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import NO_INODES, lacks_inodes
+from kitchensync.shell.files_on_disk import NO_INODES, lacks_inodes
 
 KEPT_FREE = 2 << 30
 """Bytes that uploads and voice notes leave free on the disk that is being recorded to: ten minutes of a rig."""

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import read_plain
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.files_on_disk import read_plain
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.storage.disk.durable import LOCAL
 
 CHECK = "check"

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.npyio import NpzFile
 
-from kitchensync.sensors.files_on_disk import open_file
+from kitchensync.shell.files_on_disk import open_file
 from kitchensync.storage.chunks.compress import quick_deflater
 
 MADE_OF = "made_of"

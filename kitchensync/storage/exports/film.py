@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import UInt8
 from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.film_sound import sound_packets
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_container
 from kitchensync.sensors.shown_picture import BT709, LIMITED, even_width, shown_frame, shown_size
+from kitchensync.shell.array_types import UInt8
 
 if TYPE_CHECKING:
     import av

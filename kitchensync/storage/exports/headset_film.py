@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens import video
 from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.exports.film import FASTSTART, FilmWriter, Progress, black
 from kitchensync.storage.reading.headset_pictures import Frame, begins_after_loss, is_key, unbroken_frames
 from kitchensync.storage.recording import StoredStream

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64, Mask
 from kitchensync.sensors.hololens import video
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+from kitchensync.shell.array_types import Int64, Mask
 from kitchensync.storage.errors import BadChunk, NothingToReplay
 from kitchensync.storage.reading.headset_pictures import RAW, holds_key
 from kitchensync.storage.recording import Recording, StoredStream

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.geometry.errors import BadModel
 
 Reals = npt.NDArray[np.floating]

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Floats32, Mask, UInt16
+from kitchensync.shell.array_types import Floats, Floats32, Mask, UInt16
 from kitchensync.storage.geometry.look_up_table import LookUpTable
 from kitchensync.storage.geometry.reference_frames import Transform
 

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Floats32, Mask, UInt16
+from kitchensync.shell.array_types import Floats, Floats32, Mask, UInt16
 from kitchensync.storage.geometry.camera_models import Camera, inside
 from kitchensync.storage.geometry.clouds import MM_PER_M, DepthCamera, moved
 from kitchensync.storage.geometry.reference_frames import Transform

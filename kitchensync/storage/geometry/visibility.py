@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.camera_models import Camera, inside
 from kitchensync.storage.geometry.clouds import MM_PER_M
 from kitchensync.storage.geometry.reference_frames import Transform, transform_points

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats32
+from kitchensync.shell.array_types import Floats32
 
 Sums = npt.NDArray[np.void]
 

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats32, Mask, UInt16
+from kitchensync.shell.array_types import Floats32, Mask, UInt16
 
 AHAT_ALIAS_MM = 1055
 "Depth beyond this starts again at 0."

@@ -13,7 +13,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import open_plain
+from kitchensync.shell.files_on_disk import open_plain
 from kitchensync.storage.disk.durable import private
 from kitchensync.storage.errors import BadInstallation
 

@@ -22,7 +22,7 @@ from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
-from kitchensync.sensors.files_on_disk import open_plain
+from kitchensync.shell.files_on_disk import open_plain
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import BadInstallation, NotARecording, UnknownCamera
 from kitchensync.storage.installation.key import check_own_folder, kept_key, own_key

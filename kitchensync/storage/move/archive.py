@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import file_sha256, sync_path
+from kitchensync.shell.files_on_disk import file_sha256, sync_path
 from kitchensync.storage.chunks.archive_file import write_archive
 from kitchensync.storage.chunks.archive_proof import prove
 from kitchensync.storage.chunks.chunk_reader import chunk_paths, is_archive

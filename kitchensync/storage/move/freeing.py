@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kitchensync.sensors.host_clock import utc_anchor
+from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.storage.copies.copy_list import FileToCopy, files_of, is_heavy
 from kitchensync.storage.copies.copy_log import FREED, CopyLog, CopyRecord
 from kitchensync.storage.copies.target import Stopped, Target

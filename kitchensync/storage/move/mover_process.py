@@ -20,11 +20,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.end_signals import ask_at_signals
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.storage.copies.store_states import StoreReport, StoreState
 from kitchensync.storage.disk.self_check import whole_lines
 from kitchensync.storage.move.mover import StoreProgress, run_mover
-from kitchensync.storage.shell.end_signals import ask_at_signals
 
 FIRST_S, FINISH_S = 2.0, 10.0
 REVIVE_S = 5.0

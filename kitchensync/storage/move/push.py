@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from kitchensync.sensors.files_on_disk import file_sha256, is_left_by_system
+from kitchensync.shell.files_on_disk import file_sha256, is_left_by_system
 from kitchensync.storage.copies.cloud_store import CloudStore, check_address, refusals
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord
 from kitchensync.storage.copies.stored_copies import CopyStore

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats, Int64
-from kitchensync.sensors.files_on_disk import matching
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
-from kitchensync.sensors.untrusted_json import load_json
+from kitchensync.shell.array_types import Floats, Int64
+from kitchensync.shell.files_on_disk import matching
+from kitchensync.shell.untrusted_json import load_json
 from kitchensync.storage.errors import OutsideMap
 from kitchensync.storage.names import is_path_inside
 from kitchensync.storage.timeline.alignment import SCHEMA, UNREADABLE, Alignment, AlignmentErrors

@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from kitchensync.sensors.files_on_disk import matching, sync_path
+from kitchensync.shell.files_on_disk import matching, sync_path
 from kitchensync.storage.chunks.chunk_reader import UNREADABLE
 from kitchensync.storage.chunks.chunk_writer import set_attribute
 from kitchensync.storage.chunks.own_datasets import open_hdf5, whole_table

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import UInt16
 from kitchensync.sensors.errors import BadPacket, SensorError
 from kitchensync.sensors.hololens import video
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream, PictureUnit
+from kitchensync.shell.array_types import UInt16
 from kitchensync.storage.reading.stream_kinds import check_kind
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.errors import SensorError
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import FilesFreed, StorageError, pass_on_trouble
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats32
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.streams import microphone
+from kitchensync.shell.array_types import Floats32
 from kitchensync.storage.reading.stream_kinds import check_kind
 
 if TYPE_CHECKING:

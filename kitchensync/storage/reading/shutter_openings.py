@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.gopro.files.card_names import card_name
-from kitchensync.sensors.untrusted_json import BadJson
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
 

@@ -10,10 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import read_plain
 from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.sensors.host_clock import utc_anchor
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.files_on_disk import read_plain
+from kitchensync.shell.host_clock import utc_anchor
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.storage.copies.copy_log import folders_of, freed_to
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.self_check import read_sound_lines

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kitchensync.sensors.errors import UnknownSensorStream
-from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.copies.copy_log import COPIED, read_copies

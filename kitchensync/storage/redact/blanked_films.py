@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Int64, Mask
 from kitchensync.sensors.gopro.files.film_part import silence_of
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, TrackId, read_chapter
 from kitchensync.sensors.mask_runs import marked_runs
+from kitchensync.shell.array_types import Int64, Mask
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.redact.redactions import PICTURES, SOUND, in_runs

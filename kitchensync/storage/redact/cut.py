@@ -14,13 +14,13 @@ from uuid import uuid4
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Mask
-from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.gopro.files.clip import open_clip
 from kitchensync.sensors.gopro.files.film_part import needed, write_part
 from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, TrackId, read_chapter
 from kitchensync.sensors.hololens.headset_stream import SAMPLES
 from kitchensync.sensors.mask_runs import marked_runs
+from kitchensync.shell.array_types import Mask
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.annotation_folder import FILMS, FOLDER, PUSHED
 from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.chunks.chunk_writer import Packet, seal

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.errors import SensorError, UnreadableMedia
-from kitchensync.sensors.files_on_disk import file_sha256, sync_path
-from kitchensync.sensors.host_clock import utc_anchor
-from kitchensync.sensors.untrusted_json import BadJson
+from kitchensync.shell.files_on_disk import file_sha256, sync_path
+from kitchensync.shell.host_clock import utc_anchor
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.chunks.archive_part import write_without
 from kitchensync.storage.chunks.chunk_reader import Chunk, is_archive
 from kitchensync.storage.copies.copy_list import is_closed

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Mask
+from kitchensync.shell.array_types import Mask
 from kitchensync.storage.manifest import Manifest
 
 KEY = "redactions"

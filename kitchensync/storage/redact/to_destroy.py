@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.files_on_disk import file_sha256
 from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths, is_archive
 from kitchensync.storage.errors import HoldsPauses, NotRedactable

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.timeline.clock_map import TICKS_PER_S, ClockMap
 from kitchensync.storage.timeline.device_clock import HostClock
 

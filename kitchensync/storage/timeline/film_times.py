@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 
 UNKNOWN = np.iinfo(np.int64).min
 """The time of a picture that nobody can place."""

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from kitchensync.sensors.array_types import Floats, Int64
 from kitchensync.sensors.hololens.wire import is_tracked
+from kitchensync.shell.array_types import Floats, Int64
 
 Int32 = npt.NDArray[np.int32]
 Transform = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.shell.array_types import Floats, Int64
 from kitchensync.storage.errors import BadStamps
 
 TICKS_PER_S = 10_000_000

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.timeline.device_clock import WANDER
 
 STEP_NS = 100_000_000

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.untrusted_json import BadJson, load_json
+from kitchensync.shell.untrusted_json import BadJson, load_json
 from kitchensync.storage.copies.read_through import missing_files, promised_files
 from kitchensync.storage.errors import (
     CopyUnfinished,

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.files_on_disk import file_sha256, read_plain
 from kitchensync.sensors.gopro.files.clue import Clue, disagreements
-from kitchensync.sensors.untrusted_json import MOST_BYTES, BadJson
+from kitchensync.shell.files_on_disk import file_sha256, read_plain
+from kitchensync.shell.untrusted_json import MOST_BYTES, BadJson
 from kitchensync.storage.disk.media_blocks import damaged_stretches
 from kitchensync.storage.disk.self_check import is_sound
 from kitchensync.storage.errors import pass_on_trouble

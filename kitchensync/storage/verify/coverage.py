@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.hololens.catalogue import STREAMS
+from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.reading.headset_pictures import Frame

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.mask_runs import marked_runs
+from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.redact.redactions import CUT, PRIVACY, REDACTED
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.coverage import (

@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.hololens.headset_stream import SAMPLES, HeadsetStream
 from kitchensync.sensors.mask_runs import marked_runs
+from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.thresholds import LOST_S, STILL_SLOW_S
 

@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import matching, read_plain
-from kitchensync.sensors.untrusted_json import MOST_BYTES
+from kitchensync.shell.files_on_disk import matching, read_plain
+from kitchensync.shell.untrusted_json import MOST_BYTES
 from kitchensync.storage.annotation_folder import FOLDER as ANNOTATIONS
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.copies.copy_log import COPY_LOG

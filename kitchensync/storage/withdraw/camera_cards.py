@@ -8,7 +8,7 @@ from typing import Any
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.open_camera import open_camera
-from kitchensync.sensors.untrusted_json import BadJson
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.installation.own_list import Entry
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.media_file import load_media

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kitchensync.sensors.untrusted_json import BadJson
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.installation.own_list import Outside, own_list, uuid_of

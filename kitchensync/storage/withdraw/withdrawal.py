@@ -17,7 +17,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.catalogue.kept_lines import forget
 from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.copies.copy_list import is_closed

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft, signal
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.sync.errors import TooShort
 from kitchensync.sync.fit.resample import Grid, GyroTrack, box_resample
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtrit
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.timeline.stamps import StampRepair
 from kitchensync.sync.align.fine import Fine
 from kitchensync.sync.align.headset_gyro import HEAD_POSE, HeadsetGyro

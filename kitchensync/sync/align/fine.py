@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.sync.align.verdict import THRESHOLDS, has_turned
 from kitchensync.sync.fit.line import DriftPrior, Lags, Line, Shape, fit_line
 from kitchensync.sync.fit.pairing import FINE_HZ, Pairing

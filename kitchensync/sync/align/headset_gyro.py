@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
-from kitchensync.sensors.array_types import Floats, Int64
+from kitchensync.shell.array_types import Floats, Int64
 from kitchensync.storage.timeline.stamps import TICKS_PER_S, StampRepair
 from kitchensync.sync.errors import BadArrays
 from kitchensync.sync.fit.resample import DECIMATED_HZ, GyroTrack, decimate

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 from kitchensync.sync.errors import NotIncreasing
 
 Int32 = npt.NDArray[np.int32]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.sync.align.coarse import Coarse
 from kitchensync.sync.align.fine import Fine

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import fft, signal
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.timeline.acoustic_slate import KINDS, SYMBOL_S, SYMBOLS, chirp, symbols_of
 from kitchensync.sync.align.sound import Sound
 

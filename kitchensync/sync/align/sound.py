@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft, signal
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.timeline.alignment_evidence import SoundEvidence
 from kitchensync.sync.align.verdict import THRESHOLDS
 from kitchensync.sync.fit.line import DriftPrior, Lags, Line, Shape, fit_line

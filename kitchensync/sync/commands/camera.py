@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import OutputFolder
-from kitchensync.storage.shell.terminal import headline
+from kitchensync.shell.terminal import headline
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import OutputFolder
 
 
 @click.command("sync-camera")
@@ -40,7 +40,7 @@ def sync_camera(file: Path, data: Path | None, seconds: float, as_json: bool) ->
     Example:
       kitchensync sync-camera GX010042.MP4 --data data
     """
-    from kitchensync.storage.shell.progress import Bar
+    from kitchensync.shell.progress import Bar
     from kitchensync.sync.recording.camera_latency import keep, measure_file
 
     with Bar(file.name, unit="s") as bar:

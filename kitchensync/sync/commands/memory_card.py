@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.given_path import GivenRecording, given_path
-from kitchensync.storage.shell.named_url import NAMED_URL
+from kitchensync.storage.options.given_path import GivenRecording, given_path
+from kitchensync.storage.options.named_url import NAMED_URL
 
 
 @click.command("import")
@@ -72,8 +72,8 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
 def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
     """Copy clip by clip; one that fails is told at the end and does not hold up the others."""
     from kitchensync.sensors.errors import SensorError
+    from kitchensync.shell.progress import ByteMeter
     from kitchensync.storage.errors import StorageError
-    from kitchensync.storage.shell.progress import ByteMeter
     from kitchensync.sync.memory_cards.import_card import import_clip
 
     done = []

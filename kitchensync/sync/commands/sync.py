@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import click
 
-from kitchensync.storage.shell.given_path import GivenRecording, given_path
-from kitchensync.storage.shell.output_options import output_file
-from kitchensync.storage.shell.terminal import headline
-from kitchensync.storage.shell.workforce_options import SCHEDULER, WAIT_WORKERS
+from kitchensync.shell.terminal import headline
+from kitchensync.shell.workforce_options import SCHEDULER, WAIT_WORKERS
+from kitchensync.storage.options.given_path import GivenRecording, given_path
+from kitchensync.storage.options.output_options import output_file
 
 MARKS = {
     "aligned": "green",
@@ -151,7 +151,7 @@ def sync(
             fresh, workers, "kitchensync.sync.batch.loaded"
         )  # before the imports below, so that both load at once
 
-    from kitchensync.storage.shell.progress import Bar
+    from kitchensync.shell.progress import Bar
     from kitchensync.sync.answers import plain
     from kitchensync.sync.batch.batch import synchronize_all
     from kitchensync.sync.report.overview import write_summary

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.shell.array_types import Floats, Mask
 
 FLOOR_S = 1e-4
 

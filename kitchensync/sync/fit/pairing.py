@@ -8,7 +8,7 @@ import numpy as np
 from scipy import signal
 from scipy.interpolate import CubicSpline
 
-from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.sync.fit.resample import Grid, GyroTrack, box_resample
 
 FINE_HZ = 100.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Mask
+from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.sync.errors import BadArrays
 
 SMALLEST_GAP_S = 0.030

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import fft
 from scipy.spatial.transform import Rotation
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.sync.fit.line import DriftPrior, Lags, Line
 from kitchensync.sync.fit.pairing import FINE_HZ, Mask, Pairing
 from kitchensync.sync.fit.windows import LARGEST_STEP_S, LONG_RUN_S, soft_weights

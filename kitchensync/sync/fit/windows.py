@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.sync.fit.line import Lags, Line
 from kitchensync.sync.fit.pairing import FINE_HZ, SMOOTH_HZ, Mask, Pairing
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.timeline.pose_track import PoseTrack
 from kitchensync.sync.align.nearest import (
     nearest,

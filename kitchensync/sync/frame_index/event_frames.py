@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA
-from kitchensync.sensors.untrusted_json import load_json
+from kitchensync.shell.array_types import Int64
+from kitchensync.shell.untrusted_json import load_json
 from kitchensync.storage.events import Event
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.timeline.alignment import Alignment

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Int64
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
+from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import BadChunk, pass_on_trouble
 from kitchensync.storage.ledger import Note
 from kitchensync.storage.ledger_reader import read_notes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.files_on_disk import file_sha256
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.errors import BadStamps
 from kitchensync.storage.exports.arrays_file import DAMAGED, open_arrays
 from kitchensync.storage.timeline.alignment import Alignment, Input

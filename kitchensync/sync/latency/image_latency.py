@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.gopro.files.telemetry import TO_IMAGE_AXES
+from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.sync.fit.resample import GyroTrack
 from kitchensync.sync.latency.image_rotation import ImageTurns
 

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Floats, Mask, UInt8
+from kitchensync.shell.array_types import Floats, Mask, UInt8
 
 MOST_CORNERS = 300
 CORNER_QUALITY = 0.01

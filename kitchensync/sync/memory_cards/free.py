@@ -9,7 +9,7 @@ from typing import Any
 
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.open_camera import open_camera
-from kitchensync.sensors.untrusted_json import BadJson
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.copies.verified_places import verified_places
 from kitchensync.storage.errors import UnreadableFile
 from kitchensync.storage.installation.own_list import camera_address, own_list, uuid_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
-from kitchensync.sensors.untrusted_json import BadJson
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.installation.own_list import note_films
 from kitchensync.storage.manifest import edit_manifest, write_json

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clip_clues import clip_clues, picture_surplus
 from kitchensync.sensors.gopro.files.clue import Clue, disagreements
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.sync.errors import BadArrays, one_line
 from kitchensync.sync.fit.resample import GyroTrack, make_track

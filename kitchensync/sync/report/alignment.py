@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.exports.arrays_file import DAMAGED, each_array
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.timeline.alignment import Alignment

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Floats, Mask
 from kitchensync.sensors.errors import SensorError
+from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
 from kitchensync.storage.recording import Recording

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import files_below
+from kitchensync.shell.files_on_disk import files_below
 from kitchensync.storage.consent import consent_in_words, overrides_in_words
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.timeline.alignment import Alignment

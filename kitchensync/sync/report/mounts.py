@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.sensors.files_on_disk import read_plain
-from kitchensync.sensors.untrusted_json import MOST_BYTES, load_json
+from kitchensync.shell.files_on_disk import read_plain
+from kitchensync.shell.untrusted_json import MOST_BYTES, load_json
 from kitchensync.storage.names import is_path_inside
 from kitchensync.sync.report.facts import ShownVerdict
 from kitchensync.sync.report.pictures import Thumbnail, data_address

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.sensors.untrusted_json import load_json
+from kitchensync.shell.untrusted_json import load_json
 from kitchensync.storage.errors import ManifestDamaged, ManifestLost, OutsideMap, StorageError
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import recordings_in
+from kitchensync.storage.options.outputs import write_output
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
-from kitchensync.storage.shell.outputs import write_output
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.verify import kept_verdict
 from kitchensync.sync.batch.batch import SCHEMA, not_done

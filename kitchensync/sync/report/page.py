@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kitchensync.storage.options.outputs import write_output
 from kitchensync.storage.recording import Recording, open_recording
-from kitchensync.storage.shell.outputs import write_output
 from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.storage.verify import keep_verdict, verify
 from kitchensync.sync.errors import SyncError

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kitchensync.sensors.array_types import UInt8
 from kitchensync.sensors.errors import SensorError
+from kitchensync.shell.array_types import UInt8
 from kitchensync.storage.errors import StorageError
 from kitchensync.sync.report.cameras import ShownFile
 from kitchensync.sync.report.streams import ReadStream, TicksToHost

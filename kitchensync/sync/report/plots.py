@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from markupsafe import Markup
 
-from kitchensync.sensors.array_types import Floats
+from kitchensync.shell.array_types import Floats
 
 WIDTH = 400
 """Units across a plot: about the pixels of a phone, so that text keeps its size there."""

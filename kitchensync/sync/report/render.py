@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kitchensync.storage.shell.terminal import shown_in_page
+from kitchensync.shell.terminal import shown_in_page
 
 
 def render(page: dict[str, Any], template: str = "report.html.j2") -> str:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.sensors.array_types import Int64, Mask
-from kitchensync.sensors.host_clock import PROBE, decode
+from kitchensync.shell.array_types import Int64, Mask
+from kitchensync.shell.host_clock import PROBE, decode
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.errors import BadChunk

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import sync_path
+from kitchensync.shell.files_on_disk import sync_path
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.manifest import note_change

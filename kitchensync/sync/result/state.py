@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.files_on_disk import files_below
-from kitchensync.sensors.untrusted_json import load_json
+from kitchensync.shell.files_on_disk import files_below
+from kitchensync.shell.untrusted_json import load_json
 from kitchensync.storage.copies.copy_log import freed_lines
 from kitchensync.storage.errors import OutsideMap, UnsafeFile
 from kitchensync.storage.manifest import write_json

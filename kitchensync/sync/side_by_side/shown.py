@@ -8,11 +8,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Mask, UInt8
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
 from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.shell.array_types import Mask, UInt8
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.reading.headset_pictures import DepthFrame, Frame
 from kitchensync.storage.recording import Recording, StoredStream

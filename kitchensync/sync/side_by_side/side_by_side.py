@@ -10,13 +10,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from kitchensync.sensors.array_types import UInt8
 from kitchensync.sensors.hololens.catalogue import is_front_camera, known_stream
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES
+from kitchensync.shell.array_types import UInt8
 from kitchensync.storage.exports.film import TICKS_PER_S, FilmWriter, units_of_ticks
+from kitchensync.storage.options.outputs import written
 from kitchensync.storage.reading.instants import Instant
 from kitchensync.storage.recording import Recording, open_recording
-from kitchensync.storage.shell.outputs import written
 from kitchensync.sync.errors import CannotFilm
 from kitchensync.sync.side_by_side.shown import CameraPictures, DepthPictures, HeadsetPictures, PictureSource
 

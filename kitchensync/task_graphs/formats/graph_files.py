@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import matching, read_plain
+from kitchensync.shell.files_on_disk import matching, read_plain
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import (
     AVERAGES,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from kitchensync.sensors.untrusted_json import MOST_ITEMS, check_shape
+from kitchensync.shell.untrusted_json import MOST_ITEMS, check_shape
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.model import END, START
 

@@ -12,7 +12,7 @@ from kitchensync.capture.monitor.live_findings import findings_in, health_of
 from kitchensync.capture.monitor.monitor import RecordingMonitor
 from kitchensync.capture.monitor.rules import ALARM, RULES, WARNING
 from kitchensync.capture.process.cpu_pressure import waits_percent
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 
 NOW_NS = 1000 * SECOND
 PV, CAMERA = told_state(NOW_NS)["streams"]["hololens/pv"], told_state(NOW_NS)["cameras"]["gopro"]

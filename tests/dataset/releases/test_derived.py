@@ -19,8 +19,8 @@ from typed_commands import answer as run
 from kitchensync.storage.copies.derived import asked, keeps, may_write, noting, of_one, sent
 from kitchensync.storage.installation.own_list import own_list
 from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.options.outputs import written
 from kitchensync.storage.redact.elsewhere import made_before
-from kitchensync.storage.shell.outputs import written
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ import made_data_sets
 import pytest
 from typed_commands import typed
 
-from kitchensync.storage.shell import outputs
+from kitchensync.storage.options import outputs
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 PUBLISHED = ("combined/recordings.json", "normal/environment.json", "normal/recordings.json")

@@ -17,7 +17,7 @@ from kitchensync.dataset.promqa.answer_judge import SCALES, verdict_of
 from kitchensync.dataset.promqa.generation import candidates_of
 from kitchensync.storage.annotation_folder import add_judged
 from kitchensync.storage.manifest import edit_manifest
-from kitchensync.storage.shell.endpoint import MAX_ANSWER_BYTES
+from kitchensync.storage.options.endpoint import MAX_ANSWER_BYTES
 
 pytestmark = pytest.mark.slow
 

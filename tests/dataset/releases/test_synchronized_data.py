@@ -24,9 +24,9 @@ from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.storage.exports.arrays_file import ArraysFile
 from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.options.outputs import OutputRefused
 from kitchensync.storage.privacy import FOR_EVER, Pauses
 from kitchensync.storage.recording import Recording
-from kitchensync.storage.shell.outputs import OutputRefused
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.streams.spatial_stream import EyeFeed, SpatialFeed
 from kitchensync.virtual_kitchen.kitchen import Kitchen

@@ -22,7 +22,7 @@ from kitchensync.sensors.gopro.control.settings import (
     set_clock_now,
     wanted_options,
 )
-from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.shell.host_clock import host_ns, utc_anchor
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from kitchensync.sensors.gopro.control import download as download_module
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.camera_types import MediaFile
 from kitchensync.sensors.gopro.control.download import download
-from kitchensync.sensors.untrusted_json import BadJson, parse_json, parse_object
+from kitchensync.shell.untrusted_json import BadJson, parse_json, parse_object
 from kitchensync.virtual_kitchen.gopro.hostile import HOSTILE, HostileCamera
 
 LIMIT_S = 0.3

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from kitchensync.storage.shell import progress as meter_module
-from kitchensync.storage.shell.progress import ByteMeter
+from kitchensync.shell import progress as meter_module
+from kitchensync.shell.progress import ByteMeter
 
 
 def test_a_terminal_gets_a_bar_with_a_rate() -> None:

@@ -21,7 +21,7 @@ from kitchensync.sensors.gopro.control.settings import (
     set_clock_now,
     wanted_options,
 )
-from kitchensync.sensors.host_clock import host_ns, utc_anchor
+from kitchensync.shell.host_clock import host_ns, utc_anchor
 
 pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
 from kitchensync.sensors.gopro.control.sdk import SdkCamera, at_home, wired

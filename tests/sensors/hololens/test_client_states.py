@@ -29,7 +29,7 @@ from kitchensync.sensors.errors import (
 )
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.client import StreamClient
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 
 Headset = Callable[[dict[int, Callable[[socket.socket], None]]], AbstractContextManager[str]]
 GYRO, SPATIAL, PV, AHAT = (STREAMS[name] for name in ("gyroscope", "spatial_input", "pv", "depth_ahat"))

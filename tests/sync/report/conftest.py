@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kitchensync.sensors.host_clock import encode as encode_probe
+from kitchensync.shell.host_clock import encode as encode_probe
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import write_json

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from kitchensync.storage.errors import NotARecording
 from kitchensync.storage.manifest import write_json
-from kitchensync.storage.shell.outputs import OutputRefused
+from kitchensync.storage.options.outputs import OutputRefused
 from kitchensync.sync.report.page import write_report
 from kitchensync.sync.synchronize import synchronize
 

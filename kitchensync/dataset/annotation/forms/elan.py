@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from kitchensync.dataset.annotation.forms.label_config import parse_xml
 from kitchensync.dataset.annotation.forms.timed_marks import NOBODY, Marked, TimedMark
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.task_graphs.errors import BadGraph
 
 TIMES = ".times.json"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
-from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.shell.untrusted_json import BadJson, parse_json
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.strict_json import Reader, refuse_half_letters
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.lazy_group import LazyGroup, Table
+from kitchensync.shell.lazy_group import LazyGroup, Table
 
 VERBS: Table = {
     "export": (

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from kitchensync.dataset.commands.export_source import answer
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import GivenRecording, given_path
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import GivenRecording, given_path
 
 
 @click.command()

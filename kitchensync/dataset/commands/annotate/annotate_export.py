@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.export_source import answer
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, GivenRecording
-from kitchensync.storage.shell.output_options import OutputFolder, output
-from kitchensync.storage.shell.outputs import write_into
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording
+from kitchensync.storage.options.output_options import OutputFolder, output
+from kitchensync.storage.options.outputs import write_into
 
 if TYPE_CHECKING:
     from kitchensync.dataset.annotation.hand_out import HandedOut
@@ -88,9 +88,9 @@ def export(
         write_film,
     )
     from kitchensync.dataset.source.own_recording import NotReleasable
+    from kitchensync.shell.progress import Bar
     from kitchensync.storage.consent import Purpose, note_override, require_consent
     from kitchensync.storage.names import recordings_in
-    from kitchensync.storage.shell.progress import Bar
 
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:  # before a byte is written

@@ -13,8 +13,8 @@ import click
 from kitchensync.dataset.annotation.forms.agreement_of_people import Spans, agreement
 from kitchensync.dataset.annotation.read_file import read_file
 from kitchensync.dataset.commands.export_source import STRICT, answer, rate
-from kitchensync.storage.shell.answer import Answer, answers, show_table
-from kitchensync.storage.shell.given_path import given_path
+from kitchensync.shell.answer import Answer, answers, show_table
+from kitchensync.storage.options.given_path import given_path
 from kitchensync.task_graphs.errors import RecipeError
 
 

@@ -11,8 +11,8 @@ import click
 
 from kitchensync.dataset.commands.annotate.annotate_export import ERRORS, FORM
 from kitchensync.dataset.commands.export_source import answer
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import WITHOUT_CONSENT, GivenRecording, given_path
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording, given_path
 
 if TYPE_CHECKING:
     from kitchensync.dataset.annotation.hand_out import HandedOut

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.lazy_group import LazyGroup, Table
+from kitchensync.shell.lazy_group import LazyGroup, Table
 
 FORMS: Table = {
     "localization": (

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import output_file
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import output_file
 
 if TYPE_CHECKING:
     from kitchensync.dataset.promqa.assembly_steps import Span

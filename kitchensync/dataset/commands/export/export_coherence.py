@@ -18,11 +18,11 @@ from kitchensync.dataset.commands.export_source import (
     source,
     write_list,
 )
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import OutputPath, output_file
-from kitchensync.storage.shell.outputs import write_into, write_output
-from kitchensync.storage.shell.progress import Bar
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.progress import Bar
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import OutputPath, output_file
+from kitchensync.storage.options.outputs import write_into, write_output
 
 if TYPE_CHECKING:
     from collections import Counter

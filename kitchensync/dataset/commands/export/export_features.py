@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.export_source import answer, given, source
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.output_options import OutputFolder, output
-from kitchensync.storage.shell.outputs import check_output, written
-from kitchensync.storage.shell.progress import Bar
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.progress import Bar
+from kitchensync.storage.options.output_options import OutputFolder, output
+from kitchensync.storage.options.outputs import check_output, written
 
 if TYPE_CHECKING:
     from kitchensync.dataset.features.extractor import Extractor
@@ -115,7 +115,7 @@ def _made_of(film: OpenFilm, how: tuple[str, Any, int]) -> str:
     """Return a text that is another one when the film, what is hidden of it, or the extractor is."""
     import hashlib
 
-    from kitchensync.sensors.files_on_disk import file_sha256
+    from kitchensync.shell.files_on_disk import file_sha256
 
     name, extractor, seconds = how
     digest = hashlib.sha256(f"{name} {extractor.version} {seconds}".encode())

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from kitchensync.dataset.commands.export_source import FPS, answer, given, read_split, source
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import OutputFolder, output
-from kitchensync.storage.shell.outputs import check_output, written
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import OutputFolder, output
+from kitchensync.storage.options.outputs import check_output, written
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.film_pictures import FilmOf

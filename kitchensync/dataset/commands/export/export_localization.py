@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from kitchensync.dataset.commands.export_source import FPS, answer, given, source
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import OutputFolder, output
-from kitchensync.storage.shell.outputs import write_into
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import OutputFolder, output
+from kitchensync.storage.options.outputs import write_into
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData

@@ -13,8 +13,8 @@ from kitchensync.dataset.commands.export_source import (
     source,
     write_list,
 )
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.output_options import output_file
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.output_options import output_file
 
 
 @click.command()

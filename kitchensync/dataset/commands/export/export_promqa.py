@@ -17,10 +17,10 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import output_file
-from kitchensync.storage.shell.progress import Bar
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.progress import Bar
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import output_file
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kitchensync.dataset.commands.export_source import CORRECTED, answer, given, source
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.output_options import output_file
-from kitchensync.storage.shell.outputs import write_output
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.output_options import output_file
+from kitchensync.storage.options.outputs import write_output
 
 if TYPE_CHECKING:
     from kitchensync.dataset.tables.seconds import Task

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from kitchensync.dataset.commands.export_source import answer, given, source, write_list
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.output_options import output_file
-from kitchensync.storage.shell.outputs import write_output
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.output_options import output_file
+from kitchensync.storage.options.outputs import write_output
 
 TABLE = output_file("out", "--out", required=True, metavar="FILE.csv", help="Table to write.")
 LIST = output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")

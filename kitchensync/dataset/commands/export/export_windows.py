@@ -20,9 +20,9 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import output_file
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import output_file
 
 if TYPE_CHECKING:
     from kitchensync.dataset.examples.model_answers import ModelRequest
@@ -100,7 +100,7 @@ def windows(
     """
     from kitchensync.dataset.tables.step_rows import counted, past_the_film
     from kitchensync.dataset.tables.step_rows import windows as clips
-    from kitchensync.storage.shell.outputs import check_output
+    from kitchensync.storage.options.outputs import check_output
 
     sizes_wanted = _sizes(sizes)
     if verified and asks:

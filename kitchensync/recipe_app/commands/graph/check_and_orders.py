@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.options import FILE, SEED
-from kitchensync.storage.shell.answer import Answer, answers
-from kitchensync.storage.shell.given_path import given_path
+from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.options.given_path import given_path
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.options import FILE
-from kitchensync.storage.shell.answer import Answer, answers, show_table
-from kitchensync.storage.shell.given_path import given_path
-from kitchensync.storage.shell.output_options import output
-from kitchensync.storage.shell.outputs import write_into, write_output
+from kitchensync.shell.answer import Answer, answers, show_table
+from kitchensync.storage.options.given_path import given_path
+from kitchensync.storage.options.output_options import output
+from kitchensync.storage.options.outputs import write_into, write_output
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph

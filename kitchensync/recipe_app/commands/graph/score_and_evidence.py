@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.storage.shell.answer import Answer, answers, show_table
-from kitchensync.storage.shell.given_path import given_path
+from kitchensync.shell.answer import Answer, answers, show_table
+from kitchensync.storage.options.given_path import given_path
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph

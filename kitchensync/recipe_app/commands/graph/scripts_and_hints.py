@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.options import FILE, SEED
-from kitchensync.storage.shell.answer import Answer, answers
+from kitchensync.shell.answer import Answer, answers
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.mistakes.hints import Hint

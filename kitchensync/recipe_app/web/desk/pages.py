@@ -42,10 +42,10 @@ from kitchensync.recipe_app.web.i18n import (
 )
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
+from kitchensync.shell.terminal import shown_in_page
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.kept_session_card import FINAL, FIRST, kept_cards
 from kitchensync.storage.names import APP_FOLDER
-from kitchensync.storage.shell.terminal import shown_in_page
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
 

@@ -15,7 +15,7 @@ from kitchensync.recipe_app.people.visitors import Visitors
 from kitchensync.recipe_app.web.door.access import tokens_of
 from kitchensync.recipe_app.web.door.networks import LanePlace, Lanes, network_of
 from kitchensync.recipe_app.web.i18n import words_of
-from kitchensync.storage.shell.loopback import is_loopback_address
+from kitchensync.shell.loopback import is_loopback_address
 from kitchensync.task_graphs.errors import RecipeError
 
 OF_ONE, OF_ALL = 6, 12

@@ -18,7 +18,7 @@ from starlette.types import Message, Receive
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.recipe_app.web.door.networks import Lanes
 from kitchensync.recipe_app.web.door.strings_apart import NotStrings, strings_in
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.disk.free_space import require_room
 from kitchensync.task_graphs.errors import RecipeError
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kitchensync.sensors.process_apart import Bounds, OutOfMemory, OutOfTime, ToldApart, Unread, ask_once
+from kitchensync.shell.process_apart import Bounds, OutOfMemory, OutOfTime, ToldApart, Unread, ask_once
 
 BOUNDS = Bounds(30.0, 1 << 30)
 MOST_STRINGS = 500

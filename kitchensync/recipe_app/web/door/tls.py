@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kitchensync.recipe_app.errors import BadSetup
-from kitchensync.sensors.files_on_disk import write_with_rights
+from kitchensync.shell.files_on_disk import write_with_rights
 
 LEAF_DAYS = 397
 """The longest that browsers accept."""

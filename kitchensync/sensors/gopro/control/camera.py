@@ -21,8 +21,8 @@ from kitchensync.sensors.gopro.control.camera_types import (
 )
 from kitchensync.sensors.gopro.control.entry import CameraAddress, entry_of
 from kitchensync.sensors.gopro.control.http_reader import TROUBLE, HttpAnswer, TimeLimit, reason
-from kitchensync.sensors.host_clock import host_ns
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.host_clock import host_ns
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 
 __all__ = ["CameraClock", "CameraInfo", "CameraState", "GoProHttp", "MediaFile", "ShutterEvent"]
 

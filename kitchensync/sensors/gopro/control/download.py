@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kitchensync.sensors.errors import CameraLost, CameraRefused, DownloadFailed
-from kitchensync.sensors.files_on_disk import sync_path
 from kitchensync.sensors.gopro.control.camera_types import MediaFile
 from kitchensync.sensors.gopro.control.entry import CameraAddress, entry_of
 from kitchensync.sensors.gopro.control.http_reader import TROUBLE, TimeLimit, reason
 from kitchensync.sensors.gopro.control.sink import Observer, Sink
 from kitchensync.sensors.gopro.files.boxes import has_moov
 from kitchensync.sensors.gopro.files.card_names import check_safe, proxy_name, thumbnail_name
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.files_on_disk import sync_path
+from kitchensync.shell.host_clock import host_ns
 
 Progress = Callable[[int, int], None]
 "Called with (bytes here, bytes in all)."

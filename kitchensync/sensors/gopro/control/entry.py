@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kitchensync.sensors.errors import CameraLost, NoCredentials
-from kitchensync.sensors.files_on_disk import write_with_rights
 from kitchensync.sensors.gopro.control.http_reader import HttpAnswer, TimeLimit, fetch, limited
+from kitchensync.shell.files_on_disk import write_with_rights
 
 
 @dataclass(frozen=True)

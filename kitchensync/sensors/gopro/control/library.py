@@ -18,7 +18,7 @@ from kitchensync.sensors.errors import CameraLost, CameraRefused, SdkMissing
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.camera_types import CameraClock, CameraInfo, CameraState, MediaFile
 from kitchensync.sensors.gopro.control.entry import CameraAddress
-from kitchensync.sensors.host_clock import host_ns
+from kitchensync.shell.host_clock import host_ns
 
 COMMAND_LIMIT_S = 15.0
 SETTINGS = {

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from kitchensync.sensors.errors import CameraRefused, SensorError
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.camera_types import CameraClock
-from kitchensync.sensors.host_clock import UtcAnchor, host_ns, utc_anchor
+from kitchensync.shell.host_clock import UtcAnchor, host_ns, utc_anchor
 
 ANTI_FLICKER, ASPECT, RESOLUTION, RATE, LENS, STABILISATION = 134, 108, 2, 3, 121, 135
 HINDSIGHT, POWER_DOWN, GPS = 167, 59, 83

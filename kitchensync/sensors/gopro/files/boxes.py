@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kitchensync.sensors.errors import UnreadableMedia
-from kitchensync.sensors.files_on_disk import open_file
+from kitchensync.shell.files_on_disk import open_file
 
 MAX_MOOV_BYTES = 256 * 1024 * 1024
 MAX_TOP_BOXES = 10_000

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kitchensync.sensors.errors import UnsafeName
-from kitchensync.sensors.files_on_disk import is_left_by_system
+from kitchensync.shell.files_on_disk import is_left_by_system
 
 FOLDER = re.compile(r"[A-Za-z0-9_]{1,32}")
 NAME = re.compile(r"[A-Za-z0-9_](?!.*\.\.)[A-Za-z0-9_.-]{0,63}\.[A-Za-z0-9]{1,5}")

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
-from kitchensync.sensors.forked_child import reopens_in_child
 from kitchensync.sensors.gopro.files.card_names import siblings
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.picture_reader import Picture, PictureReader, index_at
 from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry, picture_parts
+from kitchensync.shell.forked_child import reopens_in_child
 
 STAMP_AGREES_S = 0.5
 STAMP_DRIFT = 2e-4  # the stamps' crystal against the pictures' nominal rate, over chapters of half an hour

@@ -13,7 +13,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from kitchensync.sensors.array_types import Mask
 from kitchensync.sensors.gopro.files.join import Tracks, copy_range, file_type, write_moov
 from kitchensync.sensors.gopro.files.sample_tables import (
     ChapterFile,
@@ -22,6 +21,7 @@ from kitchensync.sensors.gopro.files.sample_tables import (
     TrackId,
     read_chapter,
 )
+from kitchensync.shell.array_types import Mask
 
 NO_PICTURE = bytes(4)
 NO_TELEMETRY = b"DEVC\x01\x01\x00\x00"

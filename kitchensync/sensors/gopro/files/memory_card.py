@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kitchensync.sensors.errors import DownloadFailed, SensorError, UnsafeName
-from kitchensync.sensors.files_on_disk import file_sha256, files_below, sync_path
 from kitchensync.sensors.gopro.files.card_names import card_name, check_safe, group_clips
 from kitchensync.sensors.gopro.files.clip import Clip, open_clip
+from kitchensync.shell.files_on_disk import file_sha256, files_below, sync_path
 
 COPY_BYTES = 4 << 20
 

@@ -21,14 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
-from kitchensync.sensors.untrusted_json import MOST_BYTES as MOST_SAID
-from kitchensync.sensors.untrusted_json import BadJson, parse_object
+from kitchensync.shell.untrusted_json import MOST_BYTES as MOST_SAID
+from kitchensync.shell.untrusted_json import BadJson, parse_object
 
 START_S = 60.0
 """A computer under load may take long to start a process; one that takes longer is in trouble."""
-PROGRAM = (
-    "import sys; from kitchensync.sensors.process_apart import main; main(sys.argv[1], int(sys.argv[2]))"
-)
+PROGRAM = "import sys; from kitchensync.shell.process_apart import main; main(sys.argv[1], int(sys.argv[2]))"
 ONE_THREAD = dict.fromkeys(("OPENCV_FOR_THREADS_NUM", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 """Each thread of a library takes address space of its own."""
 

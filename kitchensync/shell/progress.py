@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from kitchensync.storage.shell.terminal import console as terminal_console
-from kitchensync.storage.shell.terminal import live
+from kitchensync.shell.terminal import console as terminal_console
+from kitchensync.shell.terminal import live
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from kitchensync.storage.copies.derived import may_write
-from kitchensync.storage.shell.outputs import check_output, check_place
+from kitchensync.storage.options.outputs import check_output, check_place
 
 Command = Callable[..., Any]
 DefaultName = Callable[[dict[str, Any]], str]

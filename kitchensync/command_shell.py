@@ -16,12 +16,12 @@ from typing import Any, NoReturn
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from kitchensync.shell.answer import SCHEMA, refuse, say
+from kitchensync.shell.extras import what_to_install
+from kitchensync.shell.lazy_group import LazyGroup
+from kitchensync.shell.terminal import showing_controls
 from kitchensync.storage.copies.derived import noting
 from kitchensync.storage.errors import words_of
-from kitchensync.storage.shell.answer import SCHEMA, refuse, say
-from kitchensync.storage.shell.extras import what_to_install
-from kitchensync.storage.shell.lazy_group import LazyGroup
-from kitchensync.storage.shell.terminal import showing_controls
 
 STOPPED = "stopped by Ctrl-C; what is whole stays, run the same command again to go on"
 PRIVATE = 0o077

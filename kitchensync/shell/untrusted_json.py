@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kitchensync.sensors.files_on_disk import read_plain
+from kitchensync.shell.files_on_disk import read_plain
 
 MOST_BYTES = 16 << 20
 MOST_DEPTH = 64

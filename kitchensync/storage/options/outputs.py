@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kitchensync.sensors.files_on_disk import sync_path
+from kitchensync.shell.files_on_disk import sync_path
 from kitchensync.storage.copies.derived import PART, before_of, may_write, will_write
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.errors import StorageError

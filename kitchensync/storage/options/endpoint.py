@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 import httpx
 
-from kitchensync.sensors.untrusted_json import BadJson, parse_json
+from kitchensync.shell.loopback import is_loopback_address
+from kitchensync.shell.untrusted_json import BadJson, parse_json
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.shell.loopback import is_loopback_address
 
 LOG = Path("kitchensync") / "sent-to-others.jsonl"
 

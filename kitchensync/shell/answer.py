@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from kitchensync.storage.shell.terminal import shown
+from kitchensync.shell.terminal import shown
 
 SCHEMA = "schema"
 """Attribute of a command's function: what its JSON object is called."""

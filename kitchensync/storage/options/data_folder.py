@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kitchensync.storage.lab import stated_data
-from kitchensync.storage.shell.output_options import OutputFolder
+from kitchensync.storage.options.output_options import OutputFolder
 
 VARIABLE = "KITCHENSYNC_DATA"
 USUAL = Path("data")

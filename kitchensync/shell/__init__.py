@@ -1,0 +1,1 @@
+"""Helpers that know nothing of recordings: answers, progress, files, processes, clocks."""
