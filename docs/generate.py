@@ -34,9 +34,10 @@ from kitchensync.reader.headset_streams import (
 )
 from kitchensync.reader.instant_sequence import InstantSequence, OneInstant
 from kitchensync.reader.motion_streams import HeadsetMotion, MotionStream
-from kitchensync.reader.opened_recording import Alignments, OpenedRecording
+from kitchensync.reader.opened_recording import OpenedRecording, StreamAttribute
 from kitchensync.reader.reading_clock import ReadingClock
 from kitchensync.reader.record_streams import RecordStream
+from kitchensync.reader.recording_source import Alignments
 from kitchensync.reader.step_table import EVENT_COLUMNS, STEP_COLUMNS
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.catalogue import STREAMS
@@ -113,13 +114,16 @@ def _fields(one: type) -> Iterable[str]:
 
 
 def _described(one: type) -> list[type]:
-    """Return a class with those of its bases that no user sees."""
-    return [base for base in reversed(one.__mro__) if base is one or base.__name__.startswith("_")]
+    """Return a class with those of its bases that have no part of the page."""
+    ours = (base for base in reversed(one.__mro__) if base.__module__.startswith("kitchensync."))
+    return [base for base in ours if base is one or base not in READER]
 
 
 def _row(name: str, member: object) -> str:
     """Return the row of a member with its first sentences; nothing for what is not described."""
     words = (inspect.getdoc(member) or "").partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+    if isinstance(member, StreamAttribute):
+        return f"| `.{name}` | `{member.kind.__name__}`: {words} |"
     is_described = words and callable(getattr(member, "fget", None) or member)
     if not is_described and not isinstance(member, cached_property):
         return ""

@@ -25,6 +25,7 @@ from kitchensync.reader.headset_streams import DepthStream, PictureStream, Posed
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.record_streams import RecordStream
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.reader.step_table import event_rows_of
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.catalogue import is_front_camera
@@ -103,7 +104,7 @@ def stamp(host_ns: int) -> Any:
     return Timestamp(host_ns // NS, host_ns % NS)
 
 
-def host_ns_of(recording: OpenedRecording, session_ns: Int64) -> Int64:
+def host_ns_of(recording: RecordingSource, session_ns: Int64) -> Int64:
     """Return host ns (n,) of session ns (n,). Raises NotKnown."""
     return np.asarray(recording.clock.to_host(session_ns), np.int64)
 
@@ -294,14 +295,16 @@ def _sound(stream: SoundStream | CameraSound, span: ExportedSpan, made: McapChan
     from foxglove.messages import CompressedAudio, RawAudio
 
     numbers, at_ns = _numbers(stream, span)
-    is_aac = isinstance(stream, SoundStream) and stream.stored.format.get("codec") == "aac"
-    channel = made.of("CompressedAudio" if is_aac else "RawAudio", f"/{stream.name}")
+    encoded = (
+        stream if isinstance(stream, SoundStream) and stream.stored.format.get("codec") == "aac" else None
+    )
+    channel = made.of("CompressedAudio" if encoded is not None else "RawAudio", f"/{stream.name}")
 
     def log(number: int, ns: int) -> int:
-        if is_aac:
-            row = int(stream.rows[number])
-            data = stream.stored.payload(row)
-            if row in stream.stored.bad:
+        if encoded is not None:
+            row = int(encoded.rows[number])
+            data = encoded.stored.payload(row)
+            if row in encoded.stored.bad:
                 return 0  # which is said of the stream
             channel.log(CompressedAudio(timestamp=stamp(ns), data=data, format="mp4a.40.2"), log_time=ns)
             return 1

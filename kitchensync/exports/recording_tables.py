@@ -17,13 +17,13 @@ from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import NO_TABLE, NOT_DECLARED, ExportChoice, ExportedSpan, Progress
 from kitchensync.operations.error_rows import ERROR_COLUMNS, time_of
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
-from kitchensync.reader.error_table import SECONDS, error_table
 from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PacketStream, PosedStream
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.record_streams import RecordStream
+from kitchensync.reader.step_table import ERROR_SECONDS, error_table
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.errors import SensorError
 from kitchensync.shell.array_types import Floats, Int64
@@ -250,7 +250,10 @@ def _blocks(table: RecordingTable) -> Iterator[pa.Table]:
 
 _TYPES = {"node": pa.int64(), "planned": pa.bool_(), "categories": pa.list_(pa.string())}
 ERROR_SCHEMA = pa.schema(
-    [(name, pa.float64() if name in SECONDS else _TYPES.get(name, pa.string())) for name in ERROR_COLUMNS]
+    [
+        (name, pa.float64() if name in ERROR_SECONDS else _TYPES.get(name, pa.string()))
+        for name in ERROR_COLUMNS
+    ]
 )
 """Types of the table of errors, also where it is empty."""
 

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.reader.timed_stream import TimedStream, interpolated
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
 from kitchensync.shell.array_types import Floats, Floats32, Int64
 from kitchensync.storage.reading.records import Records
 from kitchensync.storage.timeline.pose_track import PoseTrack, rotation_wxyz, transforms_of
-
-if TYPE_CHECKING:
-    from kitchensync.reader.opened_recording import OpenedRecording
-
-
-PLACES = np.dtype([("position", "<f4", (3,))])
-KEPT = np.dtype(
-    [
-        (name, PLACES, (len(spatial_input.JOINTS),))
-        if name.endswith("_hand")
-        else (name, spatial_input.DTYPE[name])
-        for name in spatial_input.DTYPE.names or ()
-    ]
-)
-"""What is kept of spatial input: of the joints of a hand their places, a third of all its bytes."""
 
 
 class Hands(NamedTuple):
@@ -48,7 +34,7 @@ class GazeRay(NamedTuple):
 class BodyStream(TimedStream):
     """What one record a packet says of a body; the records are read once, all together, for head, hands and gaze."""
 
-    def __init__(self, recording: OpenedRecording, name: str, source: str) -> None:
+    def __init__(self, recording: RecordingSource, name: str, source: str) -> None:
         """`source` is the stream of the records, such as `hololens/spatial_input`."""
         super().__init__(recording, name)
         self.source, self.stored = source, recording.stored[source]

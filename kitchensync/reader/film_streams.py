@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from kitchensync.reader.motion_streams import MotionStream
 from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import group_clips
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from av import Packet
 
     from kitchensync.reader.cameras.eyes import GoPro
-    from kitchensync.reader.opened_recording import OpenedRecording
 
 
 class FilmUnreadable(NotKnown):
@@ -46,7 +46,7 @@ class FilmUnreadable(NotKnown):
 class FilmTimeline:
     """When what a camera's files hold was, on session time: as `sync` found it, and by nothing else."""
 
-    def __init__(self, recording: OpenedRecording, camera: str) -> None:
+    def __init__(self, recording: RecordingSource, camera: str) -> None:
         self.recording, self.camera = recording, camera
 
     @cached_property
@@ -156,14 +156,22 @@ class FilmTimeline:
         return starts_s[first] if first is not None else None
 
 
+def timeline_of(recording: RecordingSource, camera: str) -> FilmTimeline:
+    """Return the times of all pictures of a camera's film, on the capture clock."""
+    if camera not in recording.timelines:
+        recording.timelines[camera] = FilmTimeline(recording, camera)
+    timeline: FilmTimeline = recording.timelines[camera]
+    return timeline
+
+
 class FilmStream(TimedStream):
     """Pictures of a camera's film, upright, uint8 RGB (h, w, 3)."""
 
     kind = "pictures"
 
-    def __init__(self, recording: OpenedRecording, name: str) -> None:
+    def __init__(self, recording: RecordingSource, name: str) -> None:
         super().__init__(recording, name)
-        self.timeline = recording.timeline(name.rpartition("/")[0])
+        self.timeline = timeline_of(recording, name.rpartition("/")[0])
         self._stack = ExitStack()
 
     @cached_property
@@ -246,9 +254,9 @@ class FilmStream(TimedStream):
 class CameraMotion(MotionStream):
     """An inertial sensor of a camera over its whole film: X left, Y out of the screen, Z up."""
 
-    def __init__(self, recording: OpenedRecording, name: str) -> None:
+    def __init__(self, recording: RecordingSource, name: str) -> None:
         super().__init__(recording, name)
-        self.timeline = recording.timeline(name.rpartition("/")[0])
+        self.timeline = timeline_of(recording, name.rpartition("/")[0])
 
     @property
     def unit(self) -> str:
@@ -286,9 +294,9 @@ class CameraMotion(MotionStream):
 class CameraSound(SoundBlocks):
     """Blocks of a camera's sound, float32 (channels, samples) within -1 and 1; none may lie in a pause."""
 
-    def __init__(self, recording: OpenedRecording, name: str) -> None:
+    def __init__(self, recording: RecordingSource, name: str) -> None:
         super().__init__(recording, name)
-        self.timeline = recording.timeline(name.rpartition("/")[0])
+        self.timeline = timeline_of(recording, name.rpartition("/")[0])
         self._blocks: Iterator[SoundBlock] = iter(())
         self._next = 0
         reopens_in_child(self)

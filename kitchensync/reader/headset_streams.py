@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.cameras.recorded import front_lens, look_up_table, rig_from
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera
@@ -30,7 +31,6 @@ from kitchensync.storage.timeline.pose_track import PoseTrack
 
 if TYPE_CHECKING:
     from kitchensync.reader.cameras.depth_views import DepthSource
-    from kitchensync.reader.opened_recording import OpenedRecording
     from kitchensync.storage.chunks.stored_packets import StoredPackets
     from kitchensync.storage.geometry.camera_models import Pinhole
 
@@ -46,7 +46,7 @@ class PacketStream(TimedStream):
 
     kind = "packets"
 
-    def __init__(self, recording: OpenedRecording, name: str) -> None:
+    def __init__(self, recording: RecordingSource, name: str) -> None:
         super().__init__(recording, name)
         self.stored = recording.stored[name]
 
@@ -127,10 +127,12 @@ class PosedStream(PacketStream, Generic[Shown]):
         poses = np.asarray(self.world_from_camera, np.float64)
         return PoseTrack.of_transforms(self.session_ns // 100, poses, worlds)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == f"world_from_{self.name.rpartition('/')[2]}":
-            return self.world_from_camera
-        return super().__getattr__(name)
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == f"world_from_{self.name.rpartition('/')[2]}":
+                return self.world_from_camera
+            return super().__getattr__(name)
 
 
 class PictureStream(PosedStream[Frame]):

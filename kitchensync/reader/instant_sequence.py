@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import floor
 from operator import index as whole
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,10 @@ import numpy.typing as npt
 from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PictureStream, PosedStream
 from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.reader.timed_stream import TimedStream, a_number
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.errors import StorageError
-
-if TYPE_CHECKING:
-    from kitchensync.reader.opened_recording import OpenedRecording
 
 POSE = "world_from_"
 
@@ -30,7 +28,7 @@ class OneInstant:
     nobody knows. Nothing is read before it is asked for.
     """
 
-    def __init__(self, recording: OpenedRecording, seconds: float) -> None:
+    def __init__(self, recording: RecordingSource, seconds: float) -> None:
         self.recording, self.seconds = recording, a_number(seconds)
 
     @property
@@ -126,7 +124,7 @@ class InstantSequence:
     """
 
     def __init__(
-        self, recording: OpenedRecording, hz: float, start: float, end: float, read: Sequence[str] = ()
+        self, recording: RecordingSource, hz: float, start: float, end: float, read: Sequence[str] = ()
     ) -> None:
         if a_number(hz) <= 0:
             raise ValueError(f"{hz} instants a second: a rate is more than 0")
@@ -150,7 +148,7 @@ class InstantSequence:
         which = whole(number)
         if not -len(self) <= which < len(self):
             raise IndexError(f"{len(self)} instants, there is no number {number}")
-        instant = self.recording.at(self.start + which % len(self) / self.hz)
+        instant = OneInstant(self.recording, self.start + which % len(self) / self.hz)
         return instant.read(self.read) if self.read else instant
 
     def __iter__(self) -> Iterator[Any]:
@@ -170,7 +168,7 @@ class InstantSequence:
             raise ValueError("workers read streams: name them, as in instants(10, read=['pv', 'gopro'])")
         from kitchensync.reader.reading_workers import read_in_workers
 
-        return read_in_workers(self, workers, at_a_time=max(1, round(self.hz)))
+        return read_in_workers(self.__reduce__(), len(self), workers, at_a_time=max(1, round(self.hz)))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return InstantSequence, (self.recording, self.hz, self.start, self.end, self.read)

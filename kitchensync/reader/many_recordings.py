@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from kitchensync.reader.error_table import error_table
 from kitchensync.reader.opened_recording import OpenedRecording
-from kitchensync.reader.step_table import STEP_COLUMNS, the_pandas
+from kitchensync.reader.step_table import STEP_COLUMNS, error_table
+from kitchensync.reader.timed_stream import the_pandas
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.errors import StorageError, Withdrawn
 from kitchensync.storage.names import MADE_FROM

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.reading_clock import NotKnown
-from kitchensync.reader.timed_stream import TimedStream, interpolated
+from kitchensync.reader.recording_source import RecordingSource
+from kitchensync.reader.timed_stream import TimedStream, interpolated, the_pandas
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.shell.array_types import Floats, Floats32, Int64
@@ -20,7 +21,6 @@ from kitchensync.storage.reading.inertial import Samples, inertial_clock, packet
 if TYPE_CHECKING:
     import pandas
 
-    from kitchensync.reader.opened_recording import OpenedRecording
 
 AXES = ("x", "y", "z")
 BLOCK_PACKETS = 32
@@ -67,8 +67,6 @@ class MotionStream(TimedStream):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a table: columns x, y, z in `unit`, index session seconds. Needs pandas."""
-        from kitchensync.reader.step_table import the_pandas
-
         pandas = the_pandas()
         index = pandas.Index(self.times, name="session_s")
         columns = [f"{axis} ({self.unit})" for axis in AXES]
@@ -78,7 +76,7 @@ class MotionStream(TimedStream):
 class HeadsetMotion(MotionStream):
     """An inertial sensor of a headset; stamps are repaired over the whole recording."""
 
-    def __init__(self, recording: OpenedRecording, name: str) -> None:
+    def __init__(self, recording: RecordingSource, name: str) -> None:
         super().__init__(recording, name)
         self.stored = recording.stored[name]
         self._sensor = headset_stream(name.rpartition("/")[2])

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kitchensync.reader.headset_streams import PacketStream
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.errors import StorageError
-
-if TYPE_CHECKING:
-    from kitchensync.reader.opened_recording import OpenedRecording
 
 HEAD = ("stream", "values", "from s", "to s")
 
 
-def _rows(recording: OpenedRecording) -> list[tuple[str, ...]]:
+def _rows(recording: RecordingSource) -> list[tuple[str, ...]]:
     """Return a row a stream, without decoding any: packets of a headset, pictures of a film."""
     bodies = [(name, f"of {recording.source_of(name)}", "", "") for name in recording.bodies]
     return [*(_row(recording, name) for name in recording.streams), *bodies]
 
 
-def _row(recording: OpenedRecording, name: str) -> tuple[str, ...]:
+def _row(recording: RecordingSource, name: str) -> tuple[str, ...]:
     camera, _, kind = name.rpartition("/")
     if camera in recording.films and kind != "video":
         return name, "of the same film", "", ""
@@ -36,13 +33,13 @@ def _row(recording: OpenedRecording, name: str) -> tuple[str, ...]:
     return name, count, *ends
 
 
-def _summary(recording: OpenedRecording) -> str:
+def _summary(recording: RecordingSource) -> str:
     films = f"films {recording.alignment.status.replace('_', ' ')}"
     said = filter(None, (f"{recording.duration:.1f} s", films, recording.alignment.bounds))
     return f"{recording.id}: {', '.join(said)}"
 
 
-def as_text(recording: OpenedRecording) -> str:
+def as_text(recording: RecordingSource) -> str:
     """Return a summary and a table of the streams."""
     rows = [HEAD, *_rows(recording)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
@@ -52,7 +49,7 @@ def as_text(recording: OpenedRecording) -> str:
     return "\n".join([_summary(recording), *(f"  {line}" for line in lines)])
 
 
-def as_html(recording: OpenedRecording) -> str:
+def as_html(recording: RecordingSource) -> str:
     """Return the same as a piece of HTML."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in HEAD)
     body = "".join(

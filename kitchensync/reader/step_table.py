@@ -1,15 +1,20 @@
-"""The steps of a recording and what people did in it, as tables on session time."""
+"""The steps and errors of a recording and what people did in it, as tables on session time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kitchensync.operations.entries import TAG_OF_COLUMN, Told, entries_of
+from kitchensync.operations.error_rows import ERROR_COLUMNS, ErrorRow, error_rows, time_of
 from kitchensync.operations.filed_log import read_log
+from kitchensync.reader.film_streams import timeline_of
 from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.recording_source import RecordingSource
+from kitchensync.reader.timed_stream import the_pandas
 from kitchensync.storage.annotation_folder import MarkedVideo, accepted_steps
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
@@ -19,25 +24,16 @@ from kitchensync.task_graphs.formats.annotations import TaggedError
 if TYPE_CHECKING:
     import pandas
 
-    from kitchensync.reader.opened_recording import OpenedRecording
 
 STEP_COLUMNS = (
     "recording", "recipe", "entry", "node", "step", "start", "end", "done", "source", "bound_s",
     "error", *TAG_OF_COLUMN, "errors",
 )  # fmt: skip
+ERROR_SECONDS = tuple(name for name in ERROR_COLUMNS if name.endswith("_s"))
 EVENT_COLUMNS = ("session_s", "kind", "writer", "bound_s", "body")
 
 
-def the_pandas() -> Any:
-    """Import pandas, which reading alone does without. Raises ImportError with what to do."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("tables need pandas: pip install 'kitchensync[data]'") from error
-    return pandas
-
-
-def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
+def steps_of(recording: RecordingSource) -> pandas.DataFrame:
     """Return a row a step, `start` and `end` in session seconds, NaN where it was not done.
 
     `source` of `start`: `touch`, `annotation` (accepted step times) or `end of the step before`; `bound_s`: how far
@@ -48,7 +44,7 @@ def steps_of(recording: OpenedRecording) -> pandas.DataFrame:
     return the_pandas().DataFrame(recording.step_rows, columns=list(STEP_COLUMNS))
 
 
-def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
+def step_rows_of(recording: RecordingSource) -> list[dict[str, Any]]:
     """Return the rows of `steps_of`, without pandas; of a part those of what was done in it."""
     path = recording.path
     _, state = read_log(path)
@@ -65,7 +61,7 @@ def step_rows_of(recording: OpenedRecording) -> list[dict[str, Any]]:
     return [row for row in rows if row["start"] < end_s and row["end"] > start_s]
 
 
-def session_places(recording: OpenedRecording) -> Callable[[int], FilmPlace]:
+def session_places(recording: RecordingSource) -> Callable[[int], FilmPlace]:
     """Return what gives the place of host ns in the session, with the doubt of a touch at that moment."""
     touches_ns: dict[int, int] = {}
     for event in recording.stored.events():
@@ -81,11 +77,11 @@ def session_places(recording: OpenedRecording) -> Callable[[int], FilmPlace]:
 class MarkedTimes:
     """Session seconds of seconds of the film that annotators marked; `what` they marked. Raises NotKnown."""
 
-    def __init__(self, recording: OpenedRecording, marked: MarkedVideo, what: str = "steps") -> None:
+    def __init__(self, recording: RecordingSource, marked: MarkedVideo, what: str = "steps") -> None:
         camera = next((name for name, files in recording.films.items() if files), "")
         if not camera:
             raise NotKnown(f"{recording.id}: its {what} were marked in a film that is not here")
-        film = recording.timeline(camera)
+        film = timeline_of(recording, camera)
         times = film.pictures.shown(film.clip.even_frames)
         if (marked.frames, marked.fps) != (len(times), times.fps):
             theirs = f"{marked.frames} frames, {marked.fps} a second"
@@ -140,7 +136,34 @@ def _in_words(error: TaggedError) -> str:
     return f"{error.tag}: {error.description}" if error.description else error.tag
 
 
-def events_of(recording: OpenedRecording) -> pandas.DataFrame:
+def error_table(rows: Sequence[ErrorRow]) -> pandas.DataFrame:
+    """Return errors as a table: an unknown time is NaN, any other unknown value None."""
+    table = the_pandas().DataFrame(rows, columns=list(ERROR_COLUMNS))
+    whole = {"node": "Int64", "planned": bool}
+    return table.astype(dict.fromkeys(ERROR_SECONDS, float) | whole)
+
+
+def error_rows_of(recording: RecordingSource) -> list[ErrorRow]:
+    """Return one row for each error; of a part of a recording, those that happened or were entered in that part.
+
+    Raises BadEventLog, BadAnnotations, NotKnown.
+    """
+    operations, state = read_log(recording.path)
+    if state["recording"] is None:
+        return []
+    marked = cache(lambda: MarkedTimes(recording, state["marked_video"], "errors"))
+    places = session_places(recording), lambda film_s: marked().place(film_s)
+    rows = error_rows(recording.id, state, operations, *places)
+    if PART_OF in recording.stored.manifest:
+        start_s, end_s = span_of(recording.stored.manifest)
+        nodes = {step["node"] for step in recording.step_rows}
+        timed = [row for row in rows if start_s <= time_of(row) < end_s]
+        untimed = [row for row in rows if time_of(row) == float("inf") and row["node"] in nodes]
+        rows = timed + untimed
+    return rows
+
+
+def events_of(recording: RecordingSource) -> pandas.DataFrame:
     """Return a row an event in the order of time: `session_s` within `bound_s`, `kind`, `writer`, `body`.
 
     Raises BadEventLog, NotKnown.
@@ -148,7 +171,7 @@ def events_of(recording: OpenedRecording) -> pandas.DataFrame:
     return the_pandas().DataFrame(event_rows_of(recording), columns=list(EVENT_COLUMNS))
 
 
-def event_rows_of(recording: OpenedRecording) -> list[tuple[float, str, str, float, dict[str, Any]]]:
+def event_rows_of(recording: RecordingSource) -> list[tuple[float, str, str, float, dict[str, Any]]]:
     """Return the rows of `events_of`, without pandas."""
     events = recording.stored.events()
     if not events:

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.sensors.errors import SensorError
 from kitchensync.shell.array_types import Floats, Floats32, Int64
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.timeline.film_times import UNKNOWN
-
-if TYPE_CHECKING:
-    from kitchensync.reader.opened_recording import OpenedRecording
 
 LONGEST_GAP_S = 0.1
 """Nothing is interpolated over a longer gap: nobody knows what was there."""
@@ -48,7 +46,7 @@ class TimedStream(ABC):
     kind = "values"
     "What it holds, in words."
 
-    def __init__(self, recording: OpenedRecording, name: str) -> None:
+    def __init__(self, recording: RecordingSource, name: str) -> None:
         """`name` is the full one, such as `hololens/pv`."""
         self.recording, self.name = recording, name
         self.unreadable: dict[int, str] = {}
@@ -234,13 +232,15 @@ class TimedStream(ABC):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _stream_of, (self.recording, self.name)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name == "project":
-            words = "only cameras project points"
-            raise NotOfThisStream(f"{self.name} holds {self.kind}: {words}")
-        if name in ("points", "points_at", "grey", "rate_hz", "values", "joints", "to_pandas"):
-            raise NotOfThisStream(f"{self.name} holds {self.kind}: it has no {name}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # a checker knows what a stream has
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name == "project":
+                words = "only cameras project points"
+                raise NotOfThisStream(f"{self.name} holds {self.kind}: {words}")
+            if name in ("points", "points_at", "grey", "rate_hz", "values", "joints", "to_pandas"):
+                raise NotOfThisStream(f"{self.name} holds {self.kind}: it has no {name}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 class SoundBlocks(TimedStream):
@@ -253,7 +253,7 @@ class SoundBlocks(TimedStream):
         return np.concatenate(blocks, axis=1) if blocks else np.empty((0, 0), np.float32)
 
 
-def _stream_of(recording: OpenedRecording, name: str) -> TimedStream:
+def _stream_of(recording: RecordingSource, name: str) -> TimedStream:
     return recording[name]
 
 
@@ -282,3 +282,12 @@ def interpolated(
         for axis in range(values.shape[1]):
             out[inside, axis] = np.interp(when[inside], own_s, values[:, axis])
     return out
+
+
+def the_pandas() -> Any:
+    """Import pandas, which reading alone does without. Raises ImportError with what to do."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("tables need pandas: pip install 'kitchensync[data]'") from error
+    return pandas

@@ -22,6 +22,7 @@ from small_recordings import FRAMES, HOST0_NS, UTC0_NS
 
 import kitchensync as ks
 from kitchensync.cli import main
+from kitchensync.reader.film_streams import timeline_of
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import OutsideSpan, Unreadable
 from kitchensync.sensors.errors import BadPacket
@@ -391,7 +392,7 @@ def test_two_chapters_are_one_film(tmp_path: Path) -> None:
         assert rec.gopro is rec.left
         assert len(rec.left) == 150
         for number in (149, 3, 90, 89, 91):
-            with rec.timeline("left").clip.pictures() as pictures:
+            with timeline_of(rec, "left").clip.pictures() as pictures:
                 assert np.array_equal(rec.left[number], pictures.number(number).rgb)
         assert rec.left.media_times[119] == pytest.approx(119 * 1001 / 30000)
         sound = rec["left/audio"]
