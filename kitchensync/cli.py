@@ -176,7 +176,7 @@ def _show_aligned(answer: dict[str, Any]) -> None:
 
 
 def _check_place(out: Path) -> None:
-    """Join the virtual kitchen, which stands apart, with the rule for outputs. Raises CannotWrite."""
+    """Join the virtual kitchen, which stands apart, with the rule for outputs. Raises OutputRefused."""
     from kitchensync.storage.options.outputs import check_place
 
     check_place(out)

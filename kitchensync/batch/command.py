@@ -120,7 +120,6 @@ def batch(
       kitchensync batch export data -- tables --out tables
       kitchensync batch upload data -- s3://lab-recordings/kitchen
     """
-    from kitchensync.batch.command import Journal
     from kitchensync.batch.jobs import job_of, options_of
     from kitchensync.shell.progress import Bar
     from kitchensync.storage.batch.runner import Workforce, run_all

@@ -146,7 +146,7 @@ def _line(text: str) -> str:
 
 
 def options_of(name: str, words: Sequence[str], context: click.Context) -> dict[str, Any]:
-    """Read options as the command itself does. Raises UsageError."""
+    """Read options as the command itself does. Raises click.UsageError."""
     from kitchensync.cli import main
 
     if name == "export":

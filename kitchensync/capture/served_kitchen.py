@@ -67,7 +67,7 @@ def run(
     limit_s: float = END_LIMIT_S,
     **how: Any,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process to its end, with `given` as its input; `how` is as of `process`. Raises TimeoutExpired."""
+    """Run a process to its end, with `given` as input; `how` as of `process`. Raises subprocess.TimeoutExpired."""
     with process(command, folder, name, **how) as started:
         stdout = started.communicate(given, timeout=limit_s)[0]
     stderr = (folder / f"{name}.log").read_text()

@@ -19,7 +19,7 @@ _RULER_MM = 100
 
 
 def print_board(board: Board, paper: str, path: Path, *, force: bool = False) -> None:
-    """Write the board as PDF. Raises CannotWrite; Refused for too small a paper, or without the PDF library."""
+    """Write the board as PDF. Raises OutputRefused; Refused for too small a paper, or without the PDF library."""
     try:
         from fpdf import FPDF
     except ImportError as error:

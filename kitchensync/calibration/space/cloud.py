@@ -37,7 +37,7 @@ end_header
 
 
 def write_cloud(path: Path, cloud: Cloud, *, force: bool = False) -> None:
-    """Write a cloud whole. Raises CannotWrite."""
+    """Write a cloud whole. Raises OutputRefused."""
     rows = np.empty(len(cloud.points), _VERTEX)
     rows["place"], rows["colour"], rows["seen"] = cloud.points, cloud.colours, cloud.count
     with written(path, force=force) as part, part.open("wb") as file:

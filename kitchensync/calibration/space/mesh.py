@@ -108,7 +108,7 @@ class Fusion:
     def write(self, path: Path, *, force: bool = False) -> tuple[int, int]:
         """Write the surface so far as PLY, whole; return its points and triangles.
 
-        Raises Refused when there is none, CannotWrite.
+        Raises Refused when there is none, OutputRefused.
         """
         surface = self._surface() if self._volume.hashmap().size() else None
         if surface is None or not len(surface.triangle.indices):

@@ -21,14 +21,14 @@ class Partial:
     """`<out>.partial/`: a state and files of the caller; gone when the work is done, anew for another request."""
 
     def __init__(self, out: Path, request: dict[str, Any], *, force: bool = False) -> None:
-        """`request` is all that the result depends on, as JSON. Raises CannotWrite where `out` may not be written."""
+        """`request` is all that the result depends on, as JSON. Raises OutputRefused for `out`."""
         place = check_output(out, force=force)
         self.folder = place.with_name(place.name + ".partial")
         self._request = json.loads(json.dumps(request))
         self._kept_s = time.monotonic()
 
     def begin(self) -> dict[str, Any]:
-        """Return the state that was kept for the same request, or an empty one. Raises CannotWrite."""
+        """Return the state that was kept for the same request, or an empty one. Raises OutputRefused."""
         known = self._known()
         will_write(self.folder)  # it holds pictures of the recording, and stays when the command is cut off
         if known.get("request") == self._request:
@@ -44,7 +44,7 @@ class Partial:
         return {}
 
     def _known(self) -> dict[str, Any]:
-        """Return what was kept; raises CannotWrite where the folder is not one of ours, which is never removed."""
+        """Return what was kept; raises OutputRefused where the folder is not one of ours, which is never removed."""
         try:
             known = json.loads((self.folder / STATE).read_text(encoding="utf-8"))
         except (OSError, ValueError):

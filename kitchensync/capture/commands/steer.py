@@ -82,7 +82,7 @@ def _stopped(recording: str | None, data: Path | None, abort: str | None, leave_
 
 
 def _chosen(data: Path | None) -> str | None:
-    """Ask which of the running recordings is meant; None where none runs. Raises UsageError without a terminal."""
+    """Ask which running recording is meant; None where none runs. Raises click.UsageError without a terminal."""
     import sys
 
     from kitchensync.capture.session.control import running
@@ -177,7 +177,7 @@ def remark(recording: str, text: str) -> Answer:
 
 
 def _told(recording: str | None, kind: str, text: str = "") -> Answer:
-    """Tell a running recording something about this moment. Raises NotRunning, UsageError."""
+    """Tell a running recording something about this moment. Raises NotRunning, click.UsageError."""
     from kitchensync.capture.errors import NotRunning
     from kitchensync.capture.session.control import LONGEST_TEXT, ask, find
 

@@ -141,7 +141,7 @@ class QueueWatch(threading.Thread):
         self._client.close()
 
     def _ask(self) -> None:
-        """Ask for the policy, and to write nothing. Raises RedisError where the server refuses or does not answer."""
+        """Ask for the policy, and to write nothing. Raises redis.RedisError where it is refused or not answered."""
         try:
             self.evicts = evicting_policy(self._client.info("memory"))
         except redis.ResponseError:

@@ -70,7 +70,7 @@ def open_to_annotate(path: Path, without_consent: str) -> OwnRecording:
 def write_film(own: OwnRecording, folder: Path, choice: Choice, *, force: bool, tell: Tell) -> None:
     """Write the small film into the folder of its recipe version, unless it is there; note it in the recording.
 
-    Raises CannotWrite, OSError, UnreadableMedia.
+    Raises OutputRefused, OSError, UnreadableMedia.
     """
     path = folder / film_place(own)
     source = hashlib.sha256(f"{own.manifest['uuid']} annotate {own.pauses}".encode())

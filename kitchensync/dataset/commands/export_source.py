@@ -36,7 +36,7 @@ FPS = click.option(
 
 
 def rate(text: str) -> str:
-    """Check a number of pictures a second and return it as it was given. Raises BadParameter."""
+    """Check a number of pictures a second and return it as it was given. Raises click.BadParameter."""
     try:
         if Fraction(text) > 0:
             return text.strip()
@@ -92,7 +92,7 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
 
 
 def published_among(paths: tuple[Path, ...]) -> Path | None:
-    """Return the folder in the published form; None where PATHS are recordings. Raises UsageError for both."""
+    """Return the folder in the published form; None where PATHS are recordings. Raises click.UsageError for both."""
     from kitchensync.dataset.source.data_set_folder import is_published
     from kitchensync.storage.names import is_recording
 
@@ -111,7 +111,7 @@ def check_kept_in_recordings(found: GivenData, what: str) -> None:
 
 
 def read_split(path: Path, found: GivenData) -> Split:
-    """Read a file of parts that divides recordings. Raises BadGraph, UsageError."""
+    """Read a file of parts that divides recordings. Raises BadGraph, click.UsageError."""
     from kitchensync.dataset.tables.localization import parse_split
     from kitchensync.task_graphs.formats.graph_files import read_text
 
@@ -136,7 +136,7 @@ def in_parts(
 
 
 def write_list(out: Path, made: list[dict[str, Any]], *, force: bool) -> None:
-    """Write a list as JSON, one element a line. Raises CannotWrite."""
+    """Write a list as JSON, one element a line. Raises OutputRefused."""
     with written(out, force=force) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for number, one in enumerate(made):
             file.write((",\n" if number else "[\n") + json.dumps(one, ensure_ascii=False))

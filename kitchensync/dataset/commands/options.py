@@ -41,7 +41,7 @@ SHOW_REQUESTS = click.option(
 
 
 def named_server(purpose: str) -> Endpoint:
-    """Return the server of a purpose. Raises UsageError where none is named, or its key cannot be used."""
+    """Return the server of a purpose. Raises click.UsageError where none is named, or its key cannot be used."""
     from kitchensync.storage.options.endpoint import endpoint_of, names_of
 
     url, model, *_ = names_of(purpose)
@@ -55,7 +55,7 @@ def named_server(purpose: str) -> Endpoint:
 
 
 def asked(server: Endpoint, requests: list[ModelRequest], out: Path, what: str) -> Answers:
-    """Ask all; the answers are kept beside `out` as they come. Raises CannotWrite, OSError."""
+    """Ask all; the answers are kept beside `out` as they come. Raises OutputRefused, OSError."""
     from kitchensync.dataset.examples.model_answers import ENDING, ask_all
 
     with Bar(unit=what) as bar:

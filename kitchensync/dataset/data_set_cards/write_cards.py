@@ -40,7 +40,7 @@ def write_cards(
 ) -> tuple[int, int]:
     """Write cards and checksums beside the files `names` of a data set; return how many files and bytes there are.
 
-    Raises CannotWrite.
+    Raises OutputRefused.
     """
     pictures = _pictures(out, members)
     write_into(out, pictures, force=force)

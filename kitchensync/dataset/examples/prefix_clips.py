@@ -59,7 +59,7 @@ def write_prefixes(
 ) -> bool:
     """Write what is wished of one recording, and name it in its rows; False where its film is not here.
 
-    A row gets `clip`, `clip_frames`, `last_frame_s` and `frames`. Raises CannotWrite, UnreadableMedia.
+    A row gets `clip`, `clip_frames`, `last_frame_s` and `frames`. Raises OutputRefused, UnreadableMedia.
     """
     if wish.clips:
         may_write(wish.out.with_suffix(".clips"))

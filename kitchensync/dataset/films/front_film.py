@@ -21,7 +21,7 @@ def write_front_film(own: OwnRecording, out: Path, tell: Progress) -> HeadsetFil
     """Write the front camera's pictures as a film as long as the camera's; None where it saw nothing.
 
     A picture that was taken in a pause, or further away than two of its pictures lie apart, is black.
-    Raises what reading a recording raises, CannotWrite.
+    Raises what reading a recording raises, OutputRefused.
     """
     headset = own.recording.main_headset
     host = own.recording.device_clock(headset) if headset else None

@@ -73,7 +73,7 @@ class SyncWriter:
     tell: Tell
 
     def write(self) -> Synced:
-        """Write what there is; files that were made of the same are left alone. Raises CannotWrite."""
+        """Write what there is; files that were made of the same are left alone. Raises OutputRefused."""
         result = Synced()
         self._frame_table(result)
         for short, sensor in STREAMS.items():
@@ -114,7 +114,7 @@ class SyncWriter:
         return digest.hexdigest()
 
     def _is_there(self, place: SyncFile, found: str) -> bool:
-        """Return whether a file was made of the same; another one in its place needs `force`. Raises CannotWrite."""
+        """Return whether a file was made of the same; to replace another needs `force`. Raises OutputRefused."""
         if found == self._made_of:
             return True
         check_output(self.out / place.path, force=self.force)

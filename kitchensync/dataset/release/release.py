@@ -118,7 +118,7 @@ def release(
 
     `keep` is called when all ids are given, before a film is written: an interrupted release goes on with them. A
     worker of `crew` has one recording open at a time. `order.without_consent` is why those are released too to which
-    nobody agreed; it is kept in their manifests. Raises NotReleasable when none may, CannotWrite, MediaNotWritten,
+    nobody agreed; it is kept in their manifests. Raises NotReleasable when none may, OutputRefused, MediaNotWritten,
     NoDask, NoWorkers.
     """
     result = Released()
@@ -178,7 +178,7 @@ def other_files(folder: Path) -> dict[str, bytes]:
 def release_again(files: Mapping[str, bytes], out: Path, about: About, *, force: bool) -> Released:
     """Write files of the published form, their cards and checksums; say which recordings they hold.
 
-    Raises CannotWrite.
+    Raises OutputRefused.
     """
     if missing := [name for name in (COMPLETE, ERRORS, STEP_TEXTS) if name not in files]:
         raise BadGraph(missing[0], "", "is not there; take all files from one release")

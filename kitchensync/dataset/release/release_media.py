@@ -92,7 +92,7 @@ class MediaWriter:
     work: Work
 
     def write(self, wanted: tuple[str, ...]) -> Media:
-        """Write what is wanted. What a recording does not hold is absent; raises OSError, CannotWrite."""
+        """Write what is wanted. What a recording does not hold is absent; raises OSError, OutputRefused."""
         made = Media()
         for name in MEDIA:
             kind = PREFIX if name == HEADSET else f"gopro_{name}"
@@ -248,7 +248,7 @@ class MediaWriter:
         return digest.hexdigest()
 
     def _is_missing(self, path: str, found: str, wanted: str) -> bool:
-        """Return whether a file is to be written; another one in its place needs `force`. Raises CannotWrite."""
+        """Return whether a file is to be written; another one in its place needs `force`. Raises OutputRefused."""
         if found == wanted:
             return False
         check_output(self.out / path, force=self.force)

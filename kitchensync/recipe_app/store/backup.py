@@ -68,7 +68,7 @@ def back_up(
     """Copy the database at `place` and the recipes to `target`, while the app runs; return the manifest.
 
     The file is checked before it gets its name; with `force` one that was there is replaced then, and not earlier.
-    Raises BadSetup, CannotWrite.
+    Raises BadSetup, OutputRefused.
     """
     if isinstance(place, Path) and not place.is_file():
         raise BadSetup(f"{place}: there is no database to back up; give the app's --data or --database")

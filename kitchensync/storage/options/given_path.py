@@ -67,7 +67,7 @@ def check_recordings(path: Path, *, usable: bool = False) -> None:
 
 
 def reason_given(_: click.Context, __: click.Parameter, reason: str | None) -> str:
-    """Return the reason in one line, nothing where the option was not given. Raises BadParameter."""
+    """Return the reason in one line, nothing where the option was not given. Raises click.BadParameter."""
     if reason is not None and not reason.strip():
         raise click.BadParameter("say why nobody's consent is needed")
     return " ".join((reason or "").split())

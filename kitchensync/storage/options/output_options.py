@@ -24,7 +24,7 @@ class OutputPath(click.Path):
         super().__init__(exists=exists, file_okay=not folder, path_type=Path, resolve_path=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path. Raises CannotWrite."""
+        """Return the path. Raises OutputRefused."""
         place = check_place(Path(os.fsdecode(super().convert(value, param, ctx))))
         if ctx is not None and any(one.name == "force" for one in ctx.command.params):
             may_write(place)

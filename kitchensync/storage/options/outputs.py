@@ -38,7 +38,7 @@ class OutputRefused(StorageError):
 
 
 def check_output(path: Path, *, force: bool = False) -> Path:
-    """Return where a file goes, links resolved; `force` allows another file in its place. Raises CannotWrite."""
+    """Return where a file goes, links resolved; `force` allows another file in its place. Raises OutputRefused."""
     place = check_place(path)
     mode = _mode(place)
     if mode is None:
@@ -55,7 +55,7 @@ def check_output(path: Path, *, force: bool = False) -> Path:
 
 
 def check_place(path: Path, *, among_derived: bool = True) -> Path:
-    """Return a path with its links resolved, if nothing that was recorded lies around it. Raises CannotWrite.
+    """Return a path with its links resolved, if nothing that was recorded lies around it. Raises OutputRefused.
 
     `among_derived` allows the one folder of a recording in which everything can be computed anew.
     """
@@ -78,7 +78,7 @@ def check_place(path: Path, *, among_derived: bool = True) -> Path:
 
 
 def check_recording_place(place: Path) -> None:
-    """Refuse a name that no recording can have, and a place inside another one. Raises BadName, CannotWrite."""
+    """Refuse a name that no recording can have, and a place inside another one. Raises BadName, OutputRefused."""
     check_new_recording(place)
     check_place(place, among_derived=False)
 
@@ -109,7 +109,7 @@ def _is_derived(place: Path, recording: Path) -> bool:
 
 
 def _mode(place: Path) -> int | None:
-    """Return the mode of a file, None where there is none. Raises CannotWrite."""
+    """Return the mode of a file, None where there is none. Raises OutputRefused."""
     try:
         return place.lstat().st_mode
     except FileNotFoundError:
@@ -130,7 +130,7 @@ def cannot_write(path: Path, error: OSError) -> OutputRefused:
 def written(path: Path, *, force: bool = False, ending: str = "") -> Iterator[Path]:
     """Lend a file to write; it gets its name, synced, when the block ends, and goes when the block fails.
 
-    `ending` is for writers that go by the end of a name. Raises CannotWrite, also for what a disk says inside.
+    `ending` is for writers that go by the end of a name. Raises OutputRefused, also for what a disk says inside.
     """
     place = check_output(path, force=force)
     will_write(place)
@@ -148,7 +148,7 @@ def written(path: Path, *, force: bool = False, ending: str = "") -> Iterator[Pa
 
 
 def publish(part: Path, path: Path, *, force: bool = False) -> None:
-    """Give a whole file its name, durably; what came there meanwhile is asked for again. Raises CannotWrite."""
+    """Give a whole file its name, durably; what came there meanwhile is asked for again. Raises OutputRefused."""
     place = check_output(path, force=force)
     try:
         sync_path(part)
@@ -163,7 +163,7 @@ def written_folder(path: Path, *, proof: str, force: bool = False) -> Iterator[P
     """Lend an empty folder; it gets its name as a whole, synced, when the block ends, and goes when the block fails.
 
     `force` replaces a folder in which the file `proof` says that it was made in this way, and no other. Raises
-    CannotWrite, also for what a disk says inside.
+    OutputRefused, also for what a disk says inside.
     """
     place = _check_folder(path, proof, force=force)
     will_write(place)
@@ -191,7 +191,7 @@ def written_folder(path: Path, *, proof: str, force: bool = False) -> Iterator[P
 
 
 def _check_folder(path: Path, proof: str, *, force: bool) -> Path:
-    """Return where a folder goes, if nothing is there that would be lost. Raises CannotWrite."""
+    """Return where a folder goes, if nothing is there that would be lost. Raises OutputRefused."""
     place = check_place(path)
     mode = _mode(place)
     if mode is not None and not stat.S_ISDIR(mode):
@@ -213,7 +213,7 @@ def _holds_anything(folder: Path) -> bool:
 
 
 def write_output(path: Path, content: bytes, *, force: bool = False) -> None:
-    """Write a file whole, or not at all. Raises CannotWrite."""
+    """Write a file whole, or not at all. Raises OutputRefused."""
     with written(path, force=force) as part:
         part.write_bytes(content)
 
@@ -221,7 +221,7 @@ def write_output(path: Path, content: bytes, *, force: bool = False) -> None:
 def write_into(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> None:
     """Write files, by path inside a folder, each whole; those that are there as they should be are left alone.
 
-    Nothing is written where one of them would need `force`. Raises CannotWrite.
+    Nothing is written where one of them would need `force`. Raises OutputRefused.
     """
     place = check_place(folder)
     wanted = {folder / name: content for name, content in files.items()}

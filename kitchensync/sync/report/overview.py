@@ -74,7 +74,7 @@ def _counts(statuses: list[str], known: dict[str, tuple[str, str]]) -> list[dict
 
 
 def write_summary(answer: dict[str, Any], target: Path, *, force: bool = True) -> None:
-    """Write the page whole or not at all. Raises CannotWrite."""
+    """Write the page whole or not at all. Raises OutputRefused."""
     write_output(target, summary_page(answer, target.parent).encode(), force=force)
 
 

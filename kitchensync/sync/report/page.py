@@ -50,7 +50,7 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
     """Write the page of a recording and return its path.
 
     `verification` is the object `verify/1`, made anew when not given. Damage inside a recording is named on the
-    page. Raises NotARecording, CannotWrite.
+    page. Raises NotARecording, OutputRefused.
     """
     judged = verification or verify(recording, deep=True, most_parts=DECODED_PARTS)
     with open_recording(recording) as opened:

@@ -37,7 +37,7 @@ def film_side_by_side(
 
     `streams` are names of the index (default: the front cameras and all films); `from_s` and `to_s` are seconds
     since the first frame of the master; `force` lets `out` be replaced. A few pictures are in memory at a time.
-    Raises NotARecording, NotIndexed, CannotFilm, CannotWrite.
+    Raises NotARecording, NotIndexed, CannotFilm, OutputRefused.
     """
     with open_recording(recording) as opened, ExitStack() as stack:
         rows = _rows(opened, from_s, to_s)

@@ -19,7 +19,7 @@ from kitchensync.task_graphs.errors import RecipeError
 
 
 def _exact(_: click.Context, __: click.Parameter, text: str | None) -> Fraction | None:
-    """Return a rate as an exact fraction. Raises BadParameter."""
+    """Return a rate as an exact fraction. Raises click.BadParameter."""
     from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
 
     if text is None:

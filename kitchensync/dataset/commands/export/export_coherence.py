@@ -155,7 +155,7 @@ def _actions(
 ) -> dict[str, Deed]:
     """Return verb and noun of each text, by the table where it is there; else write it.
 
-    Raises BadGraph, CannotWrite.
+    Raises BadGraph, OutputRefused.
     """
     from kitchensync.dataset.tables.step_actions import actions_of, actions_table, read_actions
 
@@ -179,7 +179,7 @@ def _actions(
 
 
 def _sharpest_frames(found: GivenData, rows: list[Example], folder: Path, *, force: bool) -> list[str]:
-    """Write the pictures and name them in the rows; say which films are not here. Raises CannotWrite."""
+    """Write the pictures and name them in the rows; say which films are not here. Raises OutputRefused."""
     from kitchensync.dataset.examples.coherence_frames import sharpest_frames
     from kitchensync.dataset.tables.coherence_examples import recording_of
 
@@ -207,7 +207,7 @@ def _boundary_frames(
 ) -> tuple[list[Example], list[str]]:
     """Write the pictures; return those drawn of the examples that they show, and which films are not here.
 
-    Raises CannotWrite.
+    Raises OutputRefused.
     """
     from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
 

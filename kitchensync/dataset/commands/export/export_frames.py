@@ -103,7 +103,7 @@ def _list(recordings: list[AnnotatedRecording], films: dict[str, FilmOf], every:
 
 
 def _write(path: Path, lines: Iterator[str], *, force: bool) -> int:
-    """Write lines as they come; return how many there are below the header. Raises CannotWrite."""
+    """Write lines as they come; return how many there are below the header. Raises OutputRefused."""
     count = -1
     with written(path, force=force) as part, part.open("w", encoding="utf-8", newline="") as file:
         for count, line in enumerate(lines):  # noqa: B007

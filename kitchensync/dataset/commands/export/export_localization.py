@@ -72,7 +72,7 @@ def localization(
 
 
 def _read_splits(folder: Path, found: GivenData) -> tuple[dict[str, Split], list[str]]:
-    """Return `<type>/<kind>` -> split, and a line for each file that gives none. Raises BadGraph, UsageError."""
+    """Return `<type>/<kind>` -> split, a line for each file that gives none. Raises BadGraph, click.UsageError."""
     from kitchensync.dataset.tables.localization import SPLIT_FILE, parse_split
     from kitchensync.task_graphs.formats.graph_files import read_text
 

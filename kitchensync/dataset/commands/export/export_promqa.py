@@ -260,7 +260,7 @@ def _by_model(
 def _beside(
     found: GivenData, rows: list[dict[str, Any]], out: Path, clips: bool, frames: bool, force: bool
 ) -> list[str]:
-    """Write films and pictures beside the list; say which films are not here. Raises CannotWrite, UnreadableMedia."""
+    """Write films and pictures beside the list; name the absent films. Raises OutputRefused, UnreadableMedia."""
     from kitchensync.dataset.examples.prefix_clips import HEIGHT, PrefixWish, write_prefixes
     from kitchensync.dataset.films.review_film import facts_of, film_of
 

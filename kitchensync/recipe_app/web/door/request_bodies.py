@@ -108,7 +108,7 @@ class Turns:
 def timely(receive: Receive, most: int, pace: Pace | None = None) -> Receive:
     """Give the parts of a body as they come: not more than `most` bytes, and not slower than a network is.
 
-    `pace` counts them. The reading raises HTTPException 413 and 408.
+    `pace` counts them. The reading raises fastapi.HTTPException 413 and 408.
     """
     pace = pace or Pace()
 
@@ -136,7 +136,7 @@ class Pace:
     until_ns: int = field(default_factory=lambda: host_ns() + WINDOW_NS)
 
     def left_s(self) -> float:
-        """Return how long the window lasts; begin another after one that brought enough. Raises HTTPException."""
+        """Return how long the window lasts; begin another after one that brought enough. Raises fastapi.HTTPException."""
         if (left_ns := self.until_ns - host_ns()) > 0:
             return left_ns / 1e9
         if self.taken - self.before < LEAST_IN_WINDOW:

@@ -1,0 +1,37 @@
+"""Docstrings say which errors are raised by names that exist."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import re
+from collections.abc import Iterator
+
+from root_folders import PACKAGE
+
+NAME = r"(?:\w+\.)*[A-Z]\w*[a-z]\w*"
+RAISES = re.compile(rf"\b[Rr]aises ({NAME}(?:(?:, | and | or |, and )(?:{NAME}))*)")
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def named(tree: ast.AST) -> Iterator[str]:
+    """Yield the names after *Raises* in the docstrings of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and (words := ast.get_docstring(node)):
+            for names in RAISES.findall(words.replace("\n", " ")):
+                yield from re.split(r", and |, | and | or ", names)
+
+
+def test_every_error_that_a_docstring_names_exists() -> None:
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+    ours = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    all_named = {(path, name) for path, tree in trees.items() for name in named(tree)}
+    assert len({name for _, name in all_named}) > 100
+    unknown = [(str(path), name) for path, name in all_named if not exists(name, ours)]
+    assert unknown == []
+
+
+def exists(name: str, ours: set[str]) -> bool:
+    module, _, error = name.rpartition(".")
+    return hasattr(importlib.import_module(module), error) if module else name in ours or hasattr(builtins, name)
