@@ -123,7 +123,7 @@ class Visit(urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.requ
 
     @contextlib.contextmanager
     def answer(self, url: str, headers: dict[str, str] | None = None) -> Iterator[http.client.HTTPResponse]:
-        """Open a URL; its headers must arrive within `TIMEOUT_S`. Raises OSError, http.client.HTTPException."""
+        """Open a URL; its headers must arrive within `TIMEOUT_S`. Raises OSError, HTTPException."""
         opener = urllib.request.build_opener(self)
         timer = threading.Timer(TIMEOUT_S, self.hang_up)
         self.sockets.clear()

@@ -136,7 +136,7 @@ class Pace:
     until_ns: int = field(default_factory=lambda: host_ns() + WINDOW_NS)
 
     def left_s(self) -> float:
-        """Return how long the window lasts; begin another after one that brought enough. Raises fastapi.HTTPException."""
+        """Return how long the window lasts; begin another when one brought enough. Raises fastapi.HTTPException."""
         if (left_ns := self.until_ns - host_ns()) > 0:
             return left_ns / 1e9
         if self.taken - self.before < LEAST_IN_WINDOW:
