@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 import click
+from architecture import architecture_drawing, architecture_page
 from dictionary import dictionary_page
 from limits import with_limits
 
@@ -236,6 +237,8 @@ def verdict_page() -> str:
 
 
 PAGES = {
+    "explanation/architecture.md": architecture_page,
+    "pictures/architecture.svg": architecture_drawing,
     "reference/faults-and-verdicts.md": verdict_page,
     "reference/live-rules.md": rule_page,
     "reference/headset-streams.md": stream_page,

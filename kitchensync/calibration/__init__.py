@@ -1,1 +1,1 @@
-"""Camera models and frames of reference: everything in one space."""
+"""Calibration of cameras and sensors; depth, hands and gaze in one space."""

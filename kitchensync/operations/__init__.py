@@ -1,1 +1,1 @@
-"""What people do, as operations, and the steps and errors that the operations of one recording add up to."""
+"""What people do on the tablet, as operations, and the steps and errors that they add up to."""

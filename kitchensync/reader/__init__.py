@@ -1,1 +1,1 @@
-"""A recording as a researcher reads it: every stream alike, on one clock. `kitchensync.open` is the way in."""
+"""The way to read a recording: every stream on one clock, steps, errors. `kitchensync.open` opens it."""

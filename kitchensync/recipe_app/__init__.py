@@ -1,1 +1,1 @@
-"""The tablet app: choose a recipe, follow its steps, log what happens."""
+"""The tablet and the desk: recipes, cooking step by step, review, annotation, studies."""

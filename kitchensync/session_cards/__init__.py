@@ -1,1 +1,1 @@
-"""The card of a recording: what it is worth, said while the participant is here, and again once its films are."""
+"""The card of a recording: its quality in one page, at the end of a session and after synchronization."""
