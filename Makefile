@@ -23,10 +23,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # Where it is set, each of the tests' thousand processes would compile anew all that it imports.
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock label-studio demo demo-dataset test test-all test-quick attack matrix check format docs site notebooks bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs bench-clips fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap bench-list bench-live tasks histories redactions phrases pictures
+.PHONY: help install system demo demo-dataset clean test test-all test-quick check format docs site notebooks pictures lock fuzz attack rehearse kills flips histories redactions matrix verdicts clean-runs soak bench-path bench-hololens bench-nas bench-sync bench-calibration bench-gopro bench-graphs bench-clips bench-tablets bench-live bench-list bench-tap tasks phrases label-studio
 
 help:  ## show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@awk '/^##@/ {print "\n" substr($$0, 5)} /^[a-z-]+:.*##/ {split($$0, part, ":.*## "); printf "  %-18s%s\n", part[1], part[2]}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@echo "== making $(VENV) with $(PYTHON)"
@@ -48,14 +48,25 @@ $(VENV)/.all: $(VENV)/.dev requirements/all.txt
 	@$(LOCKED)/all.txt --no-compile
 	@touch $@
 
+##@ Start
+
 install: $(VENV)/.all  ## make .venv with everything; the command is .venv/bin/kitchensync
 	@echo "== ready: $(BIN)/kitchensync --help"
+
+system:  ## install the Debian packages that browser tests, Open3D and Rerun want (needs root)
+	apt-get update -q
+	apt-get install -y -q --no-install-recommends chromium espeak-ng libnss3-tools libusb-1.0-0 libgl1 libegl1 libx11-6 mesa-vulkan-drivers
 
 demo: $(VENV)/.core  ## from a fresh clone to a finished recording of the virtual kitchen (SECONDS=60)
 	@$(BIN)/python examples/demo.py --seconds $(SECONDS)
 
 demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual recordings, or six (SECONDS=30 FULL=1)
 	@$(BIN)/python examples/demo_dataset.py --seconds $(or $(filter-out 60,$(SECONDS)),30) $(if $(FULL),--full)
+
+clean:  ## remove what the tasks made, the recordings of the demo included
+	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+##@ Test and check
 
 test: $(VENV)/.all  ## run the quick tests and for each promise of README a few slow ones: 9 minutes on 2 cores
 	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow or chosen"
@@ -79,8 +90,7 @@ format: $(VENV)/.dev  ## put the code into shape
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-lock: $(BIN)/python  ## write requirements: versions and hashes of all that is installed (UPGRADE=1; needs uv)
-	@$(BIN)/python docs/lock.py $(if $(UPGRADE),--upgrade)
+##@ Documents
 
 docs: $(VENV)/.core  ## write the generated pages of docs
 	@$(BIN)/python docs/generate.py
@@ -92,12 +102,54 @@ site: $(VENV)/.dev  ## build the site of documents and notebooks into build/site
 notebooks: $(VENV)/.dev  ## run the notebooks of examples on the recording of `make demo` and keep what they show
 	@$(BIN)/jupyter nbconvert --execute --inplace --to notebook --ExecutePreprocessor.record_timing=False examples/notebooks/*.ipynb
 
-bench-path: $(VENV)/.dev  ## the whole path of a packet, held to its budgets, beside its parts and MCAP (ROUNDS=3)
-	@$(BIN)/python -P benchmarks/packet_path/two_lengths.py --rounds $(ROUNDS)
-	@$(BIN)/python -P benchmarks/packet_path --rounds $(ROUNDS)
+pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in a real browser
+	@$(BIN)/python docs/pictures.py
+
+lock: $(BIN)/python  ## write requirements: versions and hashes of all that is installed (UPGRADE=1; needs uv)
+	@$(BIN)/python docs/lock.py $(if $(UPGRADE),--upgrade)
+
+##@ Attack and break
+
+fuzz: $(VENV)/.all  ## give every parser wrong inputs (COUNT=50000 PARSERS=), and every command recordings and other things that mean harm (RECORDINGS=3000 OTHERS=500)
+	@$(BIN)/python -P benchmarks/fuzz $(PARSERS) --count $(or $(COUNT),50000)
+	@$(BIN)/python -P benchmarks/hostile_recordings --count $(or $(RECORDINGS),3000)
+	@$(BIN)/python -P benchmarks/hostile_recordings --others --count $(or $(OTHERS),500)
+
+attack: $(VENV)/.dev  ## attack app, recorder and clients on loopback in every way we know, a recording beside it (KINDS= SECONDS=10): 10 minutes
+	@$(BIN)/python -P benchmarks/attack $(KINDS) --seconds $(or $(filter-out 60,$(SECONDS)),10)
+
+rehearse: $(VENV)/.core  ## break everything on purpose and account for every packet (SCENARIOS=100 SEED=1 KEEP=rehearsal)
+	@$(BIN)/kitchensync rehearse --scenarios $(SCENARIOS) --seed $(SEED) --keep $(KEEP)
+
+kills: $(VENV)/.core  ## kill the recorder's processes at random, 1,000 times, and account for it (KILLS=1000 SEED=1 KEEP=kills)
+	@$(BIN)/python -P benchmarks/kills.py --kills $(or $(KILLS),1000) --seed $(SEED) --keep $(or $(filter-out rehearsal,$(KEEP)),kills)
+
+flips: $(VENV)/.dev  ## flip bits of a recording, 1,000 times one: each must be found and located (FLIPS=1000)
+	@KITCHENSYNC_FLIPS=$(or $(FLIPS),1000) $(BIN)/python -m pytest -q -rP tests/system/test_flipped_bits.py
+
+histories: $(VENV)/.dev  ## kill page, network and server at random while somebody cooks (HISTORIES=300)
+	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),300) $(BIN)/python -m pytest -q tests/system/test_nothing_entered_is_lost.py
+
+redactions: $(VENV)/.dev  ## pause, redact, withdraw, restore, copy, move and kill -9 recordings at random (HISTORIES=100)
+	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),100) $(BIN)/python -m pytest -q -n $(WORKERS) -o timeout=3600 tests/storage/test_redact_histories.py tests/storage/test_move_histories.py tests/recipe_app/test_withdrawal_histories.py
+
+matrix: $(VENV)/.dev  ## every command x every life of a recording x every condition of the computer
+	@KITCHENSYNC_MATRIX=whole $(BIN)/python -m pytest -q -n $(WORKERS) tests/system/test_matrix.py
+
+verdicts: $(VENV)/.core  ## play every fault at two intensities; write verdicts and cards beside the truth (goes on when run again)
+	@$(BIN)/python -P benchmarks/verdict_table faults --keep $(or $(KEPT),verdicts) --write
+
+clean-runs: $(VENV)/.core  ## recordings without a fault, idle and under load: which verdicts are below PASS, and why (RUNS=60)
+	@$(BIN)/python -P benchmarks/verdict_table clean --keep $(or $(KEPT),verdicts) --runs $(or $(RUNS),60)
 
 soak: $(VENV)/.core  ## record a rig at real rates for long: no process may grow, nothing may be lost (MINUTES=30)
 	@$(BIN)/python -P benchmarks/soak.py --minutes $(MINUTES)
+
+##@ Measure
+
+bench-path: $(VENV)/.dev  ## the whole path of a packet, held to its budgets, beside its parts and MCAP (ROUNDS=3)
+	@$(BIN)/python -P benchmarks/packet_path/two_lengths.py --rounds $(ROUNDS)
+	@$(BIN)/python -P benchmarks/packet_path --rounds $(ROUNDS)
 
 bench-hololens: $(VENV)/.core  ## CPU a packet of every headset stream; then two rigs at real rates (SECONDS=60)
 	@$(BIN)/python -P benchmarks/hololens.py
@@ -129,26 +181,6 @@ bench-graphs: $(VENV)/.core  ## counting, drawing and scoring task graphs (ANNOT
 bench-clips: $(VENV)/.dev  ## films of examples that stop early, against real time
 	@$(BIN)/python -P benchmarks/prefix_clips.py
 
-fuzz: $(VENV)/.all  ## give every parser wrong inputs (COUNT=50000 PARSERS=), and every command recordings and other things that mean harm (RECORDINGS=3000 OTHERS=500)
-	@$(BIN)/python -P benchmarks/fuzz $(PARSERS) --count $(or $(COUNT),50000)
-	@$(BIN)/python -P benchmarks/hostile_recordings --count $(or $(RECORDINGS),3000)
-	@$(BIN)/python -P benchmarks/hostile_recordings --others --count $(or $(OTHERS),500)
-
-rehearse: $(VENV)/.core  ## break everything on purpose and account for every packet (SCENARIOS=100 SEED=1 KEEP=rehearsal)
-	@$(BIN)/kitchensync rehearse --scenarios $(SCENARIOS) --seed $(SEED) --keep $(KEEP)
-
-verdicts: $(VENV)/.core  ## play every fault at two intensities; write verdicts and cards beside the truth (goes on when run again)
-	@$(BIN)/python -P benchmarks/verdict_table faults --keep $(or $(KEPT),verdicts) --write
-
-clean-runs: $(VENV)/.core  ## recordings without a fault, idle and under load: which verdicts are below PASS, and why (RUNS=60)
-	@$(BIN)/python -P benchmarks/verdict_table clean --keep $(or $(KEPT),verdicts) --runs $(or $(RUNS),60)
-
-kills: $(VENV)/.core  ## kill the recorder's processes at random, 1,000 times, and account for it (KILLS=1000 SEED=1 KEEP=kills)
-	@$(BIN)/python -P benchmarks/kills.py --kills $(or $(KILLS),1000) --seed $(SEED) --keep $(or $(filter-out rehearsal,$(KEEP)),kills)
-
-flips: $(VENV)/.dev  ## flip bits of a recording, 1,000 times one: each must be found and located (FLIPS=1000)
-	@KITCHENSYNC_FLIPS=$(or $(FLIPS),1000) $(BIN)/python -m pytest -q -rP tests/system/test_flipped_bits.py
-
 bench-tablets: $(VENV)/.dev  ## fifty tablets at once a second, on SQLite and on PostgreSQL (SECONDS=60)
 	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS)
 	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS) --database postgres
@@ -162,36 +194,14 @@ bench-list: $(VENV)/.core  ## twenty thousand recordings built into a catalogue,
 bench-tap: $(VENV)/.dev  ## from a touch to the picture, without network, on a browser four times slower
 	@$(BIN)/python -P benchmarks/tap_to_paint.py
 
-pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in a real browser
-	@$(BIN)/python docs/pictures.py
-
 tasks: $(VENV)/.dev  ## do the commonest tasks of cook and admin in a browser: touches and seconds of each
 	@$(BIN)/python -m pytest -q -s tests/recipe_app/test_touches_of_tasks_in_a_browser.py -k commonest
 
-histories: $(VENV)/.dev  ## kill page, network and server at random while somebody cooks (HISTORIES=300)
-	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),300) $(BIN)/python -m pytest -q tests/system/test_nothing_entered_is_lost.py
-
 phrases: $(VENV)/.all  ## speak twenty phrases into the browser's microphone: each is to be kept once, and as its words
 	@KITCHENSYNC_PHRASES=20 $(BIN)/python -m pytest -q tests/recipe_app/test_narrator_in_a_browser.py -k microphone
-
-redactions: $(VENV)/.dev  ## pause, redact, withdraw, restore, copy, move and kill -9 recordings at random (HISTORIES=100)
-	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),100) $(BIN)/python -m pytest -q -n $(WORKERS) -o timeout=3600 tests/storage/test_redact_histories.py tests/storage/test_move_histories.py tests/recipe_app/test_withdrawal_histories.py
-
-attack: $(VENV)/.dev  ## attack app, recorder and clients on loopback in every way we know, a recording beside it (KINDS= SECONDS=10): 10 minutes
-	@$(BIN)/python -P benchmarks/attack $(KINDS) --seconds $(or $(filter-out 60,$(SECONDS)),10)
 
 label-studio: $(VENV)/.dev  ## install a Label Studio server into .venv/label-studio (800 MB), send a recording through it, correct steps on its page
 	@test -x $(VENV)/label-studio/bin/label-studio || { \
 		$(PYTHON) -m venv $(VENV)/label-studio && \
 		$(VENV)/label-studio/bin/pip install --quiet --disable-pip-version-check label-studio==1.23.2; }
 	@$(BIN)/python -m pytest -q -rP tests/system/test_label_studio.py tests/recipe_app/test_corrections_in_a_browser.py
-
-matrix: $(VENV)/.dev  ## every command x every life of a recording x every condition of the computer
-	@KITCHENSYNC_MATRIX=whole $(BIN)/python -m pytest -q -n $(WORKERS) tests/system/test_matrix.py
-
-system:  ## install the Debian packages that browser tests, Open3D and Rerun want (needs root)
-	apt-get update -q
-	apt-get install -y -q --no-install-recommends chromium espeak-ng libnss3-tools libusb-1.0-0 libgl1 libegl1 libx11-6 mesa-vulkan-drivers
-
-clean:  ## remove what the tasks made, the recordings of the demo included
-	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
