@@ -82,9 +82,9 @@ check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to d
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python docs/requirements.py build
+	@$(BIN)/python tools/requirements.py build
 	@$(BIN)/deptry --no-ansi kitchensync -kf kitchensync -rf build/requirements.txt -rfd build/requirements-dev.txt $(BY_NAME)
-	@$(BIN)/python docs/generate.py --check
+	@$(BIN)/python tools/generate.py --check
 
 format: $(VENV)/.dev  ## put the code into shape
 	@$(BIN)/ruff check --fix .
@@ -93,20 +93,20 @@ format: $(VENV)/.dev  ## put the code into shape
 ##@ Documents
 
 docs: $(VENV)/.core  ## write the generated pages of docs
-	@$(BIN)/python docs/generate.py
+	@$(BIN)/python tools/generate.py
 
 site: $(VENV)/.dev  ## build the site of documents and notebooks into build/site/html
-	@$(BIN)/python docs/site.py build/site
+	@$(BIN)/python tools/site.py build/site
 	@echo "== build/site/html/index.html; with its search: $(BIN)/python -m http.server -d build/site/html"
 
 notebooks: $(VENV)/.dev  ## run the notebooks of examples on the recording of `make demo` and keep what they show
 	@$(BIN)/jupyter nbconvert --execute --inplace --to notebook --ExecutePreprocessor.record_timing=False examples/notebooks/*.ipynb
 
 pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in a real browser
-	@$(BIN)/python docs/pictures.py
+	@$(BIN)/python tools/pictures.py
 
 lock: $(BIN)/python  ## write requirements: versions and hashes of all that is installed (UPGRADE=1; needs uv)
-	@$(BIN)/python docs/lock.py $(if $(UPGRADE),--upgrade)
+	@$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade)
 
 ##@ Attack and break
 

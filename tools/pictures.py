@@ -1,6 +1,6 @@
 """Take the pictures of the manual: the guided tour and the desk in a real browser, every screen in several dresses.
 
-    python docs/pictures.py [--out docs/pictures] [--all]
+    python tools/pictures.py [--out docs/pictures] [--all]
 
 Needs Chromium (`make system`) and the dev extra. Landscape, English and light is the whole way; of the others
 (portrait, phone, dark, 200 %, Arabic, pseudo-locale) the manual shows some, and `--all` takes every one.

@@ -1,6 +1,6 @@
 """Write requirements/core.txt, dev.txt and all.txt: every version that is installed, with the hashes of its files.
 
-python docs/lock.py [--upgrade]
+python tools/lock.py [--upgrade]
 
 Each file holds what the ones before it do not, so `make` installs them one after the other. Versions stay as they are
 unless setup.cfg forbids them or --upgrade is given. Needs `uv` on the PATH (`pipx install uv`).

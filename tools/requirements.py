@@ -1,6 +1,6 @@
 """Write what setup.cfg requires as requirements files, for tools that do not read setup.cfg.
 
-python docs/requirements.py FOLDER
+python tools/requirements.py FOLDER
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Build the site of the documents and notebooks; a link that leads nowhere stops it.
 
-python docs/site.py FOLDER
+python tools/site.py FOLDER
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from nbconvert import MarkdownExporter
 from nbconvert.writers import FilesWriter
 
-DOCS = Path(__file__).resolve().parent
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 NOTEBOOKS = DOCS.parent / "examples" / "notebooks"
 IN_THE_REPOSITORY = re.compile(r"\.\./examples/notebooks/([\w-]+)\.ipynb")
 """A link to a notebook, which is a page of the site."""
@@ -26,7 +26,7 @@ def main(folder: Path) -> int:
     for made in (pages, folder / "html"):  # and nothing else that lies in this folder
         if made.exists():
             shutil.rmtree(made)
-    shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "*.toml", "__pycache__"))
+    shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.toml"))
     shutil.copy(DOCS / "zensical.toml", folder)
     for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
         own = {"unique_key": notebook.stem, "output_files_dir": f"{notebook.stem}_files"}

@@ -1,6 +1,6 @@
 """Write the generated pages of docs, or check that they are up to date.
 
-python docs/generate.py [--check]
+python tools/generate.py [--check]
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from kitchensync.storage.geometry.camera_models import Pinhole
 from kitchensync.storage.lab import Lab
 from kitchensync.storage.reading.headset_pictures import Frame
 
-DOCS = Path(__file__).resolve().parent
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 READER = (
     OpenedRecording, TimedStream, PacketStream, PosedStream, PictureStream, DepthStream, SoundStream, MotionStream,
     RecordStream, HeadsetMotion, FilmStream, CameraMotion, CameraSound, HeadStream, HandStream, GazeStream,
