@@ -43,9 +43,10 @@ def test_the_links_at_the_root_lead_into_the_package_and_no_tool_follows_them():
     )
     links = [line.split("\t")[1] for line in listed.stdout.splitlines() if line.startswith("120000")]
     assert links == LINKS
-    assert {(REPOSITORY / name).readlink() for name in links} == {
-        Path("kitchensync") / name for name in links
-    }
+    for name in links:  # a clone without symbolic links has files with their targets
+        path = REPOSITORY / name
+        target = str(path.readlink()) if path.is_symlink() else path.read_text()
+        assert target == f"kitchensync/{name}"
     ignored = (REPOSITORY / ".ignore").read_text().splitlines()[1:]
     pruned = (REPOSITORY / "MANIFEST.in").read_text().splitlines()[1:]
     assert (ignored, pruned) == ([f"/{name}" for name in links], [f"prune {name}" for name in links])
