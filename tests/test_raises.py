@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from types import ModuleType
 
+import pytest
 from root_folders import PACKAGE
 
 NAME = r"(?:\w+\.)*[A-Z]\w*[a-z]\w*"
@@ -24,9 +25,11 @@ def named(tree: ast.AST) -> Iterator[str]:
                 yield from re.split(r", and |, | and | or ", names)
 
 
+@pytest.mark.slow
 def test_every_error_that_a_docstring_names_exists() -> None:
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
-    ours = {node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    ours = {name for text in texts.values() for name in re.findall(r"^ *class (\w+)", text, re.MULTILINE)}
+    trees = {path: ast.parse(text) for path, text in texts.items() if "aises" in text}
     all_named = {(path, name) for path, tree in trees.items() for name in named(tree)}
     assert len({name for _, name in all_named}) > 100
     unknown = [(str(path), name) for path, name in all_named if not exists(name, ours, trees[path])]

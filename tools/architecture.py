@@ -20,8 +20,8 @@ other. `import-linter` checks this in `make check`, and that no imports go in ci
 
 ![The folders of the package in layers](../pictures/architecture.svg)
 
-`cli` is the table of commands, and `kitchensync/__init__.py` the Python interface. The virtual kitchen stands apart:
-it imports none of the others, so that its truth can judge them, and only `cli` calls it.
+`cli` is the table of commands, and `kitchensync/__init__.py` the Python interface. The virtual kitchen is
+independent: it imports no other folder, because its truth is what the others are tested against. Only `cli` calls it.
 How one thing goes through the folders: [a packet](way-of-a-packet.md), [a step](way-of-a-step.md).
 
 | folder | purpose | imports |

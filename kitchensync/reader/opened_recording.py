@@ -167,7 +167,9 @@ class OpenedRecording(RecordingSource):
         short = name.rpartition("/")[2]
         return BODIES[short](self, name, self.source_of(name))
 
-    if not TYPE_CHECKING:  # the films of several cameras; a checker shall find names that are wrong
+    if (
+        not TYPE_CHECKING
+    ):  # names of cameras are known at run time only; a type checker reports every other name
 
         def __getattr__(self, name: str) -> TimedStream:
             if name.startswith("_") or "stored" not in self.__dict__:

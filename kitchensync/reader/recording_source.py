@@ -87,7 +87,7 @@ class Alignments(dict[str, Alignment]):
 
 
 class RecordingSource(ABC):
-    """One recording without its streams: they read of it, and `OpenedRecording` adds them."""
+    """What streams read from; `OpenedRecording` adds the streams."""
 
     def __init__(self, path: Path, *, with_pauses: bool = False, purpose: Purpose | None = None) -> None:
         """Open a folder. Raises NotARecording, Withdrawn, NotPermitted."""

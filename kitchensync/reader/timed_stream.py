@@ -232,7 +232,7 @@ class TimedStream(ABC):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _stream_of, (self.recording, self.name)
 
-    if not TYPE_CHECKING:  # a checker knows what a stream has
+    if not TYPE_CHECKING:  # hidden from type checkers, which then report names that a stream lacks
 
         def __getattr__(self, name: str) -> NoReturn:
             if name == "project":

@@ -10,5 +10,5 @@ PACKAGE = ROOT / "kitchensync"
 
 
 def product_files() -> Iterator[Path]:
-    """Yield every module but those of the virtual kitchen, which is made of the same devices and apart."""
+    """Yield the modules of the product. The virtual kitchen is not part of it."""
     yield from (path for path in sorted(PACKAGE.rglob("*.py")) if "virtual_kitchen" not in path.parts)

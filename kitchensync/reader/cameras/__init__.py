@@ -1,1 +1,1 @@
-"""Cameras of a recording in one space: what each saw, where it was, how its lens bends."""
+"""Cameras of a recording in one space: their pictures, poses and lenses."""
