@@ -36,7 +36,7 @@ from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 if TYPE_CHECKING:
     from av import Packet
 
-    from kitchensync.reader.cameras.eyes import GoPro
+    from kitchensync.reader.cameras.eyes import GoPro, View
 
 
 class FilmUnreadable(NotKnown):
@@ -222,19 +222,30 @@ class FilmStream(TimedStream):
         was. By the lens and mount that `calibrate gopro` and `calibrate rig` found, which lie beside the recording.
         Raises Refused where one is missing.
         """
-        clip = self.timeline.clip
-        place = clip.locate(int(self.rows[number]))
-        chapter = clip.chapters[place.chapter]
-        if chapter.path not in self._eyes or chapter.video is None:
-            raise Refused(f"{self.name}: {chapter.path.name} is not aligned with a headset")
-        eye = self._eyes[chapter.path]
-        view, _ = next(eye.views([place.frame]))
+        view = self.view(number)
         if view is None:
             return np.full((*np.shape(points)[:-1], 2), np.nan)
+        chapter, _ = self._in_file(number)
+        assert chapter.video is not None, "it has a view"
         pixels = pixels_in_picture(view.camera, view.camera_from_world, points)
-        return shown_pixels(
-            pixels, (view.camera.width, view.camera.height), eye.turns, chapter.video.shown_size
-        )
+        size, turns = (view.camera.width, view.camera.height), self._eyes[chapter.path].turns
+        return shown_pixels(pixels, size, turns, chapter.video.shown_size)
+
+    def view(self, number: int) -> View | None:
+        """Return lens and pose of the camera at picture `number`, as it is stored; None where the head was lost.
+
+        Raises Refused where lens or mount are not calibrated.
+        """
+        chapter, frame = self._in_file(number)
+        if chapter.path not in self._eyes or chapter.video is None:
+            raise Refused(f"{self.name}: {chapter.path.name} is not aligned with a headset")
+        view, _ = next(self._eyes[chapter.path].views([frame]))
+        return view
+
+    def _in_file(self, number: int) -> tuple[GoProMedia, int]:
+        clip = self.timeline.clip
+        place = clip.locate(int(self.rows[number]))
+        return clip.chapters[place.chapter], place.frame
 
     @cached_property
     def _eyes(self) -> dict[Path, GoPro]:

@@ -61,8 +61,13 @@ class MotionStream(TimedStream):
         is_sorted = len(order) == len(self.values) and bool((np.diff(order) == 1).all())
         return self.values if is_sorted else self.values[order]
 
-    def blocks(self, packets: int = BLOCK_PACKETS) -> Iterator[tuple[Int64, Floats32]]:
-        """Yield session ns (m,) and values (m, 3) of some samples at a time, in the order of the stream."""
+    def blocks(
+        self, packets: int = BLOCK_PACKETS, *, or_as_sent: bool = False
+    ) -> Iterator[tuple[Int64, Floats32]]:
+        """Yield session ns (m,) and values (m, 3) of some samples at a time, in the order of the stream.
+
+        With `or_as_sent` values of an unknown unit are as they were sent.
+        """
         yield self.session_ns, self.values
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -108,11 +113,18 @@ class HeadsetMotion(MotionStream):
             raise NotKnown(f"{self.recording.id}: {self.name}: {words}")
         return np.float32(scale)
 
-    def blocks(self, packets: int = BLOCK_PACKETS) -> Iterator[tuple[Int64, Floats32]]:
-        """Yield session ns (m,) and values (m, 3) of some packets at a time: the stream is read twice, never held."""
+    def blocks(
+        self, packets: int = BLOCK_PACKETS, *, or_as_sent: bool = False
+    ) -> Iterator[tuple[Int64, Floats32]]:
+        """Yield session ns (m,) and values (m, 3) of some packets at a time: the stream is read twice, never held.
+
+        With `or_as_sent` values of an unknown unit are as they were sent.
+        """
         clock, done = inertial_clock(self.stored), 0
         if clock is None:
             return
+        known = self.recording.stored.si_scale(self.name)
+        scale = np.float32(1) if or_as_sent and known is None else self._scale
         hidden, device = self.stored.hidden, self.name.partition("/")[0]
         arrived_ns = self.stored.index["host_ns"].astype(np.int64)
         held: list[tuple[Int64, Int64, Floats32]] = []
@@ -120,7 +132,7 @@ class HeadsetMotion(MotionStream):
             ticks = clock.repair.ticks(samples["vinyl_ns"].astype(np.int64), first_sample=done)
             done += len(samples)
             if not hidden[row]:
-                held.append((ticks, np.full(len(ticks), arrived_ns[row]), samples["xyz"] * self._scale))
+                held.append((ticks, np.full(len(ticks), arrived_ns[row]), samples["xyz"] * scale))
             if len(held) >= packets:
                 yield self._placed(device, held)
                 held = []

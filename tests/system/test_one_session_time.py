@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from property_runs import examples
 
 import kitchensync as ks
-from kitchensync.calibration.space.drawn_time import drawn_time
+from kitchensync.reader.reading_clock import ReadingClock
 from kitchensync.shell.host_clock import encode as encode_probe
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
@@ -112,10 +112,10 @@ def test_everybody_says_the_same_session_time(
         assert time.bound_ns is not None
         answers = {
             "python": time.of_host(made.host_ns),
-            "view": drawn_time(recording).session.of_host(made.host_ns),
+            "view": ReadingClock(recording).of_host(made.host_ns),
         }
-        drawn = drawn_time(recording).session.of_ticks(
-            made.ticks(np.array(made.host_ns)), near_host_ns=np.array(made.host_ns) + 20 * MS
+        drawn = ReadingClock(recording).of_ticks(
+            recording.main_headset, made.ticks(np.array(made.host_ns)), np.array(made.host_ns) + 20 * MS
         )
         marks = gather(recording, verify(made.path))["story"].marks
     answers["report"] = np.array([round(mark.at_s * 1e9) for mark in marks])

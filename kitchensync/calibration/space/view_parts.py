@@ -1,53 +1,49 @@
-"""What a recording shows in Rerun, part by part; each hands over one stream, piece by piece, on `session_ns`."""
+"""What a recording shows in Rerun: each part hands over one stream, piece by piece, on `session_ns`."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from kitchensync.calibration.space.drawn_time import DrawnTime
-from kitchensync.reader.cameras.depth_views import DepthSource
+from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.cameras.eyes import TRACKING_LOST
-from kitchensync.reader.cameras.recorded import started_at
-from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
-from kitchensync.sensors.gopro.files.picture_reader import PictureReader
-from kitchensync.sensors.hololens.streams import spatial_input
+from kitchensync.reader.film_streams import CameraMotion, FilmStream
+from kitchensync.reader.headset_streams import DepthStream, PacketStream, PictureStream
+from kitchensync.reader.motion_streams import HeadsetMotion, MotionStream
+from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.reader.record_streams import RecordStream
+from kitchensync.reader.timed_stream import TimedStream, Unreadable
 from kitchensync.sensors.mask_runs import marked_runs
-from kitchensync.shell.array_types import Floats, Int64, Mask
-from kitchensync.storage.exports.hidden_films import hidden_in_film
-from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole
-from kitchensync.storage.geometry.clouds import MM_PER_M
+from kitchensync.shell.array_types import Floats, Int64, Mask, UInt8
 from kitchensync.storage.geometry.errors import Refused
-from kitchensync.storage.geometry.reference_frames import inverse, opencv_camera_from_world, tracked
+from kitchensync.storage.geometry.reference_frames import inverse
 from kitchensync.storage.privacy import overlaps
-from kitchensync.storage.reading.alignments import FilmClock
-from kitchensync.storage.reading.calibration_results import lens_from_words, lens_result, mount_result
-from kitchensync.storage.reading.inertial import inertial_clock, packets_of_samples
-from kitchensync.storage.recording import Recording, StoredStream
-
-Say = Callable[[str, float], None]
+from kitchensync.storage.timeline.film_times import UNKNOWN
 
 TIMELINE = "session_ns"
-BLOCK_ROWS = 900
-SAMPLE_S = 0.01
-"Inertial samples are shown as means over this."
-CLOUD_STEP = 2
-"Every second row and column of depth."
+BLOCK_ROWS = 2_000
+SAMPLE_NS = 10_000_000
+"""Inertial samples are shown as means over this."""
+CLOUD_STEP = 4
+"""Every fourth point of depth."""
 FARTHEST_M = 4.0
 GAZE_M = 1.0
+JOINT_M = 0.008
 JPEG_QUALITY = 80
 NOWHERE: Floats = np.full((4, 4), np.nan)
-"No pose: Rerun draws nothing below it, but draws at the origin what has no pose at all, or one of zeros."
+"""No pose: Rerun draws nothing below it, but draws at the origin what has no pose at all, or one of zeros."""
+MEDIA_TYPES = {"jpeg": "image/jpeg", "png": "image/png"}
+"""Codecs whose packets a viewer shows as they are."""
 
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """How much of the pictures is handed over, and which seconds of the session."""
+    """How much of the pictures is shown, and which seconds of the session."""
 
     pictures_per_s: float = 5.0
     width: int = 640
@@ -55,303 +51,268 @@ class ViewOptions:
     from_s: float = 0.0
     to_s: float = float("inf")
 
-    def chosen(self, session_ns: Int64, per_s: float) -> npt.NDArray[np.intp]:
+    def chosen(self, session_ns: Int64, per_s: float) -> list[int]:
         """Return which of ascending instants (n,) are shown, at most `per_s` a second."""
         seconds = session_ns / 1e9
-        inside = (seconds >= self.from_s) & (seconds <= self.to_s)
-        slot = np.floor(seconds * per_s).astype(np.int64)
-        first = np.concatenate(([True], np.diff(slot) > 0)) if len(slot) else np.zeros(0, bool)
-        return np.flatnonzero(inside & first)
+        inside = np.flatnonzero((seconds >= self.from_s) & (seconds <= self.to_s))
+        slot = np.floor(seconds[inside] * per_s).astype(np.int64)
+        is_first = np.diff(slot, prepend=-1) > 0
+        chosen: list[int] = inside[is_first].tolist()
+        return chosen
 
 
-def log_events(recording: Recording, time: DrawnTime, rr: Any, sink: Any, _say: Say) -> str | None:
-    """Hand over what people did, as lines of text."""
-    events = recording.events()
-    at_ns = np.array([event["host_ns"] for event in events], np.int64)
-    hidden = overlaps(at_ns, at_ns, recording.pauses)
-    events = [event for event, is_hidden in zip(events, hidden, strict=True) if not is_hidden]
+@dataclass(frozen=True)
+class Sink:
+    """Rerun's module and the stream that everything is handed over to, with the progress."""
+
+    rr: Any
+    stream: Any
+    progress: Callable[[str, float], None]
+    "Called with what is being handed over and the second of the session."
+
+    def columns(self, entity: str, session_ns: Int64, columns: Any) -> None:
+        """Hand over values of one entity at session ns (n,)."""
+        time = self.rr.TimeColumn(TIMELINE, duration=session_ns.astype("timedelta64[ns]"))
+        self.stream.send_columns(entity, [time], columns)
+        if len(session_ns):
+            self.progress(entity, float(session_ns[-1]) / 1e9)
+
+    def at(self, session_ns: int, entity: str, shown: Any) -> None:
+        """Hand over one thing at an instant."""
+        self.stream.set_time(TIMELINE, duration=np.timedelta64(int(session_ns), "ns"))
+        self.stream.log(entity, shown)
+        self.progress(entity, float(session_ns) / 1e9)
+
+    def hide(self, entity: str, session_ns: Int64, unseen: Mask) -> None:
+        """Show an entity no longer, from the first row of each run of `unseen` to what is sent next."""
+        first = [first for first, _ in marked_runs(unseen)]
+        if first:
+            self.columns(entity, session_ns[first], self.rr.Clear.columns(is_recursive=[False] * len(first)))
+
+    def lost(self, name: str, session_ns: Int64, lost: Mask) -> None:
+        """Write among the events from when to when tracking was lost."""
+        for first, end in marked_runs(lost):
+            for row, words in ((first, TRACKING_LOST), (end, "tracking found again")):
+                if row < len(session_ns):
+                    self.at(session_ns[row], f"events/{name}", self.rr.TextLog(words))
+
+    def picture(self, session_ns: int, entity: str, rgb: UInt8) -> None:
+        """Hand over a picture as a small JPEG."""
+        quality = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
+        coded = cv2.imencode(".jpg", np.ascontiguousarray(rgb[:, :, ::-1]), quality)[1].tobytes()
+        self.at(session_ns, entity, self.rr.EncodedImage(contents=coded, media_type="image/jpeg"))
+
+    def place(self, session_ns: int, entity: str, world_from_camera: Floats) -> None:
+        """Hand over where a camera was."""
+        place, turn = world_from_camera[:3, 3], world_from_camera[:3, :3]
+        self.at(session_ns, entity, self.rr.Transform3D(translation=place, mat3x3=turn))
+
+    def optics(self, session_ns: int, entity: str, parameters: Floats, shown: UInt8) -> None:
+        """Hand over a camera's pyramid; Rerun knows pinholes only, so a wide lens is drawn by its middle."""
+        fx, fy, cx, cy = (float(value) for value in parameters)
+        pinhole = self.rr.Pinhole(
+            focal_length=[fx, fy], principal_point=[cx, cy], resolution=[shown.shape[1], shown.shape[0]],
+            camera_xyz=self.rr.ViewCoordinates.RDF, image_plane_distance=0.2,
+        )  # fmt: skip
+        self.at(session_ns, entity, pinhole)
+
+
+def show_events(rec: OpenedRecording, sink: Sink) -> None:
+    """Hand over what people did, as lines of text. Raises NotKnown."""
+    at_ns = np.array([event["host_ns"] for event in rec.stored.events()], np.int64)
+    hidden = overlaps(at_ns, at_ns, rec.stored.pauses)
+    events = [event for event, is_hidden in zip(rec.stored.events(), hidden, strict=True) if not is_hidden]
     if not events:
-        return None
-    at = time.session.of_host(at_ns[~hidden])
-    if at is None:
-        return "no clock probe tells when on the headset's clock they were"
-    words = [" ".join([event["kind"], *_words(event["body"])]) for event in events]
-    sink.send_columns("events", [_time(rr, at)], rr.TextLog.columns(text=words))
-    return None
+        return
+    words = [" ".join([event["kind"], *_values(event["body"])]) for event in events]
+    at = rec.clock.of_host(at_ns[~hidden])
+    sink.columns("events", at, sink.rr.TextLog.columns(text=words))
 
 
-def _words(body: dict[str, Any]) -> Iterator[str]:
-    for name, value in body.items():
-        if isinstance(value, (str, int, float)):
-            yield f"{name}={value}"
+def _values(body: dict[str, Any]) -> Iterator[str]:
+    return (f"{name}={value}" for name, value in body.items() if isinstance(value, (str, int, float)))
 
 
-def log_inertial(
-    stream: StoredStream, time: DrawnTime, scale: float, rr: Any, sink: Any, say: Say
-) -> str | None:
-    """Hand over an inertial sensor of the headset as means over 10 ms, its values multiplied by `scale`."""
-    clock = inertial_clock(stream)
-    if clock is None:
-        return "it holds no samples"
-    _name_axes(rr, sink, stream.name)
-    ticks: list[Int64] = []
-    arrived_ns: list[int] = []
-    values: list[Floats] = []
-
-    def hand_over() -> None:
-        near_ns = np.repeat(arrived_ns, [len(part) for part in ticks])
-        at = time.session.of_ticks(np.concatenate(ticks), near_host_ns=near_ns)
-        sink.send_columns(stream.name, [_time(rr, at)], rr.Scalars.columns(scalars=np.concatenate(values)))
-        say(stream.name, float(at[-1]) / 1e9)
-        ticks.clear()
-        arrived_ns.clear()
-        values.clear()
-
-    done, hidden = 0, stream.hidden
-    for row, samples in packets_of_samples(stream):
-        done += len(samples)
-        if hidden[row]:
-            continue
-        edges = _edges(samples["vinyl_ns"])
-        counts = np.diff(np.append(edges, len(samples)))
-        ticks.append(clock.repair.ticks(samples["vinyl_ns"], first_sample=done - len(samples))[edges])
-        arrived_ns.append(int(stream.index["host_ns"][row]))
-        sums = np.add.reduceat(samples["xyz"].astype(np.float64), edges, axis=0)
-        values.append(scale * sums / counts[:, None])
-        if len(ticks) >= BLOCK_ROWS:
-            hand_over()
-    if ticks:
-        hand_over()
-    if clock.undecodable:
-        return f"{clock.undecodable} packets hold no samples that can be read"
-    return None
+def show_motion(motion: MotionStream, _options: ViewOptions, sink: Sink) -> None:
+    """Hand over an inertial sensor as means over 10 ms. Raises NotKnown."""
+    axes = sink.rr.SeriesLines(names=["x", "y", "z"], colors=[(222, 80, 80), (90, 190, 90), (90, 130, 230)])
+    sink.stream.log(motion.name, axes, static=True)
+    for at, values in motion.blocks(or_as_sent=True):
+        session_ns, values = at[at != UNKNOWN], values[at != UNKNOWN]
+        slot = session_ns // SAMPLE_NS
+        first = np.flatnonzero(np.diff(slot, prepend=slot[:1] - 1))
+        counts = np.diff(np.append(first, len(values)))
+        means = np.add.reduceat(values.astype(np.float64), first, axis=0) / counts[:, None]
+        sink.columns(motion.name, session_ns[first], sink.rr.Scalars.columns(scalars=means))
 
 
-def _session_ns(stream: StoredStream, time: DrawnTime) -> Int64:
-    """Return session ns (n,) of a stream's packets."""
-    return time.session.of_ticks(stream.index["device_ticks"], near_host_ns=stream.index["host_ns"])
+def show_head(head: HeadStream, _options: ViewOptions, sink: Sink) -> None:
+    """Hand over where the head was and looked, and in words when it was lost."""
+    lost = np.isnan(head.values[:, 0, 3])
+    sink.lost(head.source, head.session_ns, lost)
+    _arrows(sink, "world/head", head.session_ns, head.values[:, :3, 3], -0.2 * head.values[:, :3, 2])
 
 
-def _name_axes(rr: Any, sink: Any, entity: str) -> None:
-    """Draw x, y and z in their usual colours: red, green, blue."""
-    axes = rr.SeriesLines(names=["x", "y", "z"], colors=[(222, 80, 80), (90, 190, 90), (90, 130, 230)])
-    sink.log(entity, axes, static=True)
+def show_gaze(gaze: GazeStream, _options: ViewOptions, sink: Sink) -> None:
+    """Hand over where the eyes looked."""
+    _arrows(sink, "world/gaze", gaze.session_ns, gaze.origin, GAZE_M * gaze.direction)
 
 
-def _edges(at_ns: Int64) -> npt.NDArray[np.intp]:
-    """Return the first sample of each 10 ms."""
-    slot = ((at_ns - at_ns[0]) / 1e9 / SAMPLE_S).astype(np.int64)
-    return np.flatnonzero(np.concatenate(([True], np.diff(slot) > 0)))
+def _arrows(sink: Sink, entity: str, session_ns: Int64, origins: Floats, vectors: Floats) -> None:
+    seen = np.isfinite(origins[:, 0])
+    sink.hide(entity, session_ns, ~seen)
+    for rows in _blocks(np.flatnonzero(seen)):
+        arrows = sink.rr.Arrows3D.columns(origins=origins[rows], vectors=vectors[rows])
+        sink.columns(entity, session_ns[rows], arrows)
 
 
-def log_bodies(stream: StoredStream, time: DrawnTime, rr: Any, sink: Any, say: Say) -> str | None:
-    """Hand over head, gaze and hands in the world frame, and in words when the head was lost."""
-    session_ns, hidden = _session_ns(stream, time), stream.hidden
-    told: list[Int64] = []
-    lost: list[Mask] = []
-    for start in range(0, len(stream), BLOCK_ROWS):
-        whole = {
-            row: payload
-            for row, payload in stream.packets(start, start + BLOCK_ROWS)
-            if len(payload) == spatial_input.DTYPE.itemsize and not hidden[row]
-        }
-        records = np.frombuffer(b"".join(whole.values()), spatial_input.DTYPE)
-        at = session_ns[list(whole)]
-        told.append(at)
-        lost.append((records["valid"] & spatial_input.HEAD) == 0)
-        _send_bodies(rr, sink, at, records)
-        if len(at):
-            say(stream.name, float(at[-1]) / 1e9)
-    _send_lost(rr, sink, stream.name, np.concatenate(told), np.concatenate(lost))
-    return None
-
-
-def _send_lost(rr: Any, sink: Any, name: str, at: Int64, lost: Mask) -> None:
-    """Write among the events from when to when tracking was lost."""
-    for first, end in marked_runs(lost):
-        for row, words in ((first, TRACKING_LOST), (end, "tracking found again")):
-            if row < len(at):
-                sink.set_time(TIMELINE, duration=np.timedelta64(int(at[row]), "ns"))
-                sink.log(f"events/{name}", rr.TextLog(words))
-
-
-def _hide(rr: Any, sink: Any, entity: str, at: Int64, unseen: Mask) -> None:
-    """Let the viewer show an entity no longer, from the first row of each run of `unseen` to what is sent next."""
-    first = [first for first, _ in marked_runs(unseen)]
-    if first:
-        sink.send_columns(entity, [_time(rr, at[first])], rr.Clear.columns(is_recursive=[False] * len(first)))
-
-
-def _send_bodies(rr: Any, sink: Any, at: Int64, records: npt.NDArray[np.void]) -> None:
-    def where(bit: int) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_] = (records["valid"] & bit) != 0
-        return found
-
-    head, gaze = where(spatial_input.HEAD), where(spatial_input.EYE_RAY)
-    for name, seen, origin, way, length in (
-        ("world/head", head, "head_position", "head_forward", 0.2),
-        ("world/gaze", gaze, "eye_origin", "eye_direction", GAZE_M),
-    ):
-        _hide(rr, sink, name, at, ~seen)
-        if seen.any():
-            arrows = rr.Arrows3D.columns(
-                origins=records[origin][seen], vectors=records[way][seen] * np.float32(length)
+def show_hands(hands: HandStream, _options: ViewOptions, sink: Sink) -> None:
+    """Hand over the joints of both hands."""
+    for entity, joints in (("world/left_hand", hands.left), ("world/right_hand", hands.right)):
+        seen = np.isfinite(joints[:, 0, 0])
+        sink.hide(entity, hands.session_ns, ~seen)
+        for rows in _blocks(np.flatnonzero(seen)):
+            points = sink.rr.Points3D.columns(
+                positions=joints[rows].reshape(-1, 3), radii=np.full(joints[rows].size // 3, JOINT_M)
             )
-            sink.send_columns(name, [_time(rr, at[seen])], arrows)
-    for side, bit in (("left", spatial_input.LEFT_HAND), ("right", spatial_input.RIGHT_HAND)):
-        seen = where(bit)
-        _hide(rr, sink, f"world/{side}_hand", at, ~seen)
-        if not seen.any():
+            columns = points.partition([joints.shape[1]] * len(rows))
+            sink.columns(entity, hands.session_ns[rows], columns)
+
+
+def _blocks(rows: Int64) -> Iterator[Int64]:
+    return (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
+
+
+def show_cloud(depth: DepthStream, options: ViewOptions, sink: Sink) -> None:
+    """Hand over depth as points in the world, coloured by distance. Raises Refused without constants."""
+    sink.hide("world/depth", depth.session_ns, np.isnan(depth.world_from_camera[:, 0, 3]))
+    for number in options.chosen(depth.session_ns, options.clouds_per_s):
+        try:
+            points = depth.points(number)[::CLOUD_STEP]
+        except Unreadable:
             continue
-        joints = records[f"{side}_hand"][seen]
-        count = len(spatial_input.JOINTS)
-        points = rr.Points3D.columns(
-            positions=joints["position"].reshape(-1, 3), radii=joints["radius"].ravel()
-        )
-        sink.send_columns(
-            f"world/{side}_hand", [_time(rr, at[seen])], points.partition([count] * int(seen.sum()))
-        )
+        away_m = np.linalg.norm(points - depth.world_from_camera[number, :3, 3], axis=1)
+        cloud = sink.rr.Points3D(points, colors=_by_distance(away_m), radii=0.006)
+        sink.at(depth.session_ns[number], "world/depth", cloud)
 
 
-def log_cloud(
-    recording: Recording, name: str, time: DrawnTime, shown: ViewOptions, rr: Any, sink: Any, say: Say
-) -> str | None:
-    """Hand over depth as points in the world frame, coloured by distance; say why when the constants are missing."""
-    try:
-        source = DepthSource(recording, name)
-    except Refused as refusal:
-        return refusal.reason
-    at = _session_ns(source.stream, time)
-    _hide(rr, sink, "world/depth", *_untracked(source.stream, at))
-    placed = 0
-    for row in shown.chosen(at, shown.clouds_per_s):
-        for view in source.views(int(row), int(row) + 1):
-            points, order = source.points(view)
-            line, column = np.divmod(order, view.depth_mm.shape[1])
-            thin = (line % CLOUD_STEP == 0) & (column % CLOUD_STEP == 0)
-            colours = _by_distance(view.depth_mm.ravel()[order[thin]] / MM_PER_M)
-            sink.set_time(TIMELINE, duration=np.timedelta64(int(at[row]), "ns"))
-            sink.log("world/depth", rr.Points3D(points[thin], colors=colours, radii=0.006))
-            placed += 1
-        say(name, float(at[row]) / 1e9)
-    return None if placed else "no picture of it has a pose"
-
-
-def _untracked(stream: StoredStream, at: Int64) -> tuple[Int64, Mask]:
-    """Return when the packets were taken that may be shown, and which of them tell that tracking was lost."""
-    shown, poses = ~stream.hidden, stream.poses()
-    lost = np.zeros(len(stream), np.bool_) if poses is None else ~tracked(poses)
-    return at[shown], lost[shown]
-
-
-def _by_distance(distance_m: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8]:
-    near = np.clip(255 * (1 - distance_m / FARTHEST_M), 0, 255).astype(np.uint8).reshape(-1, 1)
+def _by_distance(away_m: Floats) -> UInt8:
+    near = np.clip(255 * (1 - away_m / FARTHEST_M), 0, 255).astype(np.uint8).reshape(-1, 1)
     return np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, 0, ::-1], np.uint8)
 
 
-def log_pv(
-    stream: StoredStream, time: DrawnTime, shown: ViewOptions, rr: Any, sink: Any, say: Say
-) -> str | None:
+def show_front_camera(camera: PictureStream, options: ViewOptions, sink: Sink) -> None:
     """Hand over the front camera: pictures, optics and where it was."""
-    at = _session_ns(stream, time)
-    wanted = set(shown.chosen(at, shown.pictures_per_s).tolist())
-    if not wanted:
-        return "no picture between these seconds"
-    told, lost = _untracked(stream, at)
-    _send_lost(rr, sink, stream.name, told, lost)
+    entity, at, lost = "world/pv", camera.session_ns, np.isnan(camera.world_from_camera[:, 0, 3])
+    sink.lost(camera.name, at, lost)
     for first, _ in marked_runs(lost):
-        sink.set_time(TIMELINE, duration=np.timedelta64(int(told[first]), "ns"))
-        _log_pose(rr, sink, "world/pv", NOWHERE)
-    for frame in stream.frames(min(wanted), max(wanted) + 1):
-        if frame.row not in wanted:
+        sink.place(at[first], entity, NOWHERE)
+    for number in options.chosen(at, options.pictures_per_s):
+        try:
+            frame = camera.frame(number)
+        except Unreadable:
             continue
-        sink.set_time(TIMELINE, duration=np.timedelta64(int(at[frame.row]), "ns"))
-        if frame.pose is not None:
-            _log_pose(rr, sink, "world/pv", inverse(opencv_camera_from_world(frame.pose)))
-        rgb = frame.rgb()
-        small, scale = _small(rgb, shown.width)
+        if not lost[number]:
+            sink.place(at[number], entity, camera.world_from_camera[number])
+        small, scale = _small(frame.rgb(), options.width)
         if frame.intrinsics is not None:
-            fx, fy, cx, cy = (value * scale for value in frame.intrinsics)
-            _log_optics(rr, sink, "world/pv", (fx, fy, cx, cy), small)
-        sink.log("world/pv", rr.EncodedImage(contents=_jpeg(small), media_type="image/jpeg"))
-        say(stream.name, float(at[frame.row]) / 1e9)
-    return None
+            sink.optics(at[number], entity, scale * np.array(frame.intrinsics), small)
+        sink.picture(at[number], entity, small)
 
 
-def log_camera(
-    recording: Recording, file: FilmClock, time: DrawnTime, shown: ViewOptions, rr: Any, sink: Any, say: Say
-) -> str | None:
-    """Hand over a camera's pictures and gyroscope; in space too where its mount and its lens are known."""
-    media, device = open_media(file.file), file.file.parent.name
-    track = file.gyroscope()
-    _name_axes(rr, sink, f"{device}/gyroscope")
-    shown_s = ~hidden_in_film(recording, file.file, track.t_s)
-    at, turning = time.of_media(file, track.t_s[shown_s]), track.xyz[shown_s].astype(np.float64)
-    sink.send_columns(f"{device}/gyroscope", [_time(rr, at)], rr.Scalars.columns(scalars=turning))
-    place = _mounted(recording, media)
-    at, hidden = (
-        time.of_media(file, media.frame_times_s),
-        hidden_in_film(recording, file.file, media.frame_times_s),
-    )
-    with PictureReader(media) as reader:
-        for number in shown.chosen(at, shown.pictures_per_s):
-            if hidden[number]:
-                continue
-            picture = reader.number(int(number), shown.width).rgb
-            sink.set_time(TIMELINE, duration=np.timedelta64(int(at[number]), "ns"))
-            coded = rr.EncodedImage(contents=_jpeg(picture), media_type="image/jpeg")
-            sink.log(device, coded)
-            if place is not None:
-                lens, pv_from_camera = place
-                scale = picture.shape[1] / lens.width
-                _log_optics(rr, sink, f"world/pv/{device}", tuple(scale * lens.parameters[:4]), picture)
-                _log_pose(rr, sink, f"world/pv/{device}", pv_from_camera)
-            say(file.file.name, float(at[number]) / 1e9)
-    return None
-
-
-def _mounted(recording: Recording, media: GoProMedia) -> tuple[Pinhole | Fisheye, Floats] | None:
-    """Return lens and front camera from camera (4, 4) that count for a file; None when one is not known."""
-    known = recording.path.absolute().parent, media.serial or "unknown", media.mode.lens_name
-    when = started_at(recording)
-    try:
-        lens, mount = lens_result(*known, when)[1], mount_result(*known, when)[1]
-    except Refused:
-        return None
-    return lens_from_words(lens)[0], inverse(np.array(mount["camera_from_pv"]))
-
-
-def _log_pose(rr: Any, sink: Any, entity: str, parent_from_child: Floats) -> None:
-    sink.log(entity, rr.Transform3D(translation=parent_from_child[:3, 3], mat3x3=parent_from_child[:3, :3]))
-
-
-def _log_optics(
-    rr: Any, sink: Any, entity: str, optics: tuple[float, ...], picture: npt.NDArray[np.uint8]
-) -> None:
-    """Log a camera's pyramid; Rerun knows pinholes only, so a wide lens is drawn by its middle."""
-    fx, fy, cx, cy = (float(value) for value in optics)
-    resolution = [picture.shape[1], picture.shape[0]]
-    sink.log(
-        entity,
-        rr.Pinhole(
-            focal_length=[fx, fy], principal_point=[cx, cy], resolution=resolution,
-            camera_xyz=rr.ViewCoordinates.RDF, image_plane_distance=0.2,
-        ),
-    )  # fmt: skip
-
-
-def _small(rgb: npt.NDArray[np.uint8], width: int) -> tuple[npt.NDArray[np.uint8], float]:
+def _small(rgb: UInt8, width: int) -> tuple[UInt8, float]:
     scale = min(1.0, width / rgb.shape[1])
-    if scale == 1.0:
-        return rgb, scale
-    size = (width, max(2, round(rgb.shape[0] * scale)))
+    size = (round(rgb.shape[1] * scale), max(2, round(rgb.shape[0] * scale)))
     return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), np.uint8), scale
 
 
-def _jpeg(rgb: npt.NDArray[np.uint8]) -> bytes:
-    quality = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
-    return bytes(cv2.imencode(".jpg", np.ascontiguousarray(rgb[:, :, ::-1]), quality)[1])
+def show_film(film: FilmStream, options: ViewOptions, sink: Sink) -> None:
+    """Hand over a camera's pictures, in space too where its mount and its lens are known. Raises NotKnown."""
+    device, chosen = film.name.rpartition("/")[0], options.chosen(film.session_ns, options.pictures_per_s)
+    is_placed = bool(chosen) and _is_placed(film, chosen[0])
+    for number in chosen:
+        try:
+            picture = film.small(number, options.width)
+        except Unreadable:
+            continue
+        at = film.session_ns[number]
+        sink.picture(at, device, picture)
+        if is_placed and (view := film.view(number)) is not None:
+            entity, lens = f"world/{device}", view.camera
+            sink.place(at, entity, inverse(view.camera_from_world))
+            sink.optics(at, entity, picture.shape[1] / lens.width * lens.parameters[:4], picture)
 
 
-def _time(rr: Any, session_ns: Int64) -> Any:
-    return rr.TimeColumn(TIMELINE, duration=session_ns.astype("timedelta64[ns]"))
+def _is_placed(film: FilmStream, number: int) -> bool:
+    """Return whether lens and mount of a film are known."""
+    try:
+        film.view(number)
+    except Refused:
+        return False
+    return True
+
+
+def show_plugin(stream: PacketStream, options: ViewOptions, sink: Sink) -> None:
+    """Hand over a plug-in's stream: its pictures, or the numbers in its packets. Raises NotKnown, Unreadable."""
+    media_type = MEDIA_TYPES.get(str(stream.stored.format.get("codec")))
+    if media_type is not None:
+        for number in options.chosen(stream.session_ns, options.pictures_per_s):
+            row = int(stream.rows[number])
+            content = stream.stored.payload(row)
+            if row not in stream.stored.bad:
+                shown = sink.rr.EncodedImage(contents=content, media_type=media_type)
+                sink.at(stream.session_ns[number], stream.name, shown)
+        return
+    at, values = _columns(stream)
+    if not values:
+        raise Unreadable(f"{stream.name}: nobody here knows how to take its packets apart")
+    for field, of_field in values.items():
+        scalars = sink.rr.Scalars.columns(scalars=of_field)
+        sink.columns(f"{stream.name}/{field}", np.array(at[field], np.int64), scalars)
+
+
+def _columns(stream: TimedStream) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return session ns and values of each number in a plug-in's packets, by field."""
+    if isinstance(stream, RecordStream):
+        fields = {name: stream[name].astype(np.float64) for name in stream.fields if len(stream)}
+        return dict.fromkeys(fields, stream.session_ns), fields
+    at: dict[str, list[int]] = defaultdict(list)
+    values: dict[str, list[float]] = defaultdict(list)
+    for number, session_ns in enumerate(stream.session_ns.tolist()):
+        try:
+            value = stream.read(number)
+        except Unreadable:
+            continue
+        for field, one in numbers(value):
+            at[field].append(session_ns)
+            values[field].append(one)
+    return at, values
+
+
+def numbers(value: Any) -> Iterator[tuple[str, float]]:
+    """Yield (field, number) of a payload taken apart: records by their means, other numbers as they are."""
+    if isinstance(value, np.ndarray) and value.dtype.names and len(value):
+        yield from ((name, float(value[name].mean(dtype=np.float64))) for name in value.dtype.names)
+    elif isinstance(value, dict):
+        yield from ((str(key), float(one)) for key, one in value.items() if _is_number(one))
+    elif _is_number(value):
+        yield "value", float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number | np.bool_)
+
+
+SHOW: dict[type[TimedStream], Callable[[Any, ViewOptions, Sink], None]] = {
+    HeadsetMotion: show_motion,
+    CameraMotion: show_motion,
+    HeadStream: show_head,
+    HandStream: show_hands,
+    GazeStream: show_gaze,
+    DepthStream: show_cloud,
+    PictureStream: show_front_camera,
+    FilmStream: show_film,
+    PacketStream: show_plugin,
+    RecordStream: show_plugin,
+}
+"""How each kind of stream is shown."""
