@@ -252,9 +252,9 @@ class FilmStream(TimedStream):
         """Lens, mount and clock of each file that is aligned. Raises Refused."""
         from kitchensync.reader.cameras.eyes import GoPro
 
-        stored, clocks = self.recording.stored, self.timeline.clocks
+        clocks = self.timeline.clocks
         paths = [one.path for one in self.timeline.clip.chapters if one.path in clocks]
-        return {path: GoPro(stored, clocks[path], stored.path.parent) for path in paths}
+        return {path: GoPro(self.recording, clocks[path]) for path in paths}
 
     def close(self) -> None:
         """Close the files that are open."""

@@ -188,7 +188,7 @@ class DepthStream(PosedStream[DepthFrame]):
     def _source(self) -> DepthSource:
         from kitchensync.reader.cameras.depth_views import DepthSource
 
-        return DepthSource(self.recording.stored, self.name)
+        return DepthSource(self.recording, self.name)
 
     def points_at(self, seconds: float) -> Floats32:
         """Return `points` of the picture nearest to a session time."""

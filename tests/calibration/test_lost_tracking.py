@@ -20,6 +20,7 @@ from kitchensync.calibration.space.overlay import caption, draw
 from kitchensync.cli import main
 from kitchensync.reader.cameras.depth_views import DepthSource
 from kitchensync.reader.cameras.eyes import NO_POSE, TRACKING_LOST, Shot, eye_of, lost_at
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.storage.recording import open_recording
 from kitchensync.storage.timeline.pose_track import PoseTrack
 from kitchensync.virtual_kitchen.kitchen import Kitchen
@@ -55,7 +56,7 @@ def is_lost(at_s: float) -> bool:
 
 
 def sightings(path: Path, camera: str, kitchen: Kitchen) -> list[tuple[float, Shot, Sighting]]:
-    with open_recording(path) as recording, eye_of(recording, camera, path.parent) as eye:
+    with OpenedRecording(path) as recording, eye_of(recording, camera) as eye:
         onlooker = Onlooker(recording, eye.headset, DepthSource(recording, DEPTH))
         return [
             (kitchen.headset_clock.world_s_at(shot.ticks) - START_WORLD_S, shot, onlooker.at(shot))
@@ -109,7 +110,7 @@ def test_pictures_before_the_headset_s_first_pose_are_not_called_lost(
     takes: tuple[Path, Path, Kitchen],
 ) -> None:
     path = takes[1]
-    with open_recording(path) as recording, eye_of(recording, "gopro", path.parent) as eye:
+    with OpenedRecording(path) as recording, eye_of(recording, "gopro") as eye:
         eye.ticks = eye.ticks - 50_000_000
         (shot,) = eye.shots([0], 320)
     assert (shot.view, shot.unplaced) == (None, NO_POSE)
@@ -134,7 +135,7 @@ def test_a_cloud_leaves_out_and_counts_what_was_taken_while_tracking_was_lost(
     assert before["left_out"]["untracked"] == 0
     assert said["left_out"]["untracked"] == 2
     assert said["pictures"] == before["pictures"] - 2
-    with open_recording(lost) as recording:
+    with OpenedRecording(lost) as recording:
         source = DepthSource(recording, DEPTH)
         rows = [view.row for view in source.views(0, len(source.ticks))]
     taken_s = 0.03 + 0.2 * np.arange(before["pictures"])

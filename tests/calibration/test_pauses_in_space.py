@@ -15,6 +15,7 @@ from small_recordings import START_WORLD_S, probe_packets, seal_stream
 
 from kitchensync.cli import main
 from kitchensync.reader.cameras.depth_views import DepthSource
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.recording import open_recording
@@ -82,7 +83,7 @@ def test_a_cloud_is_made_of_depth_outside_of_it(take: tuple[Path, dict], tmp_pat
     depth_s = taken_s["hololens/depth_longthrow"]
     said = run("cloud", path, "--out", tmp_path / "room.ply")
     assert 0 < said["pictures"] == outside(depth_s).sum() < len(depth_s)
-    with open_recording(path) as recording:
+    with OpenedRecording(path) as recording:
         rows = [view.row for view in DepthSource(recording, said["stream"]).views(0, len(depth_s))]
     assert rows == np.flatnonzero(outside(depth_s)).tolist()
 

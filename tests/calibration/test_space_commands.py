@@ -24,10 +24,10 @@ from kitchensync.calibration.space.onlooker import Onlooker
 from kitchensync.cli import main
 from kitchensync.reader.cameras.depth_views import DepthSource
 from kitchensync.reader.cameras.eyes import eye_of
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.storage.geometry.clouds import STEP, STEP_MM
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.geometry.voxels import Voxels
-from kitchensync.storage.recording import open_recording
 from kitchensync.virtual_kitchen.world.optics import Optics
 from kitchensync.virtual_kitchen.world.room import off_surface_m
 
@@ -81,7 +81,7 @@ def angles_deg(rays: np.ndarray, others: np.ndarray) -> np.ndarray:
 def test_outlines_lie_within_two_pixels_of_the_true_ones(take, camera, optics):
     path, kitchen = take
     off, pieces = [], []
-    with open_recording(path) as recording, eye_of(recording, camera, path.parent) as eye:
+    with OpenedRecording(path) as recording, eye_of(recording, camera) as eye:
         onlooker = Onlooker(recording, eye.headset, DepthSource(recording, DEPTH))
         for shot in eye.shots(range(1, len(eye.ticks) - 1, 4)):
             edges = onlooker.at(shot).edges
@@ -100,7 +100,7 @@ def test_outlines_lie_within_two_pixels_of_the_true_ones(take, camera, optics):
 def test_hands_and_gaze_are_where_the_true_optics_put_them(take, camera, optics):
     path, kitchen = take
     joints = gazes = 0
-    with open_recording(path) as recording, eye_of(recording, camera, path.parent) as eye:
+    with OpenedRecording(path) as recording, eye_of(recording, camera) as eye:
         onlooker, body = (
             Onlooker(recording, eye.headset, DepthSource(recording, DEPTH)),
             Body(recording, "hololens"),

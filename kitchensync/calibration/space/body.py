@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.cameras.recorded import TICKS_PER_S
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream
 from kitchensync.sensors.hololens.streams import eye_tracking, spatial_input
 from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.reference_frames import transform_points, world_from_local
-from kitchensync.storage.ledger_reader import read_notes
-from kitchensync.storage.reading.worlds import world_frames
-from kitchensync.storage.recording import Recording, StoredStream
+from kitchensync.storage.recording import StoredStream
 
 LONGEST_GAP_S = 0.1
 "Hands and eyes come 30 times a second; over longer gaps nobody knows."
@@ -57,11 +56,11 @@ class Moment:
 class _Rows:
     """Packets of fixed layout around an instant: read one by one, the latest few kept."""
 
-    def __init__(self, recording: Recording, name: str, sensor: HeadsetStream) -> None:
-        self.stream: StoredStream = recording[name]
+    def __init__(self, recording: RecordingSource, name: str, sensor: HeadsetStream) -> None:
+        self.stream: StoredStream = recording.stored[name]
         self._sensor, self._kept = sensor, OrderedDict[int, np.void]()
         self._ticks, self._hidden = self.stream.index["device_ticks"].astype(np.int64), self.stream.hidden
-        self.worlds = world_frames(self.stream, read_notes(recording.readable).get(name, []))
+        self.worlds = recording.worlds_of(name)
 
     def around(self, ticks: int) -> tuple[int, int, float] | None:
         """Return the rows before and after an instant and how far between; None over a gap, pause or new world."""
@@ -90,10 +89,10 @@ class _Rows:
 class Body:
     """Reads hands and gaze of one headset. Streams that were not recorded give nothing."""
 
-    def __init__(self, recording: Recording, headset: str) -> None:
+    def __init__(self, recording: RecordingSource, headset: str) -> None:
         def rows(sensor: HeadsetStream) -> _Rows | None:
             name = f"{headset}/{sensor.name}"
-            return _Rows(recording, name, sensor) if name in recording.streams else None
+            return _Rows(recording, name, sensor) if name in recording.stored.streams else None
 
         self._spatial, self._eyes = rows(spatial_input.STREAM), rows(eye_tracking.STREAM)
 

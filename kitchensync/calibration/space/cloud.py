@@ -14,11 +14,11 @@ from kitchensync.calibration.space.depth_walk import DepthWalk, Progress
 from kitchensync.reader.cameras.depth_views import DepthSource, DepthView, Rows, depth_stream
 from kitchensync.reader.cameras.eyes import Eye, Shot, eye_of, usable_eyes
 from kitchensync.reader.cameras.recorded import TICKS_PER_S
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.storage.geometry.clouds import moved
 from kitchensync.storage.geometry.registration import colours
 from kitchensync.storage.geometry.voxels import VOXEL_M, Cloud, Voxels
 from kitchensync.storage.options.outputs import written
-from kitchensync.storage.recording import Recording, open_recording
 
 _VERTEX = np.dtype([("place", "<f4", (3,)), ("colour", "u1", (3,)), ("seen", "<u4")])
 _HEADER = """ply
@@ -77,11 +77,17 @@ def make_cloud(
     One depth picture and one picture a camera are in memory at a time, beside the cubes of the room. `data` holds the
     calibrations; `force` lets `out` be replaced. Raises Refused, NotAligned, StorageError.
     """
-    with open_recording(path) as recording, ExitStack() as stack:
+    with OpenedRecording(path) as recording, ExitStack() as stack:
         source = DepthSource(recording, depth_stream(recording, wanted.depth))
         eyes, without = _eyes(recording, data, wanted, source.headset)
         names = [eye.name for eye in eyes]
-        request = [SCHEMA, recording.id, recording.pauses, [eye.rests_on for eye in eyes], wanted.voxel_m]
+        request = [
+            SCHEMA,
+            recording.id,
+            recording.stored.pauses,
+            [eye.rests_on for eye in eyes],
+            wanted.voxel_m,
+        ]
         walk = DepthWalk(source, wanted.start_s, wanted.seconds, out, request, force=force)
         for eye in eyes:
             stack.enter_context(eye)
@@ -103,7 +109,7 @@ def make_cloud(
 
 
 def _eyes(
-    recording: Recording, data: Path, wanted: CloudRequest, headset: str
+    recording: OpenedRecording, data: Path, wanted: CloudRequest, headset: str
 ) -> tuple[list[Eye], dict[str, str]]:
     if wanted.cameras is not None:
         return [eye_of(recording, camera, data) for camera in wanted.cameras], {}

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from kitchensync.calibration.space.depth_walk import DepthWalk, Progress
 from kitchensync.reader.cameras.depth_views import DepthSource, depth_stream
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.shell.array_types import Floats32, UInt16
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.geometry.look_up_table import LookUpTable
 from kitchensync.storage.geometry.reference_frames import Transform, inverse
 from kitchensync.storage.options.outputs import OutputRefused, written
-from kitchensync.storage.recording import open_recording
 
 VOXEL_M = 0.02
 TRUNCATION_VOXELS = 3.0
@@ -161,9 +161,9 @@ def make_mesh(
 
     `force` lets `out` be replaced. Raises Refused (also without Open3D), StorageError.
     """
-    with open_recording(path) as recording:
+    with OpenedRecording(path) as recording:
         source = DepthSource(recording, depth_stream(recording, wanted.depth))
-        request = [SCHEMA, recording.id, recording.pauses, wanted.voxel_m]
+        request = [SCHEMA, recording.id, recording.stored.pauses, wanted.voxel_m]
         fusion = Fusion(source.table, wanted.voxel_m)
         walk = DepthWalk(source, wanted.start_s, wanted.seconds, out, request, force=force)
         if walk.kept is not None:

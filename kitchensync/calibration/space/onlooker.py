@@ -9,13 +9,13 @@ import numpy as np
 from kitchensync.calibration.space.body import Body, Gaze, Moment
 from kitchensync.reader.cameras.depth_views import DepthSource, DepthView, NearestDepth
 from kitchensync.reader.cameras.eyes import Shot, View
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.camera_models import inside
 from kitchensync.storage.geometry.clouds import MM_PER_M, depth_edges, moved
 from kitchensync.storage.geometry.reference_frames import inverse
 from kitchensync.storage.geometry.registration import Surface, surface_of
 from kitchensync.storage.geometry.visibility import PointsSeen, meets, seen_by
-from kitchensync.storage.recording import Recording
 
 ASSUMED_GAZE_M = 1.5
 "Where a gaze is drawn that meets no depth."
@@ -44,7 +44,7 @@ class Sighting:
 class Onlooker:
     """Joins one headset's hands, gaze and depth with pictures of any camera that rides with it, rising in time."""
 
-    def __init__(self, recording: Recording, headset: str, source: DepthSource | None = None) -> None:
+    def __init__(self, recording: RecordingSource, headset: str, source: DepthSource | None = None) -> None:
         """`source` is the depth that hides and bounds things; without it nothing is hidden."""
         self._body, self._source = Body(recording, headset), source
         self._nearest = NearestDepth(source) if source is not None else None

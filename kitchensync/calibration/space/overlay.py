@@ -19,12 +19,12 @@ from kitchensync.calibration.space.partial import Partial
 from kitchensync.reader.cameras.depth_views import DepthSource, depth_stream
 from kitchensync.reader.cameras.eyes import TRACKING_LOST, Eye, eye_of
 from kitchensync.reader.cameras.recorded import TICKS_PER_S
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.shell.array_types import Floats, UInt8
 from kitchensync.storage.exports.film import TIMESCALE, FilmWriter, units_of_ticks
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.geometry.visibility import JointVisibility, PointsSeen
 from kitchensync.storage.options.outputs import written
-from kitchensync.storage.recording import Recording, open_recording
 
 SCHEMA = "overlay/1"
 SEGMENT_PICTURES = 600
@@ -74,13 +74,13 @@ def make_overlay(
     One picture and two depth pictures are in memory at a time. `data` holds the calibrations; `force` lets `out`
     be replaced. Raises Refused, NotAligned, StorageError, SensorError.
     """
-    with open_recording(path) as recording, eye_of(recording, wanted.camera, data) as eye:
+    with OpenedRecording(path) as recording, eye_of(recording, wanted.camera, data) as eye:
         rows = _rows(eye, wanted)
         source = _source(recording, wanted, eye)
         width = eye.size[0] if wanted.width is None else min(wanted.width // 2 * 2, eye.size[0])
         request = [
             recording.id,
-            recording.pauses,
+            recording.stored.pauses,
             eye.rests_on,
             source.name if source else NO_DEPTH,
             width,
@@ -124,7 +124,7 @@ def _rows(eye: Eye, wanted: OverlayRequest) -> range:
     return range(int(chosen[0]), int(chosen[-1]) + 1)
 
 
-def _source(recording: Recording, wanted: OverlayRequest, eye: Eye) -> DepthSource | None:
+def _source(recording: OpenedRecording, wanted: OverlayRequest, eye: Eye) -> DepthSource | None:
     """Return the depth that is used; by default what there is, else what was asked for or a refusal."""
     if wanted.depth == NO_DEPTH:
         return None

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.cameras.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.headset_stream import DEPTH
 from kitchensync.shell.array_types import Floats32, UInt16
@@ -17,10 +18,8 @@ from kitchensync.storage.geometry.clouds import DepthCamera, moved
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.geometry.reference_frames import Transform, tracked, world_from_local
 from kitchensync.storage.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
-from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.headset_pictures import DepthFrame
-from kitchensync.storage.reading.worlds import world_frames
-from kitchensync.storage.recording import Recording, StoredStream
+from kitchensync.storage.recording import StoredStream
 
 CHOICE = sorted(
     (name for name, stream in STREAMS.items() if stream.kind == DEPTH and stream.has_constants),
@@ -58,17 +57,18 @@ class Rows:
 class DepthSource:
     """One depth stream of a recording, its pictures read lazily. Raises Refused without constants."""
 
-    def __init__(self, recording: Recording, name: str) -> None:
-        self.stream: StoredStream = recording[name]
+    def __init__(self, recording: RecordingSource, name: str) -> None:
+        stored = recording.stored
+        self.stream: StoredStream = stored[name]
         self.name = name
         self.headset = name.partition("/")[0]
-        self.table = look_up_table(recording, name)
+        self.table = look_up_table(stored, name)
         self._wraps = headset_stream(name.rpartition("/")[2]).wraps
         self.camera = DepthCamera(self.table)
-        self.rig_from_depth = rig_from(recording, name)
+        self.rig_from_depth = rig_from(stored, name)
         self.ticks = self.stream.index["device_ticks"].astype(np.int64)
-        self.worlds = world_frames(self.stream, read_notes(recording.readable).get(name, []))
-        alias = constants_of(recording, name).get("alias")
+        self.worlds = recording.worlds_of(name)
+        alias = constants_of(stored, name).get("alias")
         self.bright = 0.0
         "The largest reflectance of near depth so far, which `without_wrapped` takes up."
         self._alias_mm = float(np.asarray(alias.values)) if alias is not None else AHAT_ALIAS_MM
@@ -139,9 +139,9 @@ class NearestDepth:
         return near
 
 
-def depth_stream(recording: Recording, wanted: str | None = None) -> str:
+def depth_stream(recording: RecordingSource, wanted: str | None = None) -> str:
     """Return the full name of a depth stream: the one named, or far depth before near. Raises Refused."""
-    there = [name for kind in CHOICE for name in recording.streams if name.rpartition("/")[2] == kind]
+    there = [name for kind in CHOICE for name in recording.stored.streams if name.rpartition("/")[2] == kind]
     if wanted is None and there:
         return there[0]
     chosen = [name for name in there if wanted in (name, name.rpartition("/")[2])]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.reader.cameras.recorded import alignments, front_lens, rig_from, started_at
+from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
@@ -29,11 +30,8 @@ from kitchensync.storage.geometry.reference_frames import (
     inverse,
     opencv_camera_from_world,
 )
-from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.alignments import FilmClock
 from kitchensync.storage.reading.calibration_results import lens_from_words, lens_result, mount_result
-from kitchensync.storage.reading.worlds import world_frames
-from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.pose_track import PoseTrack
 
 Ticks = npt.NDArray[np.int64]
@@ -81,17 +79,17 @@ class FrontCamera:
 
     turns = 0
 
-    def __init__(self, recording: Recording, name: str) -> None:
+    def __init__(self, recording: RecordingSource, name: str) -> None:
         self.name, self.headset = PV, name.partition("/")[0]
-        self._recording, self._stream = recording, recording[name]
+        self._recording, self._stream = recording.stored, recording.stored[name]
         self.ticks: Ticks
         "(n,) device ticks of the middle of each picture."
         self.ticks = self._stream.index["device_ticks"].astype(np.int64)
-        self._worlds = world_frames(self._stream, read_notes(recording.readable).get(name, []))
+        self._worlds = recording.worlds_of(name)
         first = next(self._stream.frames(), None)
         if first is None:
             raise Refused(f"{name} holds no picture that decodes")
-        lens = front_lens(recording, name, first)
+        lens = front_lens(self._recording, name, first)
         self.size = (lens.width, lens.height)
 
     def __enter__(self) -> FrontCamera:
@@ -131,12 +129,16 @@ class GoPro:
     picture is put at one instant.
     """
 
-    def __init__(self, recording: Recording, alignment: FilmClock, data: Path) -> None:
-        """Raises Refused when lens or mount are not known."""
+    def __init__(self, recording: RecordingSource, alignment: FilmClock, data: Path | None = None) -> None:
+        """`data` holds the calibrations; by default the folder of the recording.
+
+        Raises Refused when lens or mount are not known.
+        """
+        stored, data = recording.stored, data or recording.path.absolute().parent
         self._media = open_media(alignment.file)
         self.name, self.headset = alignment.file.name, alignment.headset
         serial, mode = self._media.serial or "unknown", self._media.mode.lens_name
-        when = started_at(recording)
+        when = started_at(stored)
         self._lens = lens_from_words(lens_result(data, serial, mode, when)[1])[0]
         self._camera_from_pv: Transform = np.array(
             mount_result(data, serial, mode, when)[1]["camera_from_pv"]
@@ -146,7 +148,7 @@ class GoPro:
         self.turns = quarter_turns(-video.clockwise_deg) if video is not None else 0
         "Quarters by which a picture is turned for players; lens and mount count in the stored one."
         self.ticks = alignment.taken_at(self._media.frame_times_s)
-        self._hidden = hidden_in_film(recording, alignment.file, self._media.frame_times_s)
+        self._hidden = hidden_in_film(stored, alignment.file, self._media.frame_times_s)
         self._track = front_track(recording, alignment.headset)
         self._stack = ExitStack()
         self._reader: PictureReader | None = None
@@ -192,21 +194,22 @@ class GoPro:
 Eye = FrontCamera | GoPro
 
 
-def front_track(recording: Recording, headset: str) -> PoseTrack:
+def front_track(recording: RecordingSource, headset: str) -> PoseTrack:
     """Return where the headset's front camera was (OpenCV's axes), by its own poses or by those of the rig.
 
     Raises Refused when no stream of the headset carries poses.
     """
-    names = [name for name in recording.streams if name.partition("/")[0] == headset]
+    stored = recording.stored
+    names = [name for name in stored.streams if name.partition("/")[0] == headset]
     for name in sorted(names, key=lambda name: not is_front_camera(name)):
-        sensor, poses = recording.sensor(name), recording[name].poses()
+        sensor, poses = stored.sensor(name), stored[name].poses()
         if poses is None or sensor is None or sensor.rays_from_own_pose:
             continue
-        worlds = world_frames(recording[name], read_notes(recording.readable).get(name, []))
-        track = PoseTrack.of_wire(recording[name].index["device_ticks"].astype(np.int64), poses, worlds)
+        ticks = stored[name].index["device_ticks"].astype(np.int64)
+        track = PoseTrack.of_wire(ticks, poses, recording.worlds_of(name))
         if sensor.is_front_camera:
             return track.moved(inverse(OPENCV_FROM_PV_AXES))
-        return track.moved(rig_from(recording, f"{headset}/{PV}"))
+        return track.moved(rig_from(stored, f"{headset}/{PV}"))
     raise Refused(f"no stream of {headset} carries poses: record with mode 1 (with poses)")
 
 
@@ -222,15 +225,18 @@ def lost_at(track: PoseTrack, ticks: Ticks) -> Mask:
     return lost
 
 
-def eye_of(recording: Recording, camera: str, data: Path) -> Eye:
-    """Return a camera by name: `pv`, `gopro` for the only film, or the name of a film. Raises Refused, NotAligned."""
+def eye_of(recording: RecordingSource, camera: str, data: Path | None = None) -> Eye:
+    """Return a camera by name: `pv`, `gopro` for the only film, or the name of a film.
+
+    `data` holds the calibrations; by default the folder of the recording. Raises Refused, NotAligned.
+    """
     if camera == PV:
-        sensors = {name: recording.sensor(name) for name in recording.streams}
+        sensors = {name: recording.stored.sensor(name) for name in recording.stored.streams}
         names = [name for name, sensor in sensors.items() if sensor and sensor.is_front_camera]
         if not names:
             raise Refused(f"{recording.id} has no front camera")
         return FrontCamera(recording, names[0])
-    films = alignments(recording)
+    films = alignments(recording.stored)
     chosen = [film for film in films if camera in ("gopro", film.file.name)]
     if len(chosen) != 1:
         names = [film.file.name for film in films]
@@ -240,12 +246,12 @@ def eye_of(recording: Recording, camera: str, data: Path) -> Eye:
     return GoPro(recording, chosen[0], data)
 
 
-def usable_eyes(recording: Recording, data: Path) -> tuple[list[Eye], dict[str, str]]:
+def usable_eyes(recording: RecordingSource, data: Path | None = None) -> tuple[list[Eye], dict[str, str]]:
     """Return all cameras that can be used, and why others cannot."""
     eyes: list[Eye] = []
     why: dict[str, str] = {}
     try:
-        films: list[Any] = [film.file.name for film in alignments(recording)]
+        films: list[Any] = [film.file.name for film in alignments(recording.stored)]
     except NotAligned as error:
         films, why["gopro"] = [], str(error)
     for name in [PV, *films]:
