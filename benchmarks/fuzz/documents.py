@@ -33,13 +33,14 @@ from kitchensync.recipe_app.store import backup
 from kitchensync.recipe_app.study.plan_file import read_locked
 from kitchensync.recipe_app.study.study_file import read_study
 from kitchensync.shell.untrusted_json import BadJson, parse_json
-from kitchensync.storage import annotation_folder, events, lab
+from kitchensync.storage import events, lab
 from kitchensync.storage.copies.copy_log import COPY_LOG, read_copies
 from kitchensync.storage.disk.self_check import checked_json
 from kitchensync.storage.errors import BadAnnotations, BadEventLog, BadLabFile, NotARecording, UnreadableFile
 from kitchensync.storage.ledger import read_note
 from kitchensync.storage.manifest import SCHEMA, read_manifest
 from kitchensync.storage.reading.alignments import read_alignment
+from kitchensync.storage.recording_files import annotation_folder
 from kitchensync.task_graphs.errors import RecipeError
 
 ROOT = Path(__file__).parents[2]

@@ -15,10 +15,10 @@ from registry import parser
 from kitchensync.sensors.errors import BadGpmf, CameraError, UnreadableMedia
 from kitchensync.sensors.gopro.control import camera
 from kitchensync.sensors.gopro.control.camera import GoProHttp
-from kitchensync.sensors.gopro.files import boxes, gpmf
 from kitchensync.sensors.gopro.files.inspect import describe_payloads, inspect
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.sensors.gopro.files.sample_tables import read_chapter
+from kitchensync.sensors.gopro.mp4 import boxes, gpmf
+from kitchensync.sensors.gopro.mp4.sample_tables import read_chapter
 
 
 @functools.cache

@@ -47,7 +47,8 @@ from other_gifts import INTO_MEMORY, PROGRAMS, Gift, memory, others, served  # n
 from kitchensync.cli import main as kitchensync  # noqa: E402
 from kitchensync.dataset.narration.narrations import keep_narrations  # noqa: E402
 from kitchensync.dataset.source.own_recording import OwnRecording  # noqa: E402
-from kitchensync.storage.annotation_folder import (  # noqa: E402
+from kitchensync.storage.manifest import edit_manifest  # noqa: E402
+from kitchensync.storage.recording_files.annotation_folder import (  # noqa: E402
     ACCEPTED,
     ACCEPTED_SCHEMA,
     FILMS,
@@ -58,7 +59,6 @@ from kitchensync.storage.annotation_folder import (  # noqa: E402
     add_version,
     write_annotations,
 )
-from kitchensync.storage.manifest import edit_manifest  # noqa: E402
 
 LIMIT_S, MOST_BYTES = 30, 1 << 30
 ALWAYS = ("list", "verify", "info", "withdraw")

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.reader.opened_recording import OpenedRecording
-from kitchensync.storage.annotation_folder import FILMS, FOLDER, JUDGED, PUSHED
 from kitchensync.storage.copies.derived import keeps, stamps_of
 from kitchensync.storage.names import COPIES, DERIVED, LOGS, REVIEW
 from kitchensync.storage.options.outputs import OutputRefused
+from kitchensync.storage.recording_files.annotation_folder import FILMS, FOLDER, JUDGED, PUSHED
 
 NOT_READ = (
     *(COPIES, DERIVED, f"{LOGS}/", f"{REVIEW}/", f"{FOLDER}/{FILMS}", f"{FOLDER}/{PUSHED}"),

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from kitchensync.operations.planned_steps import PlannedSteps, plan_of
-from kitchensync.storage.annotation_folder import AcceptedSteps, MarkedVideo
+from kitchensync.storage.recording_files.annotation_folder import AcceptedSteps, MarkedVideo
 from kitchensync.storage.timeline.film_times import FilmPlace
 from kitchensync.task_graphs.formats.annotations import Entry, TaggedError
 

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 from kitchensync.operations.entries import TAGS, counts
 from kitchensync.operations.reduce import standing
 from kitchensync.operations.step_runs import Op, State
-from kitchensync.storage.annotation_forms import MOMENTS
+from kitchensync.storage.recording_files.annotation_forms import MOMENTS
 from kitchensync.storage.timeline.film_times import FilmPlace
 
 INTENTS = ("on_purpose", "by_accident")

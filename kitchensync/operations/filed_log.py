@@ -11,10 +11,10 @@ from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.filed_shapes import check_filed
 from kitchensync.operations.reduce import reduce_log
 from kitchensync.operations.step_runs import Op, State
-from kitchensync.storage.annotation_folder import newest_judged
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import events_of
 from kitchensync.storage.privacy import WRITERS
+from kitchensync.storage.recording_files.annotation_folder import newest_judged
 
 
 def read_log(recording: Path) -> tuple[list[Op], State]:

@@ -15,9 +15,9 @@ from kitchensync.reader.film_streams import timeline_of
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.reader.timed_stream import the_pandas
-from kitchensync.storage.annotation_folder import MarkedVideo, accepted_steps
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
+from kitchensync.storage.recording_files.annotation_folder import MarkedVideo, accepted_steps
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmPlace
 from kitchensync.task_graphs.formats.annotations import TaggedError
 

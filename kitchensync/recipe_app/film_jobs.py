@@ -13,7 +13,7 @@ from typing import Any
 
 from kitchensync.dataset.films.review_film import UNPLACED, facts_of
 from kitchensync.recipe_app.one_worker import OneWorker
-from kitchensync.storage.kept_session_card import is_on_card
+from kitchensync.storage.recording_files.kept_session_card import is_on_card
 
 HEIGHTS = (360, 720)
 LOOK_S = 1.0

@@ -29,7 +29,7 @@ def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
       kitchensync card data/take-1 --acknowledge Ada
     """
     from kitchensync.session_cards.session_card import make_card
-    from kitchensync.storage.kept_session_card import acknowledge as keep
+    from kitchensync.storage.recording_files.kept_session_card import acknowledge as keep
 
     made = make_card(path, again=again)
     if acknowledge is not None:

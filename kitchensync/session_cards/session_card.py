@@ -14,8 +14,15 @@ from kitchensync.shell.files_on_disk import matching
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.copies.store_states import store_states
 from kitchensync.storage.events import read_events
-from kitchensync.storage.kept_session_card import FINAL, FIRST, cameras_of, keep_cards, kept_cards, stage_of
 from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.recording_files.kept_session_card import (
+    FINAL,
+    FIRST,
+    cameras_of,
+    keep_cards,
+    kept_cards,
+    stage_of,
+)
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.verify import FAIL, PASS, WARN, verify
 from kitchensync.sync.synchronize import synchronize

@@ -13,9 +13,9 @@ from derived_places import read_derived
 from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
-from kitchensync.storage.annotation_folder import add_judged
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.recording_files.annotation_folder import add_judged
 
 pytestmark = pytest.mark.slow
 MADE = {"tables": "{}/about.json", "mcap": "{}.mcap"}

@@ -35,7 +35,7 @@ import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.sensors.gopro.files.clip import open_clip
 from kitchensync.sensors.gopro.files.film_sound import AAC_SAMPLES
-from kitchensync.sensors.gopro.files.join import join
+from kitchensync.sensors.gopro.mp4.join import join
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.exports.film import write_small_film
 from kitchensync.storage.manifest import edit_manifest

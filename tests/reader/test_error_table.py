@@ -15,9 +15,9 @@ from small_recordings import HOST0_NS
 
 import kitchensync as ks
 from kitchensync.operations.error_rows import ERROR_COLUMNS
-from kitchensync.storage.annotation_folder import add_judged
 from kitchensync.storage.errors import BadAnnotations
 from kitchensync.storage.events import EventLog
+from kitchensync.storage.recording_files.annotation_folder import add_judged
 
 UNCERTAIN_NS = 3_000_000
 PLANNED = {"error_id": "p1", "fields": {"node": 1, "categories": [1], "text": "Do half of thing 1"}}

@@ -20,10 +20,15 @@ from kitchensync.cli import main
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.timed_stream import Unreadable
 from kitchensync.shell import host_clock
-from kitchensync.storage.annotation_folder import ACCEPTED, ACCEPTED_SCHEMA, editing, write_annotations
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.recording_files.annotation_folder import (
+    ACCEPTED,
+    ACCEPTED_SCHEMA,
+    editing,
+    write_annotations,
+)
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 

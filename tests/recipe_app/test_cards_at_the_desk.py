@@ -18,8 +18,8 @@ from screens import fit_to_be_shown
 from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking.steering import steer
 from kitchensync.recipe_app.web.app import create_app
-from kitchensync.storage.kept_session_card import CARDS, kept_cards
 from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.recording_files.kept_session_card import CARDS, kept_cards
 
 pytestmark = pytest.mark.slow
 

@@ -22,8 +22,8 @@ from kitchensync.dataset.data_set_cards.verify_data_set import wrong_errors
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.recipe_app.review.judged_answers import ERRORS
 from kitchensync.recipe_app.store.app_records import new_id
-from kitchensync.storage.annotation_folder import add_judged
-from kitchensync.storage.annotation_forms import MOMENTS
+from kitchensync.storage.recording_files.annotation_folder import add_judged
+from kitchensync.storage.recording_files.annotation_forms import MOMENTS
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

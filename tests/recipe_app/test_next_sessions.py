@@ -16,9 +16,9 @@ from rigs import Rig
 from screens import fit_to_be_shown, serious
 from small_recordings import write_manifest
 
-from kitchensync.recipe_app.cooking import next_sessions
 from kitchensync.recipe_app.cooking.steering import steer
 from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.study import next_sessions
 from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
 from kitchensync.storage.manifest import edit_manifest
 

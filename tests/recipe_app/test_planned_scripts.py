@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from small_recordings import write_manifest
 
-from kitchensync.recipe_app.cooking import next_sessions
 from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.study import next_sessions
 from kitchensync.recipe_app.study.already_cooked import CookedRecording, cooked_below
 from kitchensync.recipe_app.study.as_cooked import as_cooked
 from kitchensync.recipe_app.study.error_scripts import draw_apart, script_of

@@ -10,7 +10,7 @@ import pytest
 from browser import LANDSCAPE, PORTRAIT, at_the_desk
 from screens import fit_to_be_shown
 
-from kitchensync.recipe_app.cooking import next_sessions
+from kitchensync.recipe_app.study import next_sessions
 from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]

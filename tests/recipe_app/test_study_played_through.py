@@ -20,8 +20,8 @@ from click.testing import CliRunner
 from small_recordings import write_manifest
 
 from kitchensync.cli import main
-from kitchensync.recipe_app.cooking import next_sessions
 from kitchensync.recipe_app.store.app_records import new_id
+from kitchensync.recipe_app.study import next_sessions
 from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.verify.by_life import keep_verdict

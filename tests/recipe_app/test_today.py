@@ -12,8 +12,8 @@ from browser import at_the_desk
 from screens import fit_to_be_shown
 
 from kitchensync.recipe_app.exchange import folders
-from kitchensync.storage.kept_session_card import keep_cards
 from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.recording_files.kept_session_card import keep_cards
 
 DAY_NS = 86_400 * 10**9
 

@@ -29,8 +29,8 @@ from kitchensync.recipe_app.web.i18n import (
     choose_language,
 )
 from kitchensync.recipe_app.web.judging.work_page import SHOWN, WHAT
-from kitchensync.storage.annotation_forms import MOMENTS
 from kitchensync.storage.consent import Scope
+from kitchensync.storage.recording_files.annotation_forms import MOMENTS
 from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 
 ROOM = Path(__file__).resolve().parents[2] / "kitchensync" / "recipe_app"

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kitchensync.storage.annotation_folder import (
+from kitchensync.storage.errors import BadAnnotations
+from kitchensync.storage.recording_files.annotation_folder import (
     ACCEPTED,
     ACCEPTED_SCHEMA,
     accepted_steps,
@@ -17,8 +18,7 @@ from kitchensync.storage.annotation_folder import (
     newest_judged,
     write_annotations,
 )
-from kitchensync.storage.annotation_forms import misfit
-from kitchensync.storage.errors import BadAnnotations
+from kitchensync.storage.recording_files.annotation_forms import misfit
 
 STEP = {"node": 1, "start_frame": 1, "end_frame": 9}
 STEPS = {"schema": ACCEPTED_SCHEMA, "version": 1, "author": "a", "fps": "25", "frames": 9, "steps": [STEP]}

@@ -88,7 +88,7 @@ MEANS_ELSE = {
     },  # a state shown to people
     "held": {"capture/process/heartbeat.py", "capture/drain/drainer.py", "capture/session/stream_lines.py"},
     "stamp": {"storage/timeline/stamps.py"},  # a key of an alignment file
-    "end": {"storage/annotation_forms.py"},  # a moment of an error
+    "end": {"storage/recording_files/annotation_forms.py"},  # a moment of an error
 }
 """A word that is a kind -> where it stands for something else."""
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import av
 import numpy as np
 
-from kitchensync.sensors.gopro.files.boxes import CONTAINERS, boxes, top_boxes
-from kitchensync.sensors.gopro.files.sample_tables import box
+from kitchensync.sensors.gopro.mp4.boxes import CONTAINERS, boxes, top_boxes
+from kitchensync.sensors.gopro.mp4.sample_tables import box
 from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 SOUND_HZ = 48000

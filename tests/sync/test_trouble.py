@@ -99,7 +99,7 @@ def test_a_camera_file_that_may_not_be_read_is_not_judged(aligned, monkeypatch):
     def denied(_path):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("kitchensync.sensors.gopro.files.boxes.read_moov", denied)
+    monkeypatch.setattr("kitchensync.sensors.gopro.mp4.boxes.read_moov", denied)
     done = run("sync", aligned, "--json")
     assert (done.exit_code, entry(done)["status"]) == (1, "aligned")
     assert "permission denied" in entry(done)["error"]

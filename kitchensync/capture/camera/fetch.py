@@ -16,9 +16,9 @@ from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.installation.own_list import camera_address, note_films
-from kitchensync.storage.kept_session_card import NOT_COPIED
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA, recordings_in
+from kitchensync.storage.recording_files.kept_session_card import NOT_COPIED
+from kitchensync.storage.recording_files.media_file import load_media
 
 Say = Callable[[str], None]
 Meter = Callable[[int, int], None]

@@ -196,7 +196,7 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
       kitchensync gopro join card/GX010007.MP4 --out clip.MP4 --strip-location
     """
     from kitchensync.sensors.gopro.files.clip import open_clip
-    from kitchensync.sensors.gopro.files.join import join
+    from kitchensync.sensors.gopro.mp4.join import join
     from kitchensync.storage.copies.derived import will_write
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 

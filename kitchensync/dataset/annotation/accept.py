@@ -19,7 +19,7 @@ from kitchensync.dataset.annotation.labels import labels_of
 from kitchensync.dataset.annotation.read_file import elan_marks
 from kitchensync.dataset.narration.narrations import keep_narrations
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.storage.annotation_folder import (
+from kitchensync.storage.recording_files.annotation_folder import (
     ACCEPTED,
     ACCEPTED_SCHEMA,
     FILMS,

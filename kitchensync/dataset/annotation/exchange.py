@@ -13,7 +13,7 @@ from kitchensync.dataset.annotation.forms.narration import read_narration
 from kitchensync.dataset.annotation.forms.server_export import Task, tasks_of
 from kitchensync.dataset.annotation.hand_out import HandedOut
 from kitchensync.dataset.annotation.label_server import Project, Server, ServerRefused
-from kitchensync.storage.annotation_folder import (
+from kitchensync.storage.recording_files.annotation_folder import (
     PUSHED,
     PUSHED_SCHEMA,
     editing,

@@ -19,16 +19,16 @@ from kitchensync.dataset.annotation.labels import labels_of, touched_spans, vers
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
 from kitchensync.operations.entries import counts
 from kitchensync.shell.files_on_disk import file_sha256
-from kitchensync.storage.annotation_folder import (
+from kitchensync.storage.consent import Purpose
+from kitchensync.storage.exports.film import made_of_film, write_small_film
+from kitchensync.storage.options.outputs import written
+from kitchensync.storage.recording_files.annotation_folder import (
     FILMS,
     FILMS_SCHEMA,
     editing,
     read_annotations,
     write_annotations,
 )
-from kitchensync.storage.consent import Purpose
-from kitchensync.storage.exports.film import made_of_film, write_small_film
-from kitchensync.storage.options.outputs import written
 
 HEIGHT = 360
 Tell = Callable[[int, int, str], None]

@@ -8,8 +8,8 @@ from statistics import mean
 from typing import Any
 
 from kitchensync.dataset.source.given_data import GivenData
-from kitchensync.storage.annotation_folder import FOLDER, newest_judged
 from kitchensync.storage.errors import BadAnnotations
+from kitchensync.storage.recording_files.annotation_folder import FOLDER, newest_judged
 
 KINDS = ("decisions", "ratings")
 OF_ITEMS = ("share", "mean_accuracy", "majority_accuracy")

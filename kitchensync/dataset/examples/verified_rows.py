@@ -8,7 +8,7 @@ from kitchensync.dataset.grounding.object_questions import steps_met
 from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.dataset.source.given_data import GivenData
 from kitchensync.dataset.source.given_films import FILM
-from kitchensync.storage.annotation_folder import newest_judged
+from kitchensync.storage.recording_files.annotation_folder import newest_judged
 
 SOURCE, ABOUT_FILM = "KitchenSync", {"view": "Egocentric", "domain": "Cooking"}
 PUBLISHED = (

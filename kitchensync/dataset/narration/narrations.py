@@ -16,7 +16,7 @@ from pydantic import Field
 from kitchensync.dataset.narration.sounds import narration_folder
 from kitchensync.dataset.narration.spoken import parse
 from kitchensync.operations.operation_kinds import Line, Strict
-from kitchensync.storage.annotation_folder import editing, read_annotations, write_annotations
+from kitchensync.storage.recording_files.annotation_folder import editing, read_annotations, write_annotations
 
 NARRATED, SUBMITTED = "narrate", "submit_narrations"
 """Kinds of the log: what one action says of a narration; that somebody is done."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.shell.files_on_disk import file_sha256
-from kitchensync.storage.annotation_folder import FOLDER, editing
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.free_space import require_room
 from kitchensync.storage.names import PART_SUFFIX
+from kitchensync.storage.recording_files.annotation_folder import FOLDER, editing
 from kitchensync.task_graphs.errors import NotFound
 
 ENDINGS = {"audio/webm": ".webm", "audio/mp4": ".m4a", "audio/ogg": ".ogg"}

@@ -21,8 +21,8 @@ from kitchensync.dataset.release.headset_sync import PREFIX, SyncWriter
 from kitchensync.dataset.source.data_set import GOPRO, MOTION
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.gopro.files.join import join
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.mp4.join import join
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of

@@ -13,11 +13,9 @@ import numpy.typing as npt
 from kitchensync.operations.filed_log import read_log
 from kitchensync.operations.step_runs import Op, State
 from kitchensync.sensors.gopro.files.card_names import group_clips
-from kitchensync.storage.annotation_folder import AcceptedSteps, MarkedVideo, accepted_steps
 from kitchensync.storage.capture_times import capture_times
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.events import events_of
-from kitchensync.storage.kept_session_card import is_on_card
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import MADE_FROM
@@ -25,6 +23,8 @@ from kitchensync.storage.privacy import WRITERS, Pauses, in_pauses
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.reading.camera_streams import film_of
 from kitchensync.storage.recording import Recording
+from kitchensync.storage.recording_files.annotation_folder import AcceptedSteps, MarkedVideo, accepted_steps
+from kitchensync.storage.recording_files.kept_session_card import is_on_card
 from kitchensync.storage.timeline.film_times import FilmPlace, FilmTimes
 from kitchensync.task_graphs.errors import RecipeError
 

@@ -10,7 +10,7 @@ from kitchensync.recipe_app.exchange.desk_batches import Row
 from kitchensync.recipe_app.exchange.folders import is_set_aside
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.kept_session_card import FIRST, acknowledge, kept_cards, stage_of
+from kitchensync.storage.recording_files.kept_session_card import FIRST, acknowledge, kept_cards, stage_of
 from kitchensync.task_graphs.errors import NotFound
 
 MADE, MAKING, NONE = "made", "making", "none"

@@ -13,9 +13,9 @@ from kitchensync.recipe_app.cooking.cards import MADE, card_of, latest
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.kept_session_card import FINAL, FIRST
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
+from kitchensync.storage.recording_files.kept_session_card import FINAL, FIRST
 from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.task_graphs.errors import NotFound
 

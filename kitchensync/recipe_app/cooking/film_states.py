@@ -11,7 +11,7 @@ from kitchensync.recipe_app.exchange.folders import is_set_aside
 from kitchensync.recipe_app.film_jobs import seconds_left
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.kept_session_card import is_on_card
+from kitchensync.storage.recording_files.kept_session_card import is_on_card
 from kitchensync.task_graphs.errors import NotFound
 
 DAY_NS = 24 * 3600 * 10**9

@@ -15,9 +15,9 @@ from kitchensync.recipe_app.cooking.checklist import (
     still_open,
 )
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.cooking.next_sessions import give_back
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.study.next_sessions import give_back
 
 Action = Literal["start", "stop", "abort", "without"]
 

@@ -9,12 +9,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.cooking.next_sessions import kept_plan, name_of, sessions_of, taken
 from kitchensync.recipe_app.exchange.stated_facts import PERSON, RECIPE, latest
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.study.already_cooked import CookedRecording, cooked_below
 from kitchensync.recipe_app.study.as_cooked import as_cooked
 from kitchensync.recipe_app.study.make_plan import make_plan
+from kitchensync.recipe_app.study.next_sessions import kept_plan, name_of, sessions_of, taken
 from kitchensync.recipe_app.study.plan_file import PlanEntry
 from kitchensync.recipe_app.study.study_file import parse_study
 from kitchensync.recipe_app.study.study_progress import to_come

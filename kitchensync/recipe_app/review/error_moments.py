@@ -18,7 +18,7 @@ from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.review.judged_answers import Answers, last_given
 from kitchensync.recipe_app.review.marks import Frame
 from kitchensync.recipe_app.review.rulings import AGREED_S
-from kitchensync.storage.annotation_forms import MOMENTS, Moment
+from kitchensync.storage.recording_files.annotation_forms import MOMENTS, Moment
 
 REQUIRED = ("at", "end")
 """Moments of each error that happened; the others are optional."""

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kitchensync.storage.annotation_folder import add_version
+from kitchensync.storage.recording_files.annotation_folder import add_version
 
 SOURCE = "reviewer"
 

@@ -11,8 +11,8 @@ from kitchensync.operations.reduce import State, reduce_log
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
 from kitchensync.recipe_app.study.error_scripts import hash_of_errors
 from kitchensync.recipe_app.study.wanted import PLANNED
-from kitchensync.storage.annotation_folder import accepted_steps
 from kitchensync.storage.errors import BadAnnotations, BadEventLog, pass_on_trouble
+from kitchensync.storage.recording_files.annotation_folder import accepted_steps
 
 
 def as_cooked(root: Path, cooked: Iterable[CookedRecording]) -> list[CookedRecording]:

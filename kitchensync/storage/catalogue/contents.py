@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.gopro.files.film_part import pictures_of_part
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.mp4.film_part import pictures_of_part
 from kitchensync.shell.files_on_disk import matching
 from kitchensync.storage.catalogue.listing import line_of, utc_words
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.shell.files_on_disk import is_left_by_system
-from kitchensync.storage.annotation_folder import ACCEPTED, FOLDER
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.copies.store_states import store_states
 from kitchensync.storage.errors import CopyUnfinished, StorageError, words_of
@@ -24,6 +23,7 @@ from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import PART_OF, is_recording
 from kitchensync.storage.privacy import span_of
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
+from kitchensync.storage.recording_files.annotation_folder import ACCEPTED, FOLDER
 from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.storage.verify import FAIL, PASS, WARN, kept_verdict
 

@@ -13,8 +13,8 @@ from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.errors import FilesFreed, NotARecording, TargetAway
 from kitchensync.storage.manifest import Manifest, read_manifest
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import CHUNK_SUFFIX, MEDIA, chunk_range
+from kitchensync.storage.recording_files.media_file import load_media
 
 
 def promised_hashes(recording: Path, manifest: Manifest) -> dict[str, str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.shell.untrusted_json import BadJson
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
+from kitchensync.storage.recording_files.media_file import load_media
 
 CLOCK_STEP_S = 900.0
 """A camera's clock may be wrong by whole steps of a time zone."""

@@ -21,9 +21,9 @@ from kitchensync.storage.errors import CannotRebuild, ManifestDamaged, ManifestL
 from kitchensync.storage.events import event_logs
 from kitchensync.storage.ledger import EndNote, Note, of_kind
 from kitchensync.storage.manifest import SCHEMA, Manifest, read_manifest, write_json
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import CLOCK_STREAMS, COPYING, LOGS, MANIFEST, MEDIA
 from kitchensync.storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
+from kitchensync.storage.recording_files.media_file import load_media
 from kitchensync.storage.timeline.utc_times import UtcTimes
 
 LOG = Path(LOGS) / "recording.jsonl"

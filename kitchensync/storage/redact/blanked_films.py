@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kitchensync.sensors.gopro.files.film_part import silence_of
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, ChapterTrack, TrackId, read_chapter
+from kitchensync.sensors.gopro.mp4.film_part import silence_of
+from kitchensync.sensors.gopro.mp4.sample_tables import ChapterFile, ChapterTrack, TrackId, read_chapter
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.shell.array_types import Int64, Mask
 from kitchensync.storage.exports.hidden_films import hidden_in_film

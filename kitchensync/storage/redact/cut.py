@@ -15,13 +15,12 @@ from uuid import uuid4
 import numpy as np
 
 from kitchensync.sensors.gopro.files.clip import open_clip
-from kitchensync.sensors.gopro.files.film_part import needed, write_part
-from kitchensync.sensors.gopro.files.sample_tables import ChapterFile, TrackId, read_chapter
+from kitchensync.sensors.gopro.mp4.film_part import needed, write_part
+from kitchensync.sensors.gopro.mp4.sample_tables import ChapterFile, TrackId, read_chapter
 from kitchensync.sensors.hololens.headset_stream import SAMPLES
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.shell.array_types import Mask
 from kitchensync.shell.files_on_disk import file_sha256
-from kitchensync.storage.annotation_folder import FILMS, FOLDER, PUSHED
 from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.copies.copy_list import MOST_CHUNK_BYTES, is_closed
@@ -44,6 +43,7 @@ from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.reading.headset_pictures import key_row
 from kitchensync.storage.reading.shutter_openings import read_media
 from kitchensync.storage.recording import ADOPTED, Recording, StoredStream
+from kitchensync.storage.recording_files.annotation_folder import FILMS, FOLDER, PUSHED
 from kitchensync.storage.redact.blanked_films import (
     hidden_by_time,
     hidden_of_tracks,

@@ -31,7 +31,6 @@ from kitchensync.storage.installation.own_list import LineKind, Outside, own_lis
 from kitchensync.storage.lab import lab_of
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import (
     CHUNK_SUFFIX,
     MANIFEST,
@@ -43,6 +42,7 @@ from kitchensync.storage.names import (
 )
 from kitchensync.storage.privacy import Pauses, pauses_of
 from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.recording_files.media_file import load_media
 from kitchensync.storage.redact.blanked_films import blank
 from kitchensync.storage.redact.elsewhere import made_before, remove_changed
 from kitchensync.storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET, redactions

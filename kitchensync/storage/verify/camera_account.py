@@ -17,9 +17,9 @@ from kitchensync.shell.untrusted_json import MOST_BYTES, BadJson
 from kitchensync.storage.disk.media_blocks import damaged_stretches
 from kitchensync.storage.disk.self_check import is_sound
 from kitchensync.storage.errors import pass_on_trouble
-from kitchensync.storage.media_file import parse_media
 from kitchensync.storage.names import MEDIA
 from kitchensync.storage.reading.shutter_openings import clip_openings
+from kitchensync.storage.recording_files.media_file import parse_media
 from kitchensync.storage.verify.findings import FAIL, Findings
 
 Progress = Callable[[str], None]

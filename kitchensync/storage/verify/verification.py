@@ -9,7 +9,6 @@ from typing import Any
 
 from kitchensync.shell.files_on_disk import matching, read_plain
 from kitchensync.shell.untrusted_json import MOST_BYTES
-from kitchensync.storage.annotation_folder import FOLDER as ANNOTATIONS
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.copies.copy_log import COPY_LOG
 from kitchensync.storage.copies.read_through import readable_folder
@@ -25,6 +24,7 @@ from kitchensync.storage.privacy import pauses_of
 from kitchensync.storage.reading.decoded import sensor_stream
 from kitchensync.storage.reading.device_constants import CALIBRATION
 from kitchensync.storage.reading.swaps import swaps_of
+from kitchensync.storage.recording_files.annotation_folder import FOLDER as ANNOTATIONS
 from kitchensync.storage.redact.redactions import BEGUN, CUT, PICTURES, REDACTED, redactions
 from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unfinished_copy, unreadable

@@ -11,8 +11,8 @@ from kitchensync.sensors.gopro.control.open_camera import open_camera
 from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.installation.own_list import Entry
 from kitchensync.storage.manifest import Manifest
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
+from kitchensync.storage.recording_files.media_file import load_media
 
 
 def cards_of(recording: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:

@@ -11,8 +11,8 @@ from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.installation.own_list import Outside, own_list, uuid_of
 from kitchensync.storage.manifest import Manifest, read_manifest
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MADE_FROM, MANIFEST, MEDIA, PART_OF
+from kitchensync.storage.recording_files.media_file import load_media
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import numpy as np
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.bare_telemetry import BareTelemetry
-from kitchensync.sensors.gopro.files.boxes import looks_like_mp4
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.mp4.boxes import looks_like_mp4
 from kitchensync.shell.array_types import Floats
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.sync.errors import BadArrays

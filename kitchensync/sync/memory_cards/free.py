@@ -13,8 +13,8 @@ from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.copies.verified_places import verified_places
 from kitchensync.storage.errors import UnreadableFile
 from kitchensync.storage.installation.own_list import camera_address, own_list, uuid_of
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
+from kitchensync.storage.recording_files.media_file import load_media
 
 Row = dict[str, Any]
 

@@ -13,8 +13,8 @@ from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.installation.own_list import note_films
 from kitchensync.storage.manifest import edit_manifest, write_json
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
+from kitchensync.storage.recording_files.media_file import load_media
 from kitchensync.sync.memory_cards.match import Proposal
 
 

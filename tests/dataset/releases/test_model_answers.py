@@ -15,9 +15,9 @@ from typed_commands import typed as run
 
 from kitchensync.dataset.promqa.answer_judge import SCALES, verdict_of
 from kitchensync.dataset.promqa.generation import candidates_of
-from kitchensync.storage.annotation_folder import add_judged
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.options.endpoint import MAX_ANSWER_BYTES
+from kitchensync.storage.recording_files.annotation_folder import add_judged
 
 pytestmark = pytest.mark.slow
 

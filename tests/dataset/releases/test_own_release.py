@@ -22,9 +22,9 @@ from typed_commands import answer
 from kitchensync.cli import main
 from kitchensync.dataset.release import release_media
 from kitchensync.sensors.gopro.files.clip import open_clip
-from kitchensync.storage.annotation_folder import add_judged
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.recording_files.annotation_folder import add_judged
 from kitchensync.sync.report.page import write_report
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 

@@ -20,8 +20,8 @@ from kitchensync.sensors.errors import CannotJoin, UnreadableMedia, UnsafeName
 from kitchensync.sensors.gopro.files.card_names import card_name, check_safe, group_clips, proxy_name
 from kitchensync.sensors.gopro.files.clip import open_clip
 from kitchensync.sensors.gopro.files.inspect import inspect
-from kitchensync.sensors.gopro.files.join import join
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.mp4.join import join
 from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments
 
 FRAMES = 200

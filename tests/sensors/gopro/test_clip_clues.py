@@ -15,8 +15,8 @@ from kitchensync.sensors.gopro.files.clip import Clip, open_clip
 from kitchensync.sensors.gopro.files.clip_clues import clip_clues, picture_surplus
 from kitchensync.sensors.gopro.files.clue import disagreements
 from kitchensync.sensors.gopro.files.inspect import inspect
-from kitchensync.sensors.gopro.files.join import join
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.mp4.join import join
 from kitchensync.sensors.still_sensor import still_spans
 from kitchensync.storage.verify.suitable_uses import spans_in_words
 

@@ -8,9 +8,9 @@ import av
 import numpy as np
 from films import film
 
-from kitchensync.sensors.gopro.files.film_part import needed, write_part
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.sensors.gopro.files.sample_tables import SampleTables, read_chapter
+from kitchensync.sensors.gopro.mp4.film_part import needed, write_part
+from kitchensync.sensors.gopro.mp4.sample_tables import SampleTables, read_chapter
 
 FIRST, LAST = 30, 59
 """Pictures that stay: a group from key to key."""

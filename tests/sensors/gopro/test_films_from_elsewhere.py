@@ -12,9 +12,9 @@ from made_videos import promise_samples
 
 from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.sensors.gopro.files import media
-from kitchensync.sensors.gopro.files.boxes import MAX_SAMPLES
 from kitchensync.sensors.gopro.files.media import open_container, open_media
-from kitchensync.sensors.gopro.files.sample_tables import box, read_chapter
+from kitchensync.sensors.gopro.mp4.boxes import MAX_SAMPLES
+from kitchensync.sensors.gopro.mp4.sample_tables import box, read_chapter
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from films import film
 
-from kitchensync.sensors.gopro.files.join import join
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.mp4.join import join
 
 gpmf_parser = pytest.importorskip(
     "py_gpmf_parser.gopro_telemetry_extractor", reason="py-gpmf-parser is not here"

@@ -19,9 +19,9 @@ from click.testing import CliRunner
 
 from kitchensync.cli import main
 from kitchensync.sensors.errors import UnreadableMedia
-from kitchensync.sensors.gopro.files.boxes import has_moov
 from kitchensync.sensors.gopro.files.inspect import inspect
 from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.mp4.boxes import has_moov
 
 Shared = Callable[[str], Path]
 FILES = [

@@ -16,7 +16,7 @@ import pytest
 from strange_films import REAL_FILM, film_maker
 
 from kitchensync.sensors.gopro.files.clip import open_clip
-from kitchensync.sensors.gopro.files.join import join
+from kitchensync.sensors.gopro.mp4.join import join
 from kitchensync.sensors.shown_picture import shown_pixels
 from kitchensync.storage.exports.cut_films import numbered_jpegs
 from kitchensync.storage.exports.film import FilmWriter, write_small_film

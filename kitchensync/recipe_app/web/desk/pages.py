@@ -20,13 +20,14 @@ from kitchensync.operations.event_lines import consent_of, folder_of
 from kitchensync.operations.operation_kinds import KINDS
 from kitchensync.operations.planned_steps import numbered_steps, plan_of
 from kitchensync.operations.step_runs import began, spans, timeline
-from kitchensync.recipe_app.cooking import checklist, voices
+from kitchensync.recipe_app.cooking import checklist
 from kitchensync.recipe_app.cooking.cards import unread_card
 from kitchensync.recipe_app.cooking.checklist import is_through, still_open
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.ended_today import title_of
 from kitchensync.recipe_app.exchange.app_withdrawals import note_download, proofs
 from kitchensync.recipe_app.exchange.stated_facts import AGES
+from kitchensync.recipe_app.narration import voices
 from kitchensync.recipe_app.people.pseudonyms import suggest
 from kitchensync.recipe_app.people.roles import ROLES, Access
 from kitchensync.recipe_app.store import oplog, tables
@@ -44,8 +45,8 @@ from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
 from kitchensync.shell.terminal import shown_in_page
 from kitchensync.storage.consent import Purpose, why_not
-from kitchensync.storage.kept_session_card import FINAL, FIRST, kept_cards
 from kitchensync.storage.names import APP_FOLDER
+from kitchensync.storage.recording_files.kept_session_card import FINAL, FIRST, kept_cards
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
 

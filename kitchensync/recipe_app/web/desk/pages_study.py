@@ -8,9 +8,10 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from kitchensync.operations.errors import NotNow
-from kitchensync.recipe_app.cooking import next_sessions, study_at_desk, training
+from kitchensync.recipe_app.cooking import study_at_desk, training
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.study import next_sessions
 from kitchensync.recipe_app.study import study_progress as progress
 from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
 from kitchensync.recipe_app.study.study_file import BadStudy

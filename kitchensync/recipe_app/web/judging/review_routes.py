@@ -28,7 +28,7 @@ from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
-from kitchensync.storage.annotation_folder import add_judged
+from kitchensync.storage.recording_files.annotation_folder import add_judged
 from kitchensync.task_graphs.errors import NotFound
 
 MOST_PEOPLE = 20

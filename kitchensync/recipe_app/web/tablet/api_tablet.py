@@ -15,11 +15,9 @@ from kitchensync.operations.event_lines import folder_of
 from kitchensync.recipe_app.cooking import (
     checklist,
     mise_en_place,
-    next_sessions,
     recipe_pictures,
     steering,
     training,
-    voices,
 )
 from kitchensync.recipe_app.cooking.capture_link import FRESH_NS
 from kitchensync.recipe_app.cooking.choosing import frozen, help_for
@@ -28,10 +26,12 @@ from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.exchange.dumps import keep_voice
 from kitchensync.recipe_app.exchange.intake import Sender
 from kitchensync.recipe_app.exchange.stated_facts import RECIPE, latest
+from kitchensync.recipe_app.narration import voices
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe, keep_version
+from kitchensync.recipe_app.study import next_sessions
 from kitchensync.recipe_app.web.bodies import Choose, Control, OperationBatch
 from kitchensync.recipe_app.web.door.access import Asking, Device, Route, Tools, require
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody

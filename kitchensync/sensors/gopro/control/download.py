@@ -19,8 +19,8 @@ from kitchensync.sensors.gopro.control.camera_types import MediaFile
 from kitchensync.sensors.gopro.control.entry import CameraAddress, entry_of
 from kitchensync.sensors.gopro.control.http_reader import TROUBLE, TimeLimit, reason
 from kitchensync.sensors.gopro.control.sink import Observer, Sink
-from kitchensync.sensors.gopro.files.boxes import has_moov
 from kitchensync.sensors.gopro.files.card_names import check_safe, proxy_name, thumbnail_name
+from kitchensync.sensors.gopro.mp4.boxes import has_moov
 from kitchensync.shell.files_on_disk import sync_path
 from kitchensync.shell.host_clock import host_ns
 

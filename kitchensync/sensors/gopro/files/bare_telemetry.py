@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
-from kitchensync.sensors.gopro.files import gpmf
 from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry
+from kitchensync.sensors.gopro.mp4 import gpmf
 
 MOST_BYTES = 256 * 1024 * 1024
 """A bare file is read whole; an hour of telemetry is about 25 MB."""

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
-from kitchensync.sensors.gopro.files import gpmf
 from kitchensync.sensors.gopro.files.bare_telemetry import bare_blocks
-from kitchensync.sensors.gopro.files.boxes import looks_like_mp4, wall_clock
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clip_clues import clip_clues
 from kitchensync.sensors.gopro.files.clue import disagreements
-from kitchensync.sensors.gopro.files.gpmf import Klv, StreamPart
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
-from kitchensync.sensors.gopro.files.sample_tables import read_chapter
 from kitchensync.sensors.gopro.files.telemetry import Payload
+from kitchensync.sensors.gopro.mp4 import gpmf
+from kitchensync.sensors.gopro.mp4.boxes import looks_like_mp4, wall_clock
+from kitchensync.sensors.gopro.mp4.gpmf import Klv, StreamPart
+from kitchensync.sensors.gopro.mp4.sample_tables import read_chapter
 
 SHOWN_FIELDS = 6
 DECIMALS = 6

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
-from kitchensync.sensors.gopro.files import boxes, gpmf
-from kitchensync.sensors.gopro.files.boxes import edit_shift_s
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
-from kitchensync.sensors.gopro.files.sample_tables import read_tables
 from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry
+from kitchensync.sensors.gopro.mp4 import boxes, gpmf
+from kitchensync.sensors.gopro.mp4.boxes import edit_shift_s
+from kitchensync.sensors.gopro.mp4.sample_tables import read_tables
 from kitchensync.sensors.shown_picture import shown_size
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
-from kitchensync.sensors.gopro.files import gpmf
-from kitchensync.sensors.gopro.files.gpmf import StreamPart, numbers, text
+from kitchensync.sensors.gopro.mp4 import gpmf
+from kitchensync.sensors.gopro.mp4.gpmf import StreamPart, numbers, text
 
 WILD_S = 0.1  # real stamps lie within 1 ms of their line, those of whole milliseconds within some
 Parts = list[tuple[int, StreamPart]]

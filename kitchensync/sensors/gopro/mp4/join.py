@@ -18,8 +18,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from kitchensync.sensors.errors import CannotJoin, UnreadableMedia
-from kitchensync.sensors.gopro.files import strip
-from kitchensync.sensors.gopro.files.boxes import (
+from kitchensync.sensors.gopro.mp4 import strip
+from kitchensync.sensors.gopro.mp4.boxes import (
     Box,
     boxes,
     edit_shift_s,
@@ -28,7 +28,7 @@ from kitchensync.sensors.gopro.files.boxes import (
     timescale,
     top_boxes,
 )
-from kitchensync.sensors.gopro.files.sample_tables import (
+from kitchensync.sensors.gopro.mp4.sample_tables import (
     ChapterFile,
     ChapterTrack,
     SampleTables,

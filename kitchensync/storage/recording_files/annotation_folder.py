@@ -15,13 +15,13 @@ from typing import Any
 
 from kitchensync.shell.files_on_disk import read_plain
 from kitchensync.shell.untrusted_json import MOST_BYTES, BadJson, parse_object
-from kitchensync.storage.annotation_forms import misfit
 from kitchensync.storage.disk.durable import write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.disk.self_check import CHECK, checked_json, is_sound
 from kitchensync.storage.errors import BadAnnotations
 from kitchensync.storage.manifest import note_change
 from kitchensync.storage.names import PART_SUFFIX
+from kitchensync.storage.recording_files.annotation_forms import misfit
 
 FOLDER = "annotations"
 ACCEPTED = "accepted.json"

@@ -8,8 +8,8 @@ from typing import Any
 from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.shell.untrusted_json import BadJson, load_json
 from kitchensync.storage.manifest import edit_manifest, write_json
-from kitchensync.storage.media_file import load_media
 from kitchensync.storage.names import MEDIA
+from kitchensync.storage.recording_files.media_file import load_media
 
 FIRST, FINAL = "first", "final"
 NOT_COPIED = ("prepared", "pending", "recording")

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from kitchensync.sensors.gopro.files.join import Tracks, copy_range, file_type, write_moov
-from kitchensync.sensors.gopro.files.sample_tables import (
+from kitchensync.sensors.gopro.mp4.join import Tracks, copy_range, file_type, write_moov
+from kitchensync.sensors.gopro.mp4.sample_tables import (
     ChapterFile,
     ChapterTrack,
     SampleTables,

@@ -12,9 +12,9 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from kitchensync.sensors.errors import BadGpmf, CannotJoin
-from kitchensync.sensors.gopro.files import gpmf
-from kitchensync.sensors.gopro.files.boxes import boxes, find, top_boxes
-from kitchensync.sensors.gopro.files.sample_tables import SampleTables, box
+from kitchensync.sensors.gopro.mp4 import gpmf
+from kitchensync.sensors.gopro.mp4.boxes import boxes, find, top_boxes
+from kitchensync.sensors.gopro.mp4.sample_tables import SampleTables, box
 
 LOCATION_KEYS = frozenset({"GPS5", "GPS9", "GPSU", "GPSF", "GPSP", "GPSA", "GPRI", "GLPI"})
 IDENTITY_KEYS = frozenset({"CASN", "LINF", "MUID", "GUMI", "BCID", "CAME"})

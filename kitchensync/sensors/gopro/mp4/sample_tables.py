@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kitchensync.sensors.errors import UnreadableMedia
-from kitchensync.sensors.gopro.files.boxes import MAX_SAMPLES, Box, boxes, find, read_moov, top_boxes
+from kitchensync.sensors.gopro.mp4.boxes import MAX_SAMPLES, Box, boxes, find, read_moov, top_boxes
 
 U32_LIMIT = 1 << 32
 PER_SAMPLE = {"stts", "ctts", "stsc", "stsz", "stco", "co64", "stss", "sdtp"}
