@@ -65,6 +65,7 @@ demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual
 
 clean:  ## remove what the tasks made, the recordings of the demo included
 	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -f $$(sed -n 's|^/docs/|docs/|p' .gitignore)
 
 ##@ Test and check
 
@@ -92,7 +93,7 @@ format: $(VENV)/.dev  ## put the code into shape
 
 ##@ Documents
 
-docs: $(VENV)/.core  ## write the generated pages of docs
+docs: $(VENV)/.core  ## write the generated pages of docs, those too that are not in git
 	@$(BIN)/python tools/generate.py
 
 site: $(VENV)/.dev  ## build the site of documents and notebooks into build/site/html

@@ -1,4 +1,4 @@
-"""Write the generated pages of docs, or check that they are up to date.
+"""Write the generated pages of docs, or check that they can be made and that those in git are up to date.
 
 python tools/generate.py [--check]
 """
@@ -236,33 +236,37 @@ def verdict_page() -> str:
     return with_limits((DOCS / "reference/faults-and-verdicts.md").read_text(encoding="utf-8"))
 
 
-PAGES = {
+COMMITTED = {
     "explanation/architecture.md": architecture_page,
     "pictures/architecture.svg": architecture_drawing,
     "reference/faults-and-verdicts.md": verdict_page,
+    "reference/rig.schema.json": rig_schema,
+    "reference/lab.schema.json": lab_schema,
+}
+"""Read from a clone, by people or by their editors, or generated in part only."""
+BUILT = {
     "reference/live-rules.md": rule_page,
     "reference/headset-streams.md": stream_page,
     "reference/data-dictionary.md": dictionary_page,
     "reference/commands.md": command_page,
     "reference/python-api.md": api_page,
-    "reference/rig.schema.json": rig_schema,
-    "reference/lab.schema.json": lab_schema,
     "decisions/README.md": decision_page,
 }
+"""Written by `make docs` and `make site`; `.gitignore` has the same names."""
 
 
 def main() -> int:
     """Write or check; return the exit code."""
     check = "--check" in sys.argv[1:]
     stale = []
-    for name, make in PAGES.items():
+    for name, make in (COMMITTED | BUILT).items():
         path, content = DOCS / name, make()
         if path.exists() and path.read_text(encoding="utf-8") == content:
             continue
-        if check:
-            stale.append(name)
-        else:
+        if not check:
             path.write_text(content, encoding="utf-8")
+        elif name in COMMITTED:
+            stale.append(name)
     for name in stale:
         print(f"docs/{name} is out of date: run `make docs`", file=sys.stderr)
     return 1 if stale else 0

@@ -11,10 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from generate import BUILT, DOCS
 from nbconvert import MarkdownExporter
 from nbconvert.writers import FilesWriter
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
 NOTEBOOKS = DOCS.parent / "examples" / "notebooks"
 IN_THE_REPOSITORY = re.compile(r"\.\./examples/notebooks/([\w-]+)\.ipynb")
 """A link to a notebook, which is a page of the site."""
@@ -27,6 +27,8 @@ def main(folder: Path) -> int:
         if made.exists():
             shutil.rmtree(made)
     shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.toml"))
+    for name, make in BUILT.items():
+        (pages / name).write_text(make(), encoding="utf-8")
     shutil.copy(DOCS / "zensical.toml", folder)
     for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
         own = {"unique_key": notebook.stem, "output_files_dir": f"{notebook.stem}_files"}
