@@ -20,7 +20,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 from camera_films import FilmPlan, synthesize
 
-from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.sensors.hololens.streams import inertial_samples as imu
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.shell import host_clock
 from kitchensync.storage.chunks.chunk_writer import Packet, seal

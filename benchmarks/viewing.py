@@ -23,7 +23,7 @@ import furnished as room  # noqa: E402
 from clouds import pose_of, recording_of, watched  # noqa: E402
 from small_recordings import write_manifest  # noqa: E402
 
-from kitchensync.sensors.hololens import inertial_samples as imu  # noqa: E402
+from kitchensync.sensors.hololens.streams import inertial_samples as imu  # noqa: E402
 from kitchensync.sensors.hololens.streams import pv  # noqa: E402
 from kitchensync.storage.chunks.chunk_writer import Packet, seal  # noqa: E402
 from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding  # noqa: E402

@@ -16,6 +16,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kitchensync.task_graphs.categories import TAG_OF_COLUMN
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ERROR_KINDS", "align", "errors", "list_recordings", "open", "steps", "synchronize", "verify"]
 
-ERROR_KINDS = ("preparation", "measurement", "order", "timing", "technique", "temperature", "missing")
+ERROR_KINDS = tuple(TAG_OF_COLUMN)
 """Columns of `rec.steps` that say of which kind an error is; one that is of none of them has only `error`."""
 
 

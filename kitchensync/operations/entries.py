@@ -13,22 +13,9 @@ from typing import Any
 from kitchensync.operations.planned_steps import PlannedSteps, plan_of
 from kitchensync.storage.recording_files.annotation_folder import AcceptedSteps, MarkedVideo
 from kitchensync.storage.timeline.film_times import FilmPlace
+from kitchensync.task_graphs.categories import TAGS
 from kitchensync.task_graphs.formats.annotations import Entry, TaggedError
 
-TAGS = (
-    "Preparation Error",
-    "Measurement Error",
-    "Order Error",
-    "Timing Error",
-    "Technique Error",
-    "Temperature Error",
-    "Missing Step",
-    "Other",
-)
-"""The published names of the categories, by number."""
-_COLUMNS = ("preparation", "measurement", "order", "timing", "technique", "temperature", "missing")
-TAG_OF_COLUMN = dict(zip(_COLUMNS, TAGS[:-1], strict=True))
-"""Columns of tables; an error that is tagged Other alone has none of them."""
 NOT_DONE_S = -1.0
 Times = tuple[float, float, dict[str, Any], tuple[int, int] | None]
 _NOT_DONE: Times = (NOT_DONE_S, NOT_DONE_S, {"done": False}, None)

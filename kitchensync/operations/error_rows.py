@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
-from kitchensync.operations.entries import TAGS, counts
+from kitchensync.operations.entries import counts
 from kitchensync.operations.reduce import standing
 from kitchensync.operations.step_runs import Op, State
 from kitchensync.storage.recording_files.annotation_forms import MOMENTS
 from kitchensync.storage.timeline.film_times import FilmPlace
+from kitchensync.task_graphs.categories import TAGS
 
 INTENTS = ("on_purpose", "by_accident")
 NOTICED = {

@@ -24,8 +24,8 @@ from kitchensync.sensors.gopro.files.media import GoProMedia
 from kitchensync.sensors.shown_picture import shown_pixels
 from kitchensync.shell.array_types import Floats, Floats32, Int64
 from kitchensync.shell.forked_child import reopens_in_child
-from kitchensync.storage.capture_times import capture_times, film_host_ns
 from kitchensync.storage.exports.hidden_films import hidden_in_film
+from kitchensync.storage.frame_capture_times import capture_times, film_host_ns
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.geometry.visibility import pixels_in_picture
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kitchensync.operations.entries import TAG_OF_COLUMN, Told, entries_of
+from kitchensync.operations.entries import Told, entries_of
 from kitchensync.operations.error_rows import ERROR_COLUMNS, ErrorRow, error_rows, time_of
 from kitchensync.operations.filed_log import read_log
 from kitchensync.reader.film_streams import timeline_of
@@ -19,6 +19,7 @@ from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
 from kitchensync.storage.recording_files.annotation_folder import MarkedVideo, accepted_steps
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmPlace
+from kitchensync.task_graphs.categories import TAG_OF_COLUMN
 from kitchensync.task_graphs.formats.annotations import TaggedError
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from small_recordings import (
 from kitchensync.calibration.commands.calibrate import calibrate
 from kitchensync.calibration.jobs.mount_check import refresh
 from kitchensync.sensors.gopro.files.media import open_media
-from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.sensors.hololens.streams import inertial_samples as imu
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.reading.calibration_results import save
 from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount

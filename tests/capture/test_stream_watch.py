@@ -16,7 +16,7 @@ from kitchensync.capture.produce.stream_watch import (
     since,
 )
 from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.sensors.hololens.inertial_samples import SAMPLE, StillWatch
+from kitchensync.sensors.hololens.streams.inertial_samples import SAMPLE, StillWatch
 
 S = 1_000_000_000
 

@@ -22,7 +22,7 @@ from kitchensync.capture.process import supervised_process as worker_module
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.capture.session import supervisor as supervisor_module
-from kitchensync.capture.session.children import DrainProgress
+from kitchensync.capture.session.child_processes import DrainProgress
 from kitchensync.capture.session.closing import close_recording
 from kitchensync.capture.session.control import ask
 from kitchensync.capture.session.supervisor import DRAIN_LIMIT_S, Supervisor

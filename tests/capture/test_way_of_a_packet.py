@@ -19,10 +19,10 @@ from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSo
 from kitchensync.capture.queue.pipe import QueuePipe
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.sensors.errors import StreamClosed
-from kitchensync.sensors.hololens import inertial_samples as imu
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.client import StreamClient
 from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.hololens.streams import inertial_samples as imu
 from kitchensync.sensors.hololens.wire import join_frame
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.reading.inertial import inertial_clock

@@ -22,7 +22,7 @@ from kitchensync.recipe_app.study.already_cooked import CookedRecording, cooked_
 from kitchensync.recipe_app.study.as_cooked import as_cooked
 from kitchensync.recipe_app.study.error_scripts import draw_apart, script_of
 from kitchensync.recipe_app.study.make_plan import make_plan
-from kitchensync.recipe_app.study.plan_file import CATEGORIES, PlanEntry
+from kitchensync.recipe_app.study.plan_file import KINDS_IN_TURN, PlanEntry
 from kitchensync.recipe_app.study.wanted import (
     Cook,
     CookedSession,
@@ -96,7 +96,7 @@ def test_all_scripts_are_used_before_one_comes_again(strategy: str, category: st
 @pytest.mark.parametrize(("strategy", "category"), DRAWN)
 def test_the_one_script_that_nobody_cooked_is_planned(strategy: str, category: str) -> None:
     every = possible(strategy, category)
-    others = tuple(number for number, name in enumerate(CATEGORIES) if name != category)
+    others = tuple(number for number, name in enumerate(KINDS_IN_TURN) if name != category)
     for free in every:
         cooked = [
             CookedRecording(
@@ -169,7 +169,7 @@ def begin(kitchen: Any, **more: Any) -> dict[str, Any]:
 def plan_all_proposed(kitchen: Any, bundle: dict[str, Any]) -> None:
     """What *Suggest errors* on the tablet does."""
     for hint in bundle["suggested"]:
-        fields = {"node": hint["node"], "categories": [CATEGORIES.index(hint["category"])]}
+        fields = {"node": hint["node"], "categories": [KINDS_IN_TURN.index(hint["category"])]}
         body = {"error_id": new_id(kitchen.utc_ns), "fields": fields}
         (receipt,) = kitchen.post(kitchen.operation(bundle["recording"], "plan_error", body))
         assert "error" not in receipt

@@ -145,7 +145,7 @@ def test_every_chunk_carries_its_constants(tmp_path):
 
 
 def test_columns_of_an_imu_are_typed_for_stock_h5py(tmp_path):
-    from kitchensync.sensors.hololens.inertial_samples import SAMPLE
+    from kitchensync.sensors.hololens.streams.inertial_samples import SAMPLE
 
     samples = np.zeros(6, SAMPLE)
     samples["xyz"] = np.arange(18, dtype=np.float32).reshape(6, 3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.sensors.hololens.streams import inertial_samples as imu
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.manifest import write_json
 from kitchensync.virtual_kitchen.gopro.files.chapters import WallTimes

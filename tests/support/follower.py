@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.sensors.hololens.streams import inertial_samples as imu
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from camera_films import FilmPlan, synthesize
 
-from kitchensync.sensors.hololens import inertial_samples as imu
+from kitchensync.sensors.hololens.streams import inertial_samples as imu
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.shell import host_clock
 from kitchensync.storage.chunks.chunk_writer import Packet, seal

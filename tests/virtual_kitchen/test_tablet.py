@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from kitchensync.operations.entries import TAGS
 from kitchensync.storage.manifest import write_json
+from kitchensync.task_graphs.categories import TAGS
 from kitchensync.virtual_kitchen.tablet import participate, plan
 
 IMPOSSIBLE = ("Missing Step", "Order Error", "Temperature Error", "Other")

@@ -76,7 +76,7 @@ def record(recording: str, as_json: bool, strict: bool, **options: Any) -> None:
     """
     from kitchensync.capture.process.fork_server import ForkServer
     from kitchensync.capture.rig.rig_file import order_from
-    from kitchensync.capture.session.children import WORKER
+    from kitchensync.capture.session.child_processes import WORKER
     from kitchensync.capture.session.recording_session import record as run
     from kitchensync.capture.session.stream_lines import RecordingProgress
     from kitchensync.capture.worker import work

@@ -23,7 +23,7 @@ from kitchensync.sensors.errors import (
     StreamRefused,
     StreamStopped,
 )
-from kitchensync.sensors.hololens.inertial_samples import StillWatch
+from kitchensync.sensors.hololens.streams.inertial_samples import StillWatch
 from kitchensync.sensors.hololens.wire import HEADER_BYTES
 from kitchensync.sensors.stream import SensorStream
 from kitchensync.shell.host_clock import host_ns

@@ -33,7 +33,7 @@ from kitchensync.capture.session.alarms import (
     queue_faults,
     quiet_streams,
 )
-from kitchensync.capture.session.children import LAST_WORD_S, WORKER, ChildProcesses, DrainProgress
+from kitchensync.capture.session.child_processes import LAST_WORD_S, WORKER, ChildProcesses, DrainProgress
 from kitchensync.capture.session.closing import RESERVE, RESERVE_BYTES, Waiting, set_aside
 from kitchensync.capture.session.control import ControlServer, Request
 from kitchensync.shell.host_clock import host_ns

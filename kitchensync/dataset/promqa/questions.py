@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kitchensync.dataset.promqa.prefixes import BEFORE_ALL, NodeEntry, StoppedFilm, node_entries, prefixes
+from kitchensync.task_graphs.categories import TAG_OF_COLUMN
 from kitchensync.task_graphs.formats.annotations import MISSING_STEP, ORDER_ERROR, AnnotatedRecording
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.closure import full_closure
 
-TAGS = {
-    "order": ORDER_ERROR,
-    "preparation": "Preparation Error",
-    "measurement": "Measurement Error",
-    "timing": "Timing Error",
-    "technique": "Technique Error",
-    "temperature": "Temperature Error",
+TAGS = {"order": ORDER_ERROR} | {
+    column: tag for column, tag in TAG_OF_COLUMN.items() if tag not in (ORDER_ERROR, MISSING_STEP)
 }
 KINDS = ("next", "missing", *TAGS)
 UNNOTICED = {"missing": frozenset({MISSING_STEP}), "order": frozenset({ORDER_ERROR, MISSING_STEP})}

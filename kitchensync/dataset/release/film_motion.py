@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kitchensync.dataset.release.headset_frames import Arrays, NothingThere
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.storage.capture_times import film_host_ns
+from kitchensync.storage.frame_capture_times import film_host_ns
 from kitchensync.storage.privacy import in_pauses
 from kitchensync.storage.reading.alignments import BOUNDS, FilmClock, film_clocks
 

@@ -9,8 +9,9 @@ from itertools import chain
 from typing import Any
 
 from kitchensync.dataset.source.numbering import Numbering, merged
-from kitchensync.operations.entries import TAGS, Told
+from kitchensync.operations.entries import Told
 from kitchensync.operations.error_rows import ErrorRow, details_of
+from kitchensync.task_graphs.categories import TAGS
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Annotations
 from kitchensync.task_graphs.formats.captaincook4d import format_captaincook4d

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from kitchensync.operations.filed_log import read_log
 from kitchensync.operations.step_runs import Op, State
 from kitchensync.sensors.gopro.files.card_names import group_clips
-from kitchensync.storage.capture_times import capture_times
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.events import events_of
+from kitchensync.storage.frame_capture_times import capture_times
 from kitchensync.storage.life import why_aborted
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import MADE_FROM

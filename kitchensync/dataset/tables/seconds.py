@@ -13,17 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from kitchensync.task_graphs.categories import TAG_OF_COLUMN
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, Seconds
 
 COLUMNS = ("recording", "step_id", "second", "label")
-CATEGORIES = {
-    "preparation": ("Preparation Error", 2),
-    "temperature": ("Temperature Error", 3),
-    "measurement": ("Measurement Error", 4),
-    "timing": ("Timing Error", 5),
-    "technique": ("Technique Error", 6),
-}
-"""Category -> its published tag and label; everything else has label 0."""
+LABELS = {"preparation": 2, "temperature": 3, "measurement": 4, "timing": 5, "technique": 6}
+"""Category -> its published label; everything else has label 0."""
 
 Row = tuple[str, int, Seconds, int]
 Task = Literal["er", "eer", "ecr"]
@@ -57,7 +52,7 @@ class SubSegments:
         labels = category_labels(entries[-1])
         if self.category is None:
             return labels[0] if labels else 0
-        return int(CATEGORIES[self.category][1] in labels)
+        return int(LABELS[self.category] in labels)
 
     def _joined(self, one: AnnotatedRecording) -> list[list[Entry]]:
         if self.by_segment or self.corrected:
@@ -95,7 +90,7 @@ def with_both_labels(rows: Iterable[Row]) -> int:
 
 def category_labels(entry: Entry) -> list[int]:
     """Return the labels of an entry's categories, in the order of its tags, each once."""
-    labels = dict(CATEGORIES.values())
+    labels = {TAG_OF_COLUMN[column]: label for column, label in LABELS.items()}
     return list(dict.fromkeys(labels[error.tag] for error in entry.errors if error.tag in labels))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kitchensync.dataset.source.data_set_folder import DataSet
-from kitchensync.operations.entries import TAG_OF_COLUMN
+from kitchensync.task_graphs.categories import CATEGORIES, TAG_OF_COLUMN
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
 from kitchensync.task_graphs.model import Step
 from kitchensync.task_graphs.text.spans import pieces
@@ -91,15 +91,6 @@ def counted(found: list[Window]) -> dict[str, Any]:
 
 
 STEP = "Did the person perform the step {step} from the recipe {recipe}?"
-ABOUT = {
-    "preparation": "make a preparation error (a wrong, soiled or wrongly prepared ingredient or tool)",
-    "measurement": "make a measurement error (a wrong amount)",
-    "order": "make an order error (the step was done before or after its turn)",
-    "timing": "make a timing error (too long or too short)",
-    "technique": "make a technique error (the step was carried out in a wrong way)",
-    "temperature": "make a temperature error (a wrong level of heat or power)",
-    "missing": "leave out all or a part of it",
-}
 CATEGORY = "In the step {step} from the recipe {recipe}, did the person {about}?"
 
 
@@ -129,8 +120,9 @@ def _asked(entry: Entry, recipe: str, categories: bool) -> Iterator[tuple[str, s
     if not categories:
         yield "step", STEP.format(**words), entry.performed and not entry.errors
         return
-    for kind, tag in TAG_OF_COLUMN.items():
-        yield kind, CATEGORY.format(**words, about=ABOUT[kind]), entry.has_tag(tag)
+    for one in CATEGORIES:
+        if one.column:
+            yield one.column, CATEGORY.format(**words, about=one.deed), entry.has_tag(one.tag)
 
 
 ROUNDING_S = 0.01

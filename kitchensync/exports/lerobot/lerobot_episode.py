@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from kitchensync.exports.exported_span import ExportedSpan, NoSuchSpan, Progress
 from kitchensync.exports.lerobot.lerobot_statistics import PictureCounts
-from kitchensync.operations.entries import TAG_OF_COLUMN
 from kitchensync.reader.body_streams import BodyStream, GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import CameraSound, FilmStream
 from kitchensync.reader.headset_streams import PictureStream
@@ -30,6 +29,7 @@ from kitchensync.storage.exports.film import FilmWriter, SoundCopy, black
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz
+from kitchensync.task_graphs.categories import TAG_OF_COLUMN
 
 if TYPE_CHECKING:
     import av

@@ -28,7 +28,7 @@ from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.oplog import NewOp
 from kitchensync.shell.files_on_disk import matching
-from kitchensync.task_graphs.categories import CATEGORIES
+from kitchensync.task_graphs.categories import CATEGORIES, OTHER
 from kitchensync.task_graphs.errors import BadGraph, NotFound
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
 from kitchensync.task_graphs.formats.annotations import (
@@ -54,7 +54,6 @@ FOLDERS = {
 }
 """The folders of the form, and how the names of their files end."""
 MOST_BYTES = 32 << 20
-OTHER = 7
 _CATEGORY = {category.name.partition(" ")[0].lower(): category.number for category in CATEGORIES}
 
 

@@ -13,23 +13,14 @@ from kitchensync.dataset.source.data_set import graph_of, numbered
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.operations.entries import TAGS
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import Line, Strict
 from kitchensync.recipe_app.review.question_rounds import MOST_OFFERED, Item, shuffled
+from kitchensync.task_graphs.categories import CATEGORIES, TAGS
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.order.drawing import draw
 
-TEXTS = {
-    "next": "What can I do next?",
-    "missing": "Did I leave out a step so far? Which one?",
-    "order": "Did I do this step in the right order?",
-    "preparation": "Did I prepare everything for this step as I should?",
-    "measurement": "Did I measure as I should in this step?",
-    "timing": "Did this step take as long as it should?",
-    "technique": "Did I do this step as I should?",
-    "temperature": "Was it as hot as it should be in this step?",
-}
+TEXTS = {"next": "What can I do next?"} | {one.column: one.question for one in CATEGORIES if one.column}
 NOTHING = "No: nothing."
 Stripped = Annotated[Line, StringConstraints(strip_whitespace=True, min_length=1)]
 _ACTION = re.compile(r"^(\w+)-(?=\1)", re.IGNORECASE)

@@ -12,9 +12,10 @@ from typing import Any
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
 from kitchensync.recipe_app.study.assign import neighbours, plan_study
 from kitchensync.recipe_app.study.error_scripts import script_of
-from kitchensync.recipe_app.study.plan_file import CATEGORIES, PlanEntry, entries_of, rarest, unmet
+from kitchensync.recipe_app.study.plan_file import KINDS_IN_TURN, PlanEntry, entries_of, rarest, unmet
 from kitchensync.recipe_app.study.study_progress import not_recorded
 from kitchensync.recipe_app.study.wanted import DISORDERED, NORMAL, PLANNED, OrdersLeft, Study
+from kitchensync.task_graphs.categories import OTHER
 from kitchensync.task_graphs.errors import TooManyStates
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.orders import Order, count_orders, is_valid_order
@@ -101,7 +102,7 @@ def _used_scripts(
 
 def _kinds(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> list[str]:
     """Return the kinds of errors that sessions were for, or will be; an empty name where nobody knows."""
-    names = [CATEGORIES[number] for one in cooked for number in one.categories if number < len(CATEGORIES)]
+    names = [KINDS_IN_TURN[number] for one in cooked for number in one.categories if number < OTHER]
     unknown = [one for one in cooked if one.session.strategy == PLANNED and not one.categories]
     return [*names, *(one.category for one in kept if one.category), *("" for _ in unknown)]
 

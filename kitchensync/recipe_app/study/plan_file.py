@@ -18,14 +18,15 @@ from kitchensync.recipe_app.study.error_scripts import draw_apart
 from kitchensync.recipe_app.study.explain import why_missing, why_session
 from kitchensync.recipe_app.study.study_file import BadStudy
 from kitchensync.recipe_app.study.wanted import NORMAL, PLANNED, CookedSession, Study
+from kitchensync.task_graphs.categories import CATEGORIES, OTHER
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.diverse import draw_diverse
 from kitchensync.task_graphs.order.orders import Order
 
 SCHEMA = "study-plan/1"
-CATEGORIES = ("Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step")
-"""Kinds of errors that sessions with planned errors are for in turn, as `CATEGORIES` of `task_graphs` names them."""
+KINDS_IN_TURN = tuple(category.name for category in CATEGORIES if category.number != OTHER)
+"""Kinds of errors that sessions with planned errors are for in turn."""
 
 
 class PlanEntry(BaseModel):
@@ -146,7 +147,7 @@ def entries_of(
 
 def rarest(kinds: Mapping[str, int]) -> str:
     """Return the kind of error that the fewest sessions were for, the first of several."""
-    return min(CATEGORIES, key=lambda name: kinds.get(name, 0))
+    return min(KINDS_IN_TURN, key=lambda name: kinds.get(name, 0))
 
 
 def unmet(plan: StudyPlan, study: Study, kinds_seen: Iterable[str]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import open_clip
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.shell.array_types import Floats, Mask
-from kitchensync.storage.capture_times import rough_capture_times
+from kitchensync.storage.frame_capture_times import rough_capture_times
 from kitchensync.storage.privacy import in_pauses
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.hololens.inertial_samples import SAMPLE, decode_samples
+from kitchensync.sensors.hololens.streams.inertial_samples import SAMPLE, decode_samples
 from kitchensync.storage.reading.stream_kinds import check_kind
 from kitchensync.storage.timeline.stamps import BatchStamps, StampRepair
 

@@ -21,12 +21,12 @@ from kitchensync.sensors.hololens.headset_stream import SAMPLES
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.shell.array_types import Mask
 from kitchensync.shell.files_on_disk import file_sha256
-from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.copies.copy_list import MOST_CHUNK_BYTES, is_closed
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import CannotCut
 from kitchensync.storage.exports.hidden_films import clips_in
+from kitchensync.storage.frame_capture_times import rough_capture_times
 from kitchensync.storage.installation.own_list import LineKind, own_list
 from kitchensync.storage.manifest import Manifest, write_json
 from kitchensync.storage.names import (

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from kitchensync.sensors.gopro.files.clip import open_clip
 from kitchensync.shell.files_on_disk import file_sha256
-from kitchensync.storage.capture_times import rough_capture_times
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths, is_archive
 from kitchensync.storage.errors import HoldsPauses, NotRedactable
 from kitchensync.storage.exports.hidden_films import clips_in
+from kitchensync.storage.frame_capture_times import rough_capture_times
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import MANIFEST, chunk_number, chunk_range, stream_folder
 from kitchensync.storage.privacy import Pauses, pauses_of

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.hololens.inertial_samples import StillWatch
+from kitchensync.sensors.hololens.streams.inertial_samples import StillWatch
 from kitchensync.sensors.stream import Format, accept
 from kitchensync.shell.files_on_disk import check_plain, file_sha256
 from kitchensync.storage.chunks.apart import ReaderApart

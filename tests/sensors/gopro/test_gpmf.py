@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from property_runs import examples
 
 from kitchensync.sensors.errors import BadGpmf, SensorError
+from kitchensync.sensors.gopro.files import telemetry
 from kitchensync.sensors.gopro.files.inspect import describe_payloads
 from kitchensync.sensors.gopro.files.telemetry import find_timing
-from kitchensync.sensors.gopro.mp4 import gpmf, telemetry
+from kitchensync.sensors.gopro.mp4 import gpmf
 from kitchensync.sensors.gopro.mp4.gpmf import Klv, StreamPart
 
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.hololens import inertial_samples as imu
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.sensors.hololens.streams import (
@@ -22,6 +21,7 @@ from kitchensync.sensors.hololens.streams import (
     pv,
     vlc,
 )
+from kitchensync.sensors.hololens.streams import inertial_samples as imu
 
 UNIT = b"\0\0\0\1\x26" + bytes(40)
 RAW = Profile(link="wired", pv_codec="raw", vlc_codec="raw", microphone="pcm", extended_depth="raw")

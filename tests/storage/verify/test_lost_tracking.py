@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.sensors.hololens.inertial_samples import StillWatch
+from kitchensync.sensors.hololens.streams.inertial_samples import StillWatch
 from kitchensync.storage.verify.tracking import GAZE, HEAD, STILL, Tracking, spans_of, united
 from kitchensync.virtual_kitchen.faults import parse_faults
 from kitchensync.virtual_kitchen.headset.blind import LosingItself

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from kitchensync.dataset.commands.export_source import CORRECTED, answer, given, source
+from kitchensync.dataset.tables.seconds import LABELS
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import write_output
 
 if TYPE_CHECKING:
     from kitchensync.dataset.tables.seconds import Task
-
-CATEGORIES = ("preparation", "temperature", "measurement", "timing", "technique")
 
 
 @click.command()
@@ -34,7 +33,7 @@ CATEGORIES = ("preparation", "temperature", "measurement", "timing", "technique"
 )
 @click.option(
     "--category",
-    type=click.Choice(CATEGORIES),
+    type=click.Choice(list(LABELS)),
     help="With --task ecr: label 1 for the steps of this category, else 0.",
 )
 @click.option(

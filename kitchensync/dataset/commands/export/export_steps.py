@@ -97,7 +97,7 @@ def prompts(
     """
     from kitchensync.dataset.tables.step_rows import past_the_film
     from kitchensync.dataset.tables.step_rows import prompts as ask_about
-    from kitchensync.operations.entries import TAG_OF_COLUMN
+    from kitchensync.task_graphs.categories import TAG_OF_COLUMN
 
     found = given(paths, numbering)
     recordings = found.by_recipe

@@ -4,7 +4,8 @@ import { newId } from "/static/core/ids.js";
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { loadWords, number, t } from "/static/core/words.js";
-import { ofCamera, ofDisk, picturesAt, rounded } from "/static/desk/device_words.js";
+import { ofCamera, ofDisk, rounded } from "/static/desk/device_words.js";
+import { picturesAt } from "/static/desk/live_pictures.js";
 import { rateLine } from "/static/desk/rate_line.js";
 
 const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500;

@@ -4,7 +4,8 @@ import { newId } from "/static/core/ids.js";
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { loadWords, pageLanguage, t } from "/static/core/words.js";
-import { ofCamera, ofDisk, picturesAt } from "/static/desk/device_words.js";
+import { ofCamera, ofDisk } from "/static/desk/device_words.js";
+import { picturesAt } from "/static/desk/live_pictures.js";
 import { question } from "/static/desk/question.js";
 
 const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500, STOP_MS = 90_000;

@@ -3,9 +3,7 @@
 import { button, h, redraw } from "/static/core/page.js";
 import { afterTouches } from "/static/core/touch.js";
 import { fineDuration, languageName, number, t, tongue } from "/static/core/words.js";
-import { categoryName, sheet } from "/static/views/frame.js";
-
-const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
+import { categoryName, NAMES, sheet } from "/static/views/frame.js";
 
 const ORDER = 2;
 const INTENTS = ["on_purpose", "by_accident"];

@@ -87,6 +87,9 @@ export function tell(text, ...more) {
 export const footer = (...children) => h("footer", { class: "go" }, ...children);
 export const stageOf = (recording) => ({ prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done", withdrawn: "done" }[recording.state.phase]);
 export const open = (recording, stage) => go(`/t/rec/${recording.id}/${stage}`);
+// Names of the categories in hints, by number, as task_graphs/categories.py has them.
+export const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
+
 export const categoryName = (number) => t(`category.${number}`);
 
 // The folder that devices record into: chosen at the beginning, or begun from the checklist; as in operations/events.py.

@@ -8,10 +8,8 @@ import { number, t, tongue } from "/static/core/words.js";
 import { errorForm, kept, living, shownHints } from "/static/views/error_form.js";
 import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
-import { bar, categoryName, footer, open as goTo, PLANNING, tour } from "/static/views/frame.js";
+import { bar, categoryName, footer, NAMES, open as goTo, PLANNING, tour } from "/static/views/frame.js";
 import { myData } from "/static/views/my_data.js";
-
-const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
 
 export function open(recording) {
   const draw = afterTouches(paint);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kitchensync.sensors.hololens.headset_stream import EXTRINSICS
-from kitchensync.sensors.hololens.inertial_samples import inertial_stream
+from kitchensync.sensors.hololens.streams.inertial_samples import inertial_stream
 
 STREAM = inertial_stream(
     "accelerometer",

@@ -6,7 +6,7 @@ Its packets are decoded by `inertial_samples.decode_samples`.
 from __future__ import annotations
 
 from kitchensync.sensors.hololens.headset_stream import EXTRINSICS
-from kitchensync.sensors.hololens.inertial_samples import inertial_stream
+from kitchensync.sensors.hololens.streams.inertial_samples import inertial_stream
 
 STREAM = inertial_stream(
     "gyroscope",
