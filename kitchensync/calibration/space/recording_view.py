@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kitchensync.calibration.space.view_parts import SHOW, Sink, ViewOptions, show_events
+from kitchensync.calibration.space.view_parts import SHOW, ViewerSink, ViewOptions, show_events
 from kitchensync.reader.body_streams import BodyStream
 from kitchensync.reader.cameras.depth_views import CHOICE
 from kitchensync.reader.motion_streams import HeadsetMotion
@@ -62,7 +62,7 @@ def view_recording(
     with OpenedRecording(path) as rec, target as file:
         stream = rr.RecordingStream(APPLICATION, recording_id=str(rec.stored.manifest.get("id") or rec.id))
         _open(rr, stream, file, _layout(rec))
-        sink, left_out = Sink(rr, stream, progress or (lambda _name, _seconds: None)), []
+        sink, left_out = ViewerSink(rr, stream, progress or (lambda _name, _seconds: None)), []
         for name, show in _parts(rec, options):
             try:
                 show(sink)
@@ -94,7 +94,7 @@ def _open(rr: Any, stream: Any, save: Path | None, layout: Any) -> None:
     stream.log("world", rr.ViewCoordinates.RIGHT_HAND_Y_UP, static=True)
 
 
-def _parts(rec: OpenedRecording, options: ViewOptions) -> Iterator[tuple[str, Callable[[Sink], None]]]:
+def _parts(rec: OpenedRecording, options: ViewOptions) -> Iterator[tuple[str, Callable[[ViewerSink], None]]]:
     """Yield name and part of everything that is shown of the recording, quick ones first."""
     yield "events", partial(show_events, rec)
     devices, head = rec.stored.manifest["devices"], f"{rec.clock.main_headset}/"

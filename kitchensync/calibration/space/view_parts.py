@@ -62,7 +62,7 @@ class ViewOptions:
 
 
 @dataclass(frozen=True)
-class Sink:
+class ViewerSink:
     """Rerun's module and the stream that everything is handed over to, with the progress."""
 
     rr: Any
@@ -117,7 +117,7 @@ class Sink:
         self.at(session_ns, entity, pinhole)
 
 
-def show_events(rec: OpenedRecording, sink: Sink) -> None:
+def show_events(rec: OpenedRecording, sink: ViewerSink) -> None:
     """Hand over what people did, as lines of text. Raises NotKnown."""
     at_ns = np.array([event["host_ns"] for event in rec.stored.events()], np.int64)
     hidden = overlaps(at_ns, at_ns, rec.stored.pauses)
@@ -133,7 +133,7 @@ def _values(body: dict[str, Any]) -> Iterator[str]:
     return (f"{name}={value}" for name, value in body.items() if isinstance(value, (str, int, float)))
 
 
-def show_motion(motion: MotionStream, _options: ViewOptions, sink: Sink) -> None:
+def show_motion(motion: MotionStream, _options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over an inertial sensor as means over 10 ms. Raises NotKnown."""
     axes = sink.rr.SeriesLines(names=["x", "y", "z"], colors=[(222, 80, 80), (90, 190, 90), (90, 130, 230)])
     sink.stream.log(motion.name, axes, static=True)
@@ -146,19 +146,19 @@ def show_motion(motion: MotionStream, _options: ViewOptions, sink: Sink) -> None
         sink.columns(motion.name, session_ns[first], sink.rr.Scalars.columns(scalars=means))
 
 
-def show_head(head: HeadStream, _options: ViewOptions, sink: Sink) -> None:
+def show_head(head: HeadStream, _options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over where the head was and looked, and in words when it was lost."""
     lost = np.isnan(head.values[:, 0, 3])
     sink.lost(head.source, head.session_ns, lost)
     _arrows(sink, "world/head", head.session_ns, head.values[:, :3, 3], -0.2 * head.values[:, :3, 2])
 
 
-def show_gaze(gaze: GazeStream, _options: ViewOptions, sink: Sink) -> None:
+def show_gaze(gaze: GazeStream, _options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over where the eyes looked."""
     _arrows(sink, "world/gaze", gaze.session_ns, gaze.origin, GAZE_M * gaze.direction)
 
 
-def _arrows(sink: Sink, entity: str, session_ns: Int64, origins: Floats, vectors: Floats) -> None:
+def _arrows(sink: ViewerSink, entity: str, session_ns: Int64, origins: Floats, vectors: Floats) -> None:
     seen = np.isfinite(origins[:, 0])
     sink.hide(entity, session_ns, ~seen)
     for rows in _blocks(np.flatnonzero(seen)):
@@ -166,7 +166,7 @@ def _arrows(sink: Sink, entity: str, session_ns: Int64, origins: Floats, vectors
         sink.columns(entity, session_ns[rows], arrows)
 
 
-def show_hands(hands: HandStream, _options: ViewOptions, sink: Sink) -> None:
+def show_hands(hands: HandStream, _options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over the joints of both hands."""
     for entity, joints in (("world/left_hand", hands.left), ("world/right_hand", hands.right)):
         seen = np.isfinite(joints[:, 0, 0])
@@ -183,7 +183,7 @@ def _blocks(rows: Int64) -> Iterator[Int64]:
     return (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
 
 
-def show_cloud(depth: DepthStream, options: ViewOptions, sink: Sink) -> None:
+def show_cloud(depth: DepthStream, options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over depth as points in the world, coloured by distance. Raises Refused without constants."""
     sink.hide("world/depth", depth.session_ns, np.isnan(depth.world_from_camera[:, 0, 3]))
     for number in options.chosen(depth.session_ns, options.clouds_per_s):
@@ -201,7 +201,7 @@ def _by_distance(away_m: Floats) -> UInt8:
     return np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, 0, ::-1], np.uint8)
 
 
-def show_front_camera(camera: PictureStream, options: ViewOptions, sink: Sink) -> None:
+def show_front_camera(camera: PictureStream, options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over the front camera: pictures, optics and where it was."""
     entity, at, lost = "world/pv", camera.session_ns, np.isnan(camera.world_from_camera[:, 0, 3])
     sink.lost(camera.name, at, lost)
@@ -226,7 +226,7 @@ def _small(rgb: UInt8, width: int) -> tuple[UInt8, float]:
     return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), np.uint8), scale
 
 
-def show_film(film: FilmStream, options: ViewOptions, sink: Sink) -> None:
+def show_film(film: FilmStream, options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over a camera's pictures, in space too where its mount and its lens are known. Raises NotKnown."""
     device, chosen = film.name.rpartition("/")[0], options.chosen(film.session_ns, options.pictures_per_s)
     is_placed = bool(chosen) and _is_placed(film, chosen[0])
@@ -252,7 +252,7 @@ def _is_placed(film: FilmStream, number: int) -> bool:
     return True
 
 
-def show_plugin(stream: PacketStream, options: ViewOptions, sink: Sink) -> None:
+def show_plugin(stream: PacketStream, options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over a plug-in's stream: its pictures, or the numbers in its packets. Raises NotKnown, Unreadable."""
     media_type = MEDIA_TYPES.get(str(stream.stored.format.get("codec")))
     if media_type is not None:
@@ -303,7 +303,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number | np.bool_)
 
 
-SHOW: dict[type[TimedStream], Callable[[Any, ViewOptions, Sink], None]] = {
+SHOW: dict[type[TimedStream], Callable[[Any, ViewOptions, ViewerSink], None]] = {
     HeadsetMotion: show_motion,
     CameraMotion: show_motion,
     HeadStream: show_head,
