@@ -136,21 +136,11 @@ def main(context: click.Context) -> None:
       kitchensync record take-1 --data data --hololens 192.168.1.20 --gopro http://172.27.111.51:8080
     """
     context.obj = {
-        "station": _station,
         "mounts": _check_mounts,
-        "align": _align,
-        "show_aligned": _show_aligned,
         "check_place": _check_place,
         "shows_people": _shows_people,
         "replay": _replay,
     }
-
-
-def _station(data: Path, *rigs: str) -> Any:
-    """Join the recipe app with whoever runs the devices: neither imports the other."""
-    from kitchensync.capture.station import Station
-
-    return Station(data, *rigs)
 
 
 def _check_mounts(recording: Path) -> None:
@@ -158,21 +148,6 @@ def _check_mounts(recording: Path) -> None:
     from kitchensync.calibration.jobs.mount_check import refresh
 
     refresh(recording)
-
-
-def _align(recording: Path) -> dict[str, Any]:
-    """Join adopted films with who aligns them: `recipe_app` and `sync` are siblings."""
-    from kitchensync.sync.report.page import write_report
-    from kitchensync.sync.synchronize import synchronize
-
-    return {"sync": synchronize(recording), "report": str(write_report(recording))}
-
-
-def _show_aligned(answer: dict[str, Any]) -> None:
-    """Print what `_align` found as `sync` does."""
-    from kitchensync.sync.commands.sync import show_recording
-
-    show_recording(answer)
 
 
 def _check_place(out: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,7 @@ from kitchensync.storage.timeline.alignment import NOT_ALIGNED
 @click.option("--participant", default="", help="Pseudonym of whoever is seen.")
 @click.option("--sync", "aligns", is_flag=True, help="Align the films by their motion and write report.html.")
 @answers("adopt/1")
-@click.pass_context
 def adopt(
-    context: click.Context,
     recording: str,
     files: tuple[Path, ...],
     data: Path,
@@ -47,6 +44,8 @@ def adopt(
     """
     from kitchensync.recipe_app.exchange.adopt import adopt as make
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
+    from kitchensync.sync.report.page import write_report
+    from kitchensync.sync.synchronize import synchronize
 
     for file in files:
         check_no_pauses_in(file)
@@ -58,14 +57,16 @@ def adopt(
     said["warnings"] = warnings
     del said["manifest"]
     if aligns:
-        said |= context.obj["align"](Path(made["path"]))
+        said |= {"sync": synchronize(Path(made["path"])), "report": str(write_report(Path(made["path"])))}
     is_wrong = said.get("sync", {}).get("status") == NOT_ALIGNED
-    return Answer(said, partial(_show, data, context.obj["show_aligned"]), warnings, failed=is_wrong)
+    return Answer(said, partial(_show, data), warnings, failed=is_wrong)
 
 
-def _show(data: Path, show_aligned: Callable[[Any], None], said: dict[str, Any]) -> None:
+def _show(data: Path, said: dict[str, Any]) -> None:
     videos = f"{said['path']}: {len(said['files'])} videos"
     click.echo(f"{videos}; log on it with `kitchensync app --data {data}`")
     if "sync" in said:
-        show_aligned(said["sync"])
+        from kitchensync.sync.commands.sync import show_recording
+
+        show_recording(said["sync"])
         click.echo(said["report"])

@@ -89,5 +89,4 @@ def app(demo: bool, **options: Any) -> None:
     """
     from kitchensync.recipe_app.web.serve import Setup, serve
 
-    joined = click.get_current_context().find_object(dict) or {}
-    serve(Setup(**options, demo=demo, station=joined.get("station")), say=click.echo)
+    serve(Setup(**options, demo=demo), say=click.echo)

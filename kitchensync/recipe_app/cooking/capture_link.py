@@ -1,4 +1,4 @@
-"""What the app needs of whoever runs the devices. `capture` implements it; the command line joins the two.
+"""What the app needs of whoever runs the devices: `capture.station` in the kitchen, a stand-in in tests.
 
 Only plain values cross: neither side knows the other's classes.
 """

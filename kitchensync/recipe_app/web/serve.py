@@ -19,7 +19,7 @@ import uvicorn
 from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from kitchensync.recipe_app.cooking.capture_link import Capture
+from kitchensync.capture.station import Station
 from kitchensync.recipe_app.cooking.collaborators import Collaborators, collaborators
 from kitchensync.recipe_app.cooking.film_states import prepare_ended
 from kitchensync.recipe_app.cooking.withdrawals import carry_out, end_withdrawn, finish_open
@@ -59,7 +59,7 @@ OPEN_AGAIN_S = 600.0
 
 @dataclass(frozen=True)
 class Setup:
-    """The options of `kitchensync app`; `station` makes a Capture of data folder and rig file."""
+    """The options of `kitchensync app`."""
 
     data: Path | None
     host: str
@@ -68,7 +68,6 @@ class Setup:
     database: str | None
     demo: bool
     rig: tuple[str, ...] = ()
-    station: Callable[..., Capture] | None = None
     trusted_proxy: tuple[str, ...] = ()
     mine: bool = False
 
@@ -91,8 +90,8 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             Shelf(shelf_folder, own / "recipes"),
             clock_id=clock_id(),
             key=kept_key(own),
-            capture=_capture(setup, data),
-            watch=setup.station(data) if setup.station else None,
+            capture=Station(data, *setup.rig) if setup.rig else None,
+            watch=Station(data),
             hosts=frozenset(tls.own_names(setup.host)),
             demo=_demo(records) if setup.demo else None,
             ca_file=secure.authority_bytes() if secure else None,
@@ -143,14 +142,6 @@ def _credentials(host: str, own: Path) -> tls.Credentials | None:
     now = datetime.datetime.now(datetime.UTC)
     spare = tls.spare_addresses() if tls.is_every_address(host) else []
     return tls.credentials(own / "tls", tls.own_names(host), now=now, spare=spare)
-
-
-def _capture(setup: Setup, data: Path) -> Capture | None:
-    if not setup.rig:
-        return None
-    if setup.station is None:
-        raise BadSetup("--rig needs the whole of KitchenSync: call it as `kitchensync app`")
-    return setup.station(data, *setup.rig)
 
 
 def clock_id() -> str:
