@@ -10,121 +10,136 @@ import click
 from kitchensync.command_shell import Shell
 from kitchensync.shell.lazy_group import Table
 
-COMMANDS: Table = {
-    "record": ("capture.commands.record:record", "Record headsets and cameras until told to stop."),
-    "stop": ("capture.commands.steer:stop", "Stop a running recording."),
-    "abort": ("capture.commands.steer:abort", "Stop a running recording that shall not be used."),
-    "pause": ("capture.commands.steer:pause", "Begin a privacy pause of a running recording."),
-    "resume": ("capture.commands.steer:resume", "End the privacy pause of a running recording."),
-    "remark": ("capture.commands.steer:remark", "Keep a remark about this moment of a running recording."),
-    "mark": (
-        "capture.commands.steer:mark",
-        "Mark a moment of a running recording, or begin a privacy pause.",
-    ),
-    "top": ("capture.commands.top:top", "Show the state of running recordings."),
-    "card": (
-        "session_cards.card_command:card",
-        "Show whether a recording is usable before the participant leaves.",
-    ),
-    "recover": ("capture.commands.record:recover", "Finish recordings whose recorder crashed."),
-    "rig": ("capture.commands.rig:rig", "Write or check rig.toml, the list of devices to record."),
-    "doctor": ("capture.commands.doctor:doctor", "Check this computer or a headset before a session."),
-    "list": ("storage.commands.look:list_recordings", "List the recordings below a folder, recursively."),
-    "info": ("storage.commands.look:info", "Show what a recording contains."),
-    "batch": (
-        "batch.command:batch",
-        "Run verify, sync, archive, report or upload on many recordings.",
-    ),
-    "verify": ("storage.commands.storage:verify", "Recompute ledger and checksums from the files alone."),
-    "archive": ("storage.commands.storage:archive", "Pack finished streams into one file each."),
-    "move": (
-        "storage.commands.storage:move",
-        "Copy to network storage, verify the copies, free local files by rule.",
-    ),
-    "upload": (
-        "storage.commands.storage:upload",
-        "Copy to cloud storage and verify it by reading everything back.",
-    ),
-    "withdraw": (
-        "recipe_app.commands.withdraw:withdraw",
-        "Destroy the recordings of a participant who withdrew consent.",
-    ),
-    "redact": ("storage.commands.redact:redact", "Destroy what was recorded in privacy pauses."),
-    "consent": ("storage.commands.consent:consent", "Enter what the participant of a recording agreed to."),
-    "sync": ("sync.commands.sync:sync", "Align the clocks of a recording and index its frames."),
-    "sync-compare": (
-        "sync.commands.sync:sync_compare",
-        "Show what changed between two synchronization runs.",
-    ),
-    "sync-camera": (
-        "sync.commands.camera:sync_camera",
-        "Measure a camera's frame latency relative to its gyroscope.",
-    ),
-    "side-by-side": (
-        "sync.commands.film:side_by_side",
-        "Write a video of all cameras side by side, to check an alignment by eye.",
-    ),
-    "align": ("sync.commands.sync:align", "Align two files by their motion, without a recording."),
-    "report": ("sync.commands.sync:report", "Write report.html, a one-page summary of a recording."),
-    "graph": (
-        "recipe_app.commands.graph.group:graph",
-        "Check task graphs, draw orders and error scripts, score recordings.",
-    ),
-    "app": ("recipe_app.commands.app_command:app", "Serve the recipe app for tablets and the desk."),
-    "adopt": ("recipe_app.commands.adopt:adopt", "Make a recording from videos that were filmed elsewhere."),
-    "backup": ("recipe_app.commands.keep:backup", "Back up the data of the recipe app, while it runs."),
-    "restore": ("recipe_app.commands.keep:restore", "Restore a backup of the recipe app."),
-    "take-dump": (
-        "recipe_app.commands.keep:take_dump",
-        "Import entries a tablet saved while the server was unreachable.",
-    ),
-    "annotations": (
-        "recipe_app.commands.keep:collection_commands",
-        "Import and export folders of published annotations.",
-    ),
-    "annotate": (
-        "dataset.commands.annotate.annotate:annotate",
-        "Exchange step times with other annotation tools.",
-    ),
-    "study": ("recipe_app.commands.study:study", "Plan who cooks what, where and when."),
-    "release": (
-        "recipe_app.commands.release_command:release",
-        "Make data sets from recordings, and check them.",
-    ),
-    "export": (
-        "dataset.commands.export.export:export",
-        "Export data sets and recordings in the formats that models read.",
-    ),
-    "measure": (
-        "dataset.commands.measure:measure",
-        "Score the answers of models with published metrics.",
-    ),
-    "calibrate": (
-        "calibration.commands.calibrate:calibrate",
-        "Calibrate lenses, mounts and inertial sensors.",
-    ),
-    "view": ("calibration.commands.view:view", "Open a recording in Rerun, everything on one timeline."),
-    "cloud": (
-        "calibration.commands.space:cloud",
-        "Write all depth as one coloured point cloud in world coordinates.",
-    ),
-    "mesh": ("calibration.commands.space:mesh", "Fuse depth into a mesh of the kitchen."),
-    "overlay": ("calibration.commands.space:overlay", "Draw hands, gaze and outlines into a camera's video."),
-    "gopro": ("capture.commands.gopro:gopro", "Inspect, join, download and import GoPro files."),
-    "rehearse": (
-        "capture.commands.rehearse:rehearse",
-        "Inject faults on purpose and account for every packet.",
-    ),
-    "cut": ("exports.cut_recording:cut", "Make a part of a recording a recording of its own."),
-    "sample": ("capture.commands.sample:sample", "Make a small recording of the virtual kitchen."),
-    "replay": ("storage.commands.replay:replay", "Serve a recording as a headset on the real wire."),
-    "simulate": ("virtual_kitchen.cli:simulate", "Run a virtual kitchen that speaks the real protocols."),
+COMMANDS: dict[str, Table] = {
+    "Record": {
+        "record": ("capture.commands.record:record", "Record headsets and cameras until told to stop."),
+        "rig": ("capture.commands.rig:rig", "Write or check rig.toml, the list of devices to record."),
+        "doctor": ("capture.commands.doctor:doctor", "Check this computer or a headset before a session."),
+        "gopro": ("capture.commands.gopro:gopro", "Inspect, join, download and import GoPro files."),
+        "card": (
+            "session_cards.card_command:card",
+            "Show whether a recording is usable, while people are there.",
+        ),
+    },
+    "Control a recording": {
+        "stop": ("capture.commands.steer:stop", "Stop a running recording, or abort it with a reason."),
+        "pause": ("capture.commands.steer:pause", "Begin a privacy pause of a running recording."),
+        "resume": ("capture.commands.steer:resume", "End the privacy pause of a running recording."),
+        "mark": ("capture.commands.steer:mark", "Mark a moment of a running recording."),
+        "top": ("capture.commands.top:top", "Show the state of running recordings."),
+        "recover": ("capture.commands.record:recover", "Finish recordings whose recorder crashed."),
+    },
+    "Check and store": {
+        "list": ("storage.commands.look:list_recordings", "List the recordings below a folder, recursively."),
+        "info": ("storage.commands.look:info", "Show what a recording contains."),
+        "verify": ("storage.commands.storage:verify", "Recompute ledger and checksums from the files alone."),
+        "archive": ("storage.commands.storage:archive", "Pack finished streams into one file each."),
+        "move": (
+            "storage.commands.storage:move",
+            "Copy to network storage, verify, free local files by rule.",
+        ),
+        "upload": (
+            "storage.commands.storage:upload",
+            "Copy to cloud storage and read everything back.",
+        ),
+        "consent": (
+            "storage.commands.consent:consent",
+            "Enter what the participant of a recording agreed to.",
+        ),
+        "redact": ("storage.commands.redact:redact", "Destroy what was recorded in privacy pauses."),
+        "withdraw": (
+            "recipe_app.commands.withdraw:withdraw",
+            "Destroy the recordings of a person who withdrew consent.",
+        ),
+        "batch": ("batch.command:batch", "Run one command on many recordings."),
+    },
+    "Synchronize": {
+        "sync": ("sync.commands.sync:sync", "Align the clocks of a recording and index its frames."),
+        "sync-camera": (
+            "sync.commands.camera:sync_camera",
+            "Measure a camera's frame latency relative to its gyroscope.",
+        ),
+        "align": ("sync.commands.sync:align", "Align two files by their motion, without a recording."),
+        "report": ("sync.commands.sync:report", "Write report.html, a one-page summary of a recording."),
+    },
+    "View": {
+        "side-by-side": (
+            "sync.commands.film:side_by_side",
+            "Write a video of all cameras to check an alignment by eye.",
+        ),
+        "view": ("calibration.commands.view:view", "Open a recording in Rerun, everything on one timeline."),
+        "overlay": (
+            "calibration.commands.space:overlay",
+            "Draw hands, gaze and outlines into a camera's video.",
+        ),
+        "cloud": (
+            "calibration.commands.space:cloud",
+            "Write all depth as one coloured point cloud.",
+        ),
+        "mesh": ("calibration.commands.space:mesh", "Fuse depth into a mesh of the kitchen."),
+        "calibrate": (
+            "calibration.commands.calibrate:calibrate",
+            "Calibrate lenses, mounts and inertial sensors.",
+        ),
+    },
+    "Cook and study": {
+        "app": ("recipe_app.commands.app_command:app", "Serve the recipe app for tablets and the desk."),
+        "adopt": (
+            "recipe_app.commands.adopt:adopt",
+            "Make a recording from videos that were filmed elsewhere.",
+        ),
+        "backup": ("recipe_app.commands.keep:backup", "Back up the data of the recipe app, while it runs."),
+        "restore": ("recipe_app.commands.keep:restore", "Restore a backup of the recipe app."),
+        "take-dump": (
+            "recipe_app.commands.keep:take_dump",
+            "Import entries that a tablet saved without the server.",
+        ),
+        "graph": (
+            "recipe_app.commands.graph.group:graph",
+            "Check task graphs, draw orders and scripts, score recordings.",
+        ),
+        "study": ("recipe_app.commands.study:study", "Plan who cooks what, where and when."),
+    },
+    "Annotate": {
+        "annotate": (
+            "dataset.commands.annotate.annotate:annotate",
+            "Exchange step times with other annotation tools.",
+        ),
+        "annotations": (
+            "recipe_app.commands.keep:collection_commands",
+            "Import and export folders of published annotations.",
+        ),
+    },
+    "Data sets": {
+        "cut": ("exports.cut_recording:cut", "Make a part of a recording a recording of its own."),
+        "export": (
+            "dataset.commands.export.export:export",
+            "Export data in the formats that models read.",
+        ),
+        "release": (
+            "recipe_app.commands.release_command:release",
+            "Make data sets from recordings, and check them.",
+        ),
+        "measure": (
+            "dataset.commands.measure:measure",
+            "Score the answers of models with published metrics.",
+        ),
+    },
+    "Try it": {
+        "sample": ("capture.commands.sample:sample", "Make a small recording of the virtual kitchen."),
+        "simulate": ("virtual_kitchen.cli:simulate", "Run a virtual kitchen that speaks the real protocols."),
+        "replay": ("storage.commands.replay:replay", "Serve a recording as a headset on the real wire."),
+        "rehearse": (
+            "capture.commands.rehearse:rehearse",
+            "Inject faults on purpose and account for every packet.",
+        ),
+    },
 }
-"""command -> (where it lives, one line of help): `--help` is instant, and no import edge is added."""
+"""Section of the help -> command -> (where it lives, one line of help): `--help` imports none of them."""
 
 
 @click.group(
-    cls=Shell, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "color": True}
+    cls=Shell, sections=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "color": True}
 )
 @click.version_option(package_name="kitchensync")
 @click.pass_context

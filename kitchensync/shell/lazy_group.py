@@ -15,10 +15,11 @@ Table = dict[str, tuple[str, str]]
 class LazyGroup(click.Group):
     """A click group over a table; no import edge is added by a line of it."""
 
-    def __init__(self, *arguments: Any, table: Table, **options: Any) -> None:
-        """Take the table beside what every group takes."""
+    def __init__(self, *arguments: Any, sections: dict[str, Table], **options: Any) -> None:
+        """Take the commands by section of the help, beside what every group takes."""
         super().__init__(*arguments, **options)
-        self.table = table
+        self.sections = sections
+        self.table = {name: line for table in sections.values() for name, line in table.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of a session."""
@@ -42,5 +43,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+        widest = max(map(len, self.table))
+        for title, table in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), text) for name, (_, text) in table.items()])

@@ -41,7 +41,6 @@ ROWS: dict[str, list[str]] = {
     "withdraw": [RECORDING],
     "consent": [RECORDING, "--reference", "form", "--scopes", "annotate", "--by", "op"],
     "sync": [RECORDING, "--workers", "1"],
-    "sync-compare": [RECORDING, RECORDING],
     "sync-camera": [FILE],
     "side-by-side": [RECORDING, "--out", "WRITTEN/out.mp4", "--to", "0.4"],
     "align": ["--hololens", FILE, "--gopro", FILE],

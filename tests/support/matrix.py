@@ -33,7 +33,6 @@ COMMANDS: dict[str, list[str]] = {
     "move": [TAKE, "--to", "store"],
     "upload": [TAKE, "file://PLACE/cloud"],
     "sync": [TAKE, "--workers", "1"],
-    "sync-compare": [TAKE, TAKE],
     "side-by-side": [TAKE, "--out", "out.mp4", "--to", "0.4"],
     "report": [TAKE],
     "calibrate rig": [TAKE],

@@ -177,6 +177,6 @@ def test_camera_commands_over_a_folder_see_a_lost_manifest_too(usual, tmp_path):
     assert readable == []
     (line,) = problems
     assert f"`kitchensync recover --rebuild {tmp_path / 'data' / 'lost'}`" in line
-    compared = run(["sync-compare", str(usual), str(tmp_path / "data"), "--json"])
+    compared = run(["sync", str(usual), "--compare", str(tmp_path / "data"), "--json"])
     rows = json.loads(compared.stdout)["pairs"]
     assert {row["recording"] for row in rows} == {"take1", "lost"}

@@ -241,10 +241,10 @@ def test_what_a_new_version_changed(root, tmp_path):
     answer = compare(root / "take-0", tmp_path / "new")
     assert answer["changed"] == 1
     assert answer["pairs"][0]["moved_ms"] == pytest.approx(2.0, abs=0.001)
-    result = CliRunner().invoke(main, ["sync-compare", str(root / "take-0"), str(tmp_path / "new")])
+    result = CliRunner().invoke(main, ["sync", str(root / "take-0"), "--compare", str(tmp_path / "new")])
     assert result.exit_code == 0
     assert "1 of 1 changed" in result.output
     assert "moved by up to 2.0000 ms" in result.output
-    nothing = CliRunner().invoke(main, ["sync-compare", str(root / "take-0"), str(tmp_path / "old")])
+    nothing = CliRunner().invoke(main, ["sync", str(root / "take-0"), "--compare", str(tmp_path / "old")])
     assert nothing.exit_code == 1
     assert len(nothing.stderr.strip().splitlines()) == 1

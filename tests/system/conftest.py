@@ -22,7 +22,12 @@ def runtime(tmp_path_factory, monkeypatch) -> Path:
     yield folder
     left = [path.name for path in folder.glob("kitchensync/*")]
     for recording in left:  # a red test leaves its recorder running, which outlives the app
-        subprocess.run([COMMAND, "abort", recording], stdout=subprocess.DEVNULL, check=False, timeout=LIMIT_S)
+        subprocess.run(
+            [COMMAND, "stop", recording, "--abort", "a test left it"],
+            stdout=subprocess.DEVNULL,
+            check=False,
+            timeout=LIMIT_S,
+        )
     assert left == [], "sockets were left behind"
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir()

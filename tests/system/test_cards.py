@@ -32,7 +32,7 @@ def test_the_first_card_says_by_the_small_copy_what_the_final_one_says_by_the_fi
         wait_until_all_stream(recorder, runtime)
         with pytest.raises(subprocess.TimeoutExpired):
             recorder.wait(25)
-        assert kitchensync("mark", "--text", "turn").returncode == 0
+        assert kitchensync("mark", "take", "turn").returncode == 0
         assert kitchensync("stop", "take").returncode == 0
         while not list(take.glob("gopro/proxies/*.LRV")):
             assert recorder.poll() is None

@@ -105,7 +105,6 @@ EXPECTED: dict[str, dict[str, int]] = {
     "move": {"complete": 0, "aborted": 0, "archived": 0, "elsewhere": 0},
     "upload": {"complete": 0, "aborted": 0, "archived": 0, "elsewhere": 0},
     "sync": {"complete": 0, "aborted": 0, "archived": 0, "elsewhere": 0, AWAY: 0},
-    "sync-compare": {**ALL_GOOD, AWAY: 0},
     "side-by-side": ALL_GOOD,
     "report": ALL_GOOD,
     "calibrate rig": {},  # no lens is known

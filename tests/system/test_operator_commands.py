@@ -36,18 +36,18 @@ def said(*arguments: Any) -> dict[str, Any]:
 def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(kitchen, runtime, tmp_path):
     place, data = kitchen("--rings", seconds=0), tmp_path / "data"
     with recording_all(place.host, runtime, data) as recorder:
-        assert said("mark", "--text", "the pan burns")["kind"] == "mark"
-        assert said("remark", "take", "it was put out")["kind"] == "mark"
+        assert said("mark", "take", "the pan burns")["kind"] == "mark"
+        assert said("mark", "take", "it was put out")["kind"] == "mark"
         assert said("pause", "take")["kind"] == "pause"
         ((began_ns, _),) = pauses_of(data / "take")
         assert said("resume")["kind"] == "resume"
-        assert said("mark", "take", "--pause")["kind"] == "pause"
-        assert said("mark", "take", "--resume")["kind"] == "resume"
+        assert said("pause")["kind"] == "pause"
+        assert said("resume", "take")["kind"] == "resume"
         second = kitchensync("record", "other", "--data", data, "--hololens", place.host)
         assert "hololens belongs to recording take; stop that one" in one_line(second)
         assert not (data / "other").exists()
         assert "other is not running" in one_line(kitchensync("stop", "other"))
-        for unnamed in (kitchensync("stop"), kitchensync("abort", "--reason", "smoke")):
+        for unnamed in (kitchensync("stop"), kitchensync("stop", "--abort", "smoke")):
             assert unnamed.returncode == 2
             assert f"Running: take ({data / 'take'}, for 0 min)" in one_line(unnamed)
         elsewhere = ("--data", tmp_path)
@@ -68,7 +68,7 @@ def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(
     ]
     (start_ns, end_ns), (_, last_ns) = pauses_of(data / "take")
     assert start_ns == began_ns < end_ns < last_ns < manifest["stopped"]["host_ns"]
-    for words in (("mark", "take"), ("pause", "take"), ("remark", "take", "late"), ("abort",), ("stop",)):
+    for words in (("mark", "take", "late"), ("pause", "take"), ("stop", "--abort", "late"), ("stop",)):
         assert "nothing is being recorded" in one_line(kitchensync(*words)), words
 
 
@@ -103,7 +103,7 @@ def test_films_may_stay_on_the_card_so_that_the_next_one_can_begin(kitchen, runt
 def test_what_is_aborted_is_kept_with_its_reason_and_counts_for_nothing(kitchen, runtime, tmp_path):
     place, data = kitchen("--rings", seconds=0), tmp_path / "data"
     with recording_all(place.host, runtime, data) as recorder:
-        assert said("abort", "take", "--reason", "the smoke alarm went off")["recording"] == "take"
+        assert said("stop", "take", "--abort", "the smoke alarm went off")["recording"] == "take"
         recorder.communicate(timeout=LIMIT_S)
     manifest = read_manifest(data / "take")
     assert manifest["abandoned"]["reason"] == "the smoke alarm went off"

@@ -42,7 +42,7 @@ COMMANDS: Table = {
 }
 
 
-@click.group(cls=LazyGroup, table=COMMANDS)
+@click.group(cls=LazyGroup, sections={"Commands": COMMANDS})
 def gopro() -> None:
     """GoPro cameras: inspect, join, download and import their files.
 

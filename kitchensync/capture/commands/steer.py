@@ -42,26 +42,8 @@ def stop(recording: str | None, data: Path | None, abort: str | None, leave_film
     \b
     Example:
       kitchensync stop take-1
+      kitchensync stop take-1 --abort "the smoke alarm went off"
     """
-    return _stopped(recording, data, abort, leave_films)
-
-
-@click.command()
-@click.argument("recording", metavar="[ID]", required=False)
-@only_in_data
-@click.option("--reason", default="", metavar="WORDS", help="Why it shall not be used; kept with it.")
-@answers("stop/1")
-def abort(recording: str | None, data: Path | None, reason: str) -> Answer:
-    """Stop the recording ID and mark it as not to be used; it is kept. Without ID it asks, on a terminal.
-
-    \b
-    Example:
-      kitchensync abort take-1 --reason "the smoke alarm went off"
-    """
-    return _stopped(recording, data, reason, leave_films=False)
-
-
-def _stopped(recording: str | None, data: Path | None, abort: str | None, leave_films: bool) -> Answer:
     from kitchensync.capture.errors import NotRunning
     from kitchensync.capture.session.control import ask, find, wait_for_ledger
     from kitchensync.capture.station import keep_reason
@@ -119,19 +101,17 @@ def _say_stopped(said: dict[str, object]) -> None:
 
 
 @click.command()
-@click.argument("recording", metavar="[ID]", required=False)
-@click.option("--text", default="", metavar="WORDS", help="A remark about this moment.")
-@click.option("--pause", "kind", flag_value="pause", help="Begin a privacy pause.")
-@click.option("--resume", "kind", flag_value="resume", help="End the privacy pause.")
+@click.argument("recording", metavar="ID")
+@click.argument("text", default="")
 @click.option("--swap", "kind", flag_value="swap", help="A battery or card is being changed from now on.")
 @click.option("--swapped", "kind", flag_value="swapped", help="The change is done.")
 @answers("mark/1")
-def mark(recording: str | None, text: str, kind: str | None) -> Answer:
-    """Mark this moment of the recording ID, or of the only one that runs; the mark is kept in its events.
+def mark(recording: str, text: str, kind: str | None) -> Answer:
+    """Mark this moment of the running recording ID, with a TEXT where one is given; it is kept in its events.
 
     \b
     Example:
-      kitchensync mark take-1 --text "the pan burns"
+      kitchensync mark take-1 "the pan burns"
     """
     return _told(recording, kind or "mark", text)
 
@@ -160,20 +140,6 @@ def resume(recording: str | None) -> Answer:
       kitchensync resume take-1
     """
     return _told(recording, "resume")
-
-
-@click.command()
-@click.argument("recording", metavar="ID")
-@click.argument("text")
-@answers("mark/1")
-def remark(recording: str, text: str) -> Answer:
-    """Keep a remark about this moment, TEXT, in the events of the running recording ID.
-
-    \b
-    Example:
-      kitchensync remark take-1 "the pan burns"
-    """
-    return _told(recording, "mark", text)
 
 
 def _told(recording: str | None, kind: str, text: str = "") -> Answer:

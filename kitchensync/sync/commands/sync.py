@@ -11,7 +11,7 @@ import click
 
 from kitchensync.shell.terminal import headline
 from kitchensync.shell.workforce_options import SCHEDULER, WAIT_WORKERS
-from kitchensync.storage.options.given_path import GivenRecording, given_path
+from kitchensync.storage.options.given_path import GivenRecording, check_recordings, given_path
 from kitchensync.storage.options.output_options import output_file
 
 MARKS = {
@@ -102,7 +102,14 @@ def align(
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording(files=True))
+@click.option(
+    "--compare",
+    "old",
+    metavar="OLD",
+    type=GivenRecording(usable=True, files=True),
+    help="Align nothing; show what changed from PATH to OLD, each a recording, a folder, or what --json printed.",
+)
 @click.option(
     "--master",
     metavar="STREAM",
@@ -121,6 +128,7 @@ def align(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sync(
     paths: tuple[Path, ...],
+    old: Path | None,
     master: str | None,
     scheduler: str | None,
     wait_workers: float,
@@ -141,7 +149,16 @@ def sync(
     Example:
       kitchensync sync data/take-1
       kitchensync sync data --workers 4
+      kitchensync sync before.json --compare after.json
     """
+    if old is not None and len(paths) != 1:
+        raise click.UsageError("--compare takes one PATH")
+    for path in paths:
+        if old is None or not path.is_file():
+            check_recordings(path, usable=old is not None)
+    if old is not None:
+        _show_changes(paths[0], old, as_json=as_json)
+        return
     if scheduler is None and workers != 1:
         from kitchensync.storage.batch.workers import start_early
         from kitchensync.storage.names import recordings_in
@@ -191,24 +208,11 @@ def _summary_target(paths: tuple[Path, ...], wanted: Path | None) -> Path | None
     return wanted or (folders[0] / PAGE if len(folders) == 1 else None)
 
 
-@click.command("sync-compare")
-@click.argument("first", type=GivenRecording(usable=True, files=True))
-@click.argument("second", type=GivenRecording(usable=True, files=True))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def sync_compare(first: Path, second: Path, as_json: bool) -> None:
-    """Show what another version, or other settings, changed.
-
-    FIRST and SECOND are recordings, folders of recordings, or files with what `sync --json` printed.
-
-    \b
-    Example:
-      kitchensync sync data --json > before.json
-      kitchensync sync data --again --json > after.json
-      kitchensync sync-compare before.json after.json
-    """
+def _show_changes(new: Path, old: Path, *, as_json: bool) -> None:
+    """Print what changed between two recordings, folders of recordings, or outputs of `sync --json`."""
     from kitchensync.sync.report.overview import compare
 
-    answer = compare(first, second)
+    answer = compare(new, old)
     if as_json:
         click.echo(json.dumps(answer))
         return
@@ -217,8 +221,8 @@ def sync_compare(first: Path, second: Path, as_json: bool) -> None:
         moved = "" if row["moved_ms"] is None else f", moved by up to {row['moved_ms']:.4f} ms"
         mark = "*" if row["changed"] else " "
         click.echo(f"{mark} {row['recording']}  {row['source']}  {before} -> {after}{moved}{_bounds(row)}")
-        new = [reason for reason in row["reasons"][1] if reason not in row["reasons"][0]]
-        for reason in new if row["changed"] else ():
+        later = [reason for reason in row["reasons"][1] if reason not in row["reasons"][0]]
+        for reason in later if row["changed"] else ():
             click.echo(f"    now: {reason}")
     click.echo(f"{answer['changed']} of {len(answer['pairs'])} changed")
 

@@ -30,7 +30,7 @@ VERBS: Table = {
 }
 
 
-@click.group(cls=LazyGroup, table=VERBS)
+@click.group(cls=LazyGroup, sections={"Commands": VERBS})
 def annotate(**_: Any) -> None:
     """Exchange step times with other annotation tools: export tasks, import what people marked.
 

@@ -84,7 +84,7 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         context.exit()
 
 
-@click.group(cls=LazyGroup, table=FORMS)
+@click.group(cls=LazyGroup, sections={"Commands": FORMS})
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the forms."
 )
