@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +134,17 @@ def events_of(recording: Path, writer: str) -> list[Event]:
     """Return the events of one writer in the order in which they were appended; none where it wrote nothing."""
     path = recording / "events" / f"{writer}.jsonl"
     return [event for event, _ in read_lines(path)] if path.is_file() else []
+
+
+def taken_back(events: Sequence[Event]) -> set[str]:
+    """Return the `op_id` of what was undone, from events in order of time.
+
+    From the last to the first: an undo that was itself taken back takes nothing back. What one undo took back
+    together stands in lines of their own, `<id>`, `<id>.1`.
+    """
+    undone: set[str] = set()
+    for event in reversed(events):
+        undoes = event["body"].get("undoes") if event["kind"] == "undo" else None
+        if undoes is not None and str(event.get("op_id")).partition(".")[0] not in undone:
+            undone.add(undoes)
+    return undone

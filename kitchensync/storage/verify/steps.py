@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.storage.errors import BadEventLog
-from kitchensync.storage.events import Event, event_logs, read_lines
+from kitchensync.storage.events import Event, event_logs, read_lines, taken_back
 from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.session_span import SessionTimes
 
@@ -25,7 +25,7 @@ class StepTime:
 def read_steps(recording: Path, session: SessionTimes) -> list[StepTime]:
     """Return the steps that were done, by time: none without a tablet, those before the damage of a damaged log."""
     events = sorted(_events(recording), key=lambda event: int(event["host_ns"]))
-    undone = _taken_back(events)
+    undone = taken_back(events)
     begun: dict[int, float] = {}
     done: dict[int, StepTime] = {}
     before_s = session.start_s
@@ -57,15 +57,6 @@ def _events(recording: Path) -> list[Event]:
 def _position(event: Event) -> int | None:
     position: Any = event["body"].get("position")
     return position if isinstance(position, int) else None
-
-
-def _taken_back(events: Sequence[Event]) -> set[Any]:
-    """From the last to the first: an undo that was itself taken back takes nothing back."""
-    undone: set[Any] = set()
-    for event in reversed(events):
-        if event["kind"] == "undo" and str(event.get("op_id")).partition(".")[0] not in undone:
-            undone.add(event["body"].get("undoes"))
-    return undone - {None}
 
 
 def touched(steps: Sequence[StepTime], holes: Sequence[Span]) -> list[int]:

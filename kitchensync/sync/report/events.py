@@ -14,7 +14,7 @@ from kitchensync.operations.planned_steps import numbered_steps, plan_of
 from kitchensync.operations.reduce import reduce_log
 from kitchensync.operations.step_runs import State
 from kitchensync.storage.errors import BadEventLog
-from kitchensync.storage.events import Event
+from kitchensync.storage.events import Event, taken_back
 from kitchensync.storage.manifest import Manifest
 from kitchensync.sync.frame_index.event_frames import in_words, read_event_frames
 from kitchensync.sync.recording.readable_events import read_noted
@@ -76,22 +76,10 @@ class Story:
 def read_story(recording: Path, manifest: Manifest, time: ShownTime) -> Story:
     """Read the events of a recording; a damaged log is read up to its damage."""
     events, problems = read_noted(recording)
-    undone = _taken_back(events)
+    undone = taken_back(events)
     places = _places(recording)
     marks = [_mark(number, event, time, undone, places) for number, event in enumerate(events, start=1)]
     return Story(marks, _recipe(recording, manifest, time), problems)
-
-
-def _taken_back(events: list[Event]) -> set[Any]:
-    """From the last to the first, as the app does: an undo that was itself taken back takes nothing back.
-
-    What one undo took back together stands in lines of their own, `<id>`, `<id>.1`.
-    """
-    undone: set[Any] = set()
-    for event in reversed(events):
-        if event["kind"] == "undo" and str(event["op_id"]).partition(".")[0] not in undone:
-            undone.add(event["body"].get("undoes"))
-    return undone - {None}
 
 
 def _places(recording: Path) -> dict[tuple[str, int], str]:
@@ -101,9 +89,9 @@ def _places(recording: Path) -> dict[tuple[str, int], str]:
 
 
 def _mark(
-    number: int, event: Event, time: ShownTime, undone: set[Any], places: dict[tuple[str, int], str]
+    number: int, event: Event, time: ShownTime, undone: set[str], places: dict[tuple[str, int], str]
 ) -> Mark:
-    kind, body, taken_back = str(event.get("kind", "")), event["body"], event["op_id"] in undone
+    kind, body, is_undone = str(event.get("kind", "")), event["body"], event["op_id"] in undone
     what = _first(body, "category_name") if kind == "error" else None
     text = _first(body, "text", "title", "name", "note") or ""
     step = _first(body, "position", "step")
@@ -116,10 +104,10 @@ def _mark(
         kind=kind,
         at_s=time.seconds(event["host_ns"]),
         label=(label or kind)[:MOST_LABEL],
-        words=", ".join(part for part in words if part) + (" (taken back)" if taken_back else ""),
+        words=", ".join(part for part in words if part) + (" (taken back)" if is_undone else ""),
         uncertainty_ms=float(event.get("uncertainty_ns") or 0) / 1e6,
         writer=str(event["writer"]),
-        undone=taken_back,
+        undone=is_undone,
         shown=places.get((event["writer"], event["host_ns"]), ""),
     )
 
