@@ -18,7 +18,7 @@ from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.recording import open_recording
 from kitchensync.storage.timeline.clock_map import ClockMap
-from kitchensync.storage.verify.camera_cover import camera_cover
+from kitchensync.storage.verify.camera_account import camera_cover
 from kitchensync.storage.verify.deep import CAMERA_PICTURES, decode
 from kitchensync.storage.verify.findings import Findings
 from kitchensync.storage.verify.session_span import SessionTimes

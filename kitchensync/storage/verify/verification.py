@@ -28,8 +28,7 @@ from kitchensync.storage.recording_files.annotation_folder import FOLDER as ANNO
 from kitchensync.storage.redact.redactions import BEGUN, CUT, PICTURES, REDACTED, redactions
 from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unfinished_copy, unreadable
-from kitchensync.storage.verify.camera_account import WHOLE, account
-from kitchensync.storage.verify.camera_cover import CameraCover, camera_cover
+from kitchensync.storage.verify.camera_account import WHOLE, CameraCover, account, camera_cover
 from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.deep import decode
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
