@@ -275,8 +275,9 @@ def copy_line(place: Place, rng: random.Random) -> str:
         text = checked_json(value)
     except UnicodeEncodeError:
         text = json.dumps(value).encode() + b"\n"
-    with (place.gift / name).open("ab") as file:
-        file.write(text)
+    if not (place.gift / name).exists() or (place.gift / name).is_file():  # else another lie took its place
+        with (place.gift / name).open("ab") as file:
+            file.write(text)
     return f"{name}: {where!r:.60}"
 
 

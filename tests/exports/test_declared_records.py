@@ -16,7 +16,6 @@ from small_recordings import HOST0_NS
 
 import kitchensync as ks
 from kitchensync.cli import main
-from kitchensync.reader.reading_workers import read_in_workers
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
@@ -104,7 +103,7 @@ def test_records_are_resampled(cooked: Path, tmp_path: Path) -> None:
         instants = rec.instants(2, first_s, first_s + 3, read=["scale/weight"])
         grams = [one["scale/weight"][0] for one in instants]
         np.testing.assert_allclose(grams, np.arange(7) * 0.5 / step_s * 2.5, atol=1e-3)
-        assert len(list(read_in_workers(instants, 1, at_a_time=4))) == 7
+        assert len(list(instants.in_workers(1))) == 7
 
 
 @pytest.mark.parametrize("each", [1, 3])

@@ -12,7 +12,7 @@ from kitchensync.capture.errors import CaptureError
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import OutputFolder
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 
 
 @click.command()

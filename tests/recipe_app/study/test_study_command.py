@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
+from root_folders import ROOT
 from small_recordings import write_manifest
 
 from kitchensync.cli import main
@@ -24,7 +25,7 @@ from kitchensync.task_graphs.formats.graph_files import read_graph
 
 NOW = datetime(2027, 1, 8, 12, tzinfo=UTC)
 """The Friday before the study begins."""
-RECIPES = Path(__file__).resolve().parents[3] / "kitchensync" / "examples" / "recipes"
+RECIPES = ROOT / "kitchensync" / "examples" / "recipes"
 STUDY = """
 goals = [
   {{ recipe = ["tea_and_toast", "fresh_lemonade"], strategy = ["normal", "induced"], count = 2 }},
@@ -58,6 +59,18 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def it_is(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kitchensync.recipe_app.commands.study._now", lambda: now)
+
+
+def test_the_study_of_the_page_is_planned_as_the_page_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "plan-a-study.md").read_text(encoding="utf-8")
+    command = next(line.split()[1:] for line in page.splitlines() if line.startswith("    kitchensync study plan"))
+    outputs = ("plan.json", "plan.ics", "plan.html")
+    words = [str(tmp_path / one) if one in outputs else one for one in command]
+    words = [str(ROOT / one) if one.startswith("examples/") else one for one in words]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert all((tmp_path / one).stat().st_size > 0 for one in outputs)
+    assert len(json.loads((tmp_path / "plan.json").read_text())["sessions"]) > 0
 
 
 def plan(*options: str) -> dict[str, Any]:
