@@ -16,3 +16,7 @@ def test_without_a_clone_it_is_refused_in_one_line(tmp_path: Path, monkeypatch: 
     done = CliRunner().invoke(main, ["rehearse", "--scenarios", "1"])
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
     assert "rehearse needs a clone of KitchenSync" in done.stderr
+
+
+def test_in_a_clone_it_finds_what_it_plays() -> None:
+    assert (rehearse.BENCHMARKS / "rehearsal" / "run.py").is_file()

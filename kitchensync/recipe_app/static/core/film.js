@@ -13,7 +13,8 @@ export class Film {
     this.loop = null; // [first, last] that is played again and again
     this.listeners = [];
     const drawn = (_, { mediaTime }) => {
-      this.#tell(this.at(mediaTime));
+      const frame = this.at(mediaTime); // one from before a seek may come after it
+      if (frame === this.wanted || !this.asked || video.seeking || !video.paused) this.#tell(frame);
       video.requestVideoFrameCallback(drawn);
     };
     video.requestVideoFrameCallback(drawn);
