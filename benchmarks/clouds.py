@@ -24,7 +24,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+sys.path[:0] = [str(ROOT), *map(str, (ROOT / "tests" / "support").iterdir())]
 
 from small_recordings import write_manifest  # noqa: E402
 from tables import look_up_table  # noqa: E402

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path.append(str(REPOSITORY / "tests" / "support"))
+sys.path += map(str, (REPOSITORY / "tests" / "support").iterdir())
 
 from filmed_motion import film_of_motion, recording  # noqa: E402
 from strange_films import film_maker  # noqa: E402

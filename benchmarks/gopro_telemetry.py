@@ -64,7 +64,7 @@ def films(folder: Path, minutes: float) -> list[Path]:
     from kitchensync.virtual_kitchen.gopro.files.chapters import ChapterRule
     from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments
 
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support" / "media"))
     from camera_films import FilmPlan, synthesize
 
     both = []

@@ -22,7 +22,10 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / one) for one in ("tests/support", "tools", "benchmarks/packet_path")]
+sys.path[:0] = [
+    str(ROOT / one)
+    for one in ("tests/support/app", "tests/support/processes", "tools", "benchmarks/packet_path")
+]
 
 from browser import LANDSCAPE, Tablet, chromium  # noqa: E402
 from cases import cases  # noqa: E402

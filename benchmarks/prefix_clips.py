@@ -24,7 +24,7 @@ import numpy as np
 from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+sys.path[:0] = [str(ROOT), *map(str, (ROOT / "tests" / "support").iterdir())]
 
 import made_data_sets  # noqa: E402
 from numbered_pictures import luma_of, number_in  # noqa: E402

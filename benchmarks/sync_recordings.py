@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support" / "media"))
 from camera_films import FilmPlan, synthesize
 
 from kitchensync.sensors.hololens import inertial_samples as imu

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(REPOSITORY / "tests" / "support"), str(REPOSITORY / "tools")]
+sys.path[:0] = [*map(str, (REPOSITORY / "tests" / "support").iterdir()), str(REPOSITORY / "tools")]
 
 from browser import DEAD_MS, LANDSCAPE, Tablet, chromium  # noqa: E402
 from pictures import demo, facts_of  # noqa: E402

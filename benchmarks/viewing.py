@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support"), str(ROOT / "benchmarks")]
+sys.path[:0] = [str(ROOT), *map(str, (ROOT / "tests" / "support").iterdir()), str(ROOT / "benchmarks")]
 
 import furnished as room  # noqa: E402
 from clouds import pose_of, recording_of, watched  # noqa: E402

@@ -1,6 +1,6 @@
 """A second opinion on a rehearsal, worked out from what `rehearse --keep DIR` left, importing nothing of ours.
 
-    python tests/support/second_checker.py DIR
+    python tests/support/checks/second_checker.py DIR
 
 The files are read with stock h5py, ledger and verdict are asked of the command `kitchensync verify --json`, the rules
 are written down once more. Prints a line a scenario; exit 1 when a packet has no explanation, a gap a cause that was

@@ -17,7 +17,7 @@ SOURCES = {
         "github.com/sled-group/Transparent-Coherent-PMD at 52f87bd"
     ),
     "promqa": "github.com/kimihiroh/promqa at f150b98, data/examples.json",
-    "gopro": f"{GPMF} and {TELEMETRY}; tests/support/sources.py has the commit of each file",
+    "gopro": f"{GPMF} and {TELEMETRY}; tests/support/checks/sources.py has the commit of each file",
     "gopro/max-heromode.mp4": f"{GPMF} at 9958d83, samples/max-heromode.mp4",
     "gopro/hero5.raw": f"{GPMF} at 2f54a2c, samples/hero5.raw",
     "gopro/hero6.raw": f"{GPMF} at 27fc123, samples/hero6.raw",

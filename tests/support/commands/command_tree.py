@@ -26,7 +26,7 @@ COMMANDS = dict(commands_below(main))
 
 RECORDING, FILE, FOLDER = "RECORDING", "FILE", "FOLDER"
 """Placeholders for the path in a row: what the command takes there."""
-GRAPH = str(Path(__file__).parents[2] / "kitchensync" / "examples" / "recipes" / "tea_and_toast.json")
+GRAPH = str(Path(__file__).parents[3] / "kitchensync" / "examples" / "recipes" / "tea_and_toast.json")
 
 ROWS: dict[str, list[str]] = {
     "list": [FOLDER],

@@ -133,7 +133,7 @@ class LabelStudio:
 
 def label_studio_command() -> str:
     """Return the command of a real server, or skip the test with a reason."""
-    command = Path(__file__).resolve().parents[2] / ".venv" / "label-studio" / "bin" / "label-studio"
+    command = Path(__file__).resolve().parents[3] / ".venv" / "label-studio" / "bin" / "label-studio"
     if not command.exists():
         pytest.skip("no Label Studio server here; `make label-studio` installs it and runs this test")
     return str(command)

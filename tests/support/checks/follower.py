@@ -12,7 +12,7 @@ import numpy as np
 
 from kitchensync.sensors.hololens import inertial_samples as imu
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Follower:

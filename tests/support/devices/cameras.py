@@ -77,7 +77,7 @@ def virtual_camera(
     seed: int = 3,
     clock: ComputerClock | None = None,
 ) -> Iterator[tuple[VirtualGoPro, str]]:
-    """Serve a camera; yields it with its address. Its world goes by `clock` (tests/support/kitchen_clock.py)."""
+    """Serve a camera; yields it with its address. Its world goes by `clock`."""
     if at_home and shutil.which("openssl") is None:
         pytest.skip("no openssl on this computer: the camera can have no certificate")
     kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))

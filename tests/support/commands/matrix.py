@@ -21,7 +21,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))  # it is run as a script, too
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))  # it is run as a script, too
 from rehearsal.small_disks import FILLER, fill
 
 TAKE = "data/take"
