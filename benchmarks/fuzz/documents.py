@@ -253,9 +253,9 @@ port = 1
 
 
 def _studies() -> list[bytes]:
-    examples = ROOT / "examples"
-    found = (examples / "study.toml").read_text()
-    return [found.replace('"recipes"', json.dumps(str(examples / "recipes"))).encode()]
+    found = (ROOT / "examples" / "study.toml").read_text()
+    recipes = ROOT / "kitchensync" / "examples" / "recipes"
+    return [found.replace('"recipes"', json.dumps(str(recipes))).encode()]
 
 
 @parser("the file of a study", RecipeError, seeds=_studies)
