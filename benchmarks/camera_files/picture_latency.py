@@ -1,6 +1,6 @@
 """Picture latency against films of the virtual kitchen that were taken late or early by a known amount.
 
-    python -P benchmarks/picture_latency.py --films 10 --seconds 20
+    python -P benchmarks/camera_files/picture_latency.py --films 10 --seconds 20
 
 Prints a table; `ratio` is the error over the stated sigma. Films are made in a temporary folder and removed.
 """

@@ -1,6 +1,6 @@
 """The receive path of a headset's streams, beside a bare reader of the same bytes; and a rig at its real rates.
 
-    python benchmarks/hololens.py [--packets 3000] [--rounds 5] [--rig encoded|raw-depth --seconds 60]
+    python benchmarks/recorder/hololens.py [--packets 3000] [--rounds 5] [--rig encoded|raw-depth --seconds 60]
 
 Without --rig: CPU time a packet, from the socket to a framed packet (`StreamClient.read_frame` and the cut into
 stamp, payload and pose), beside `recv_into` of the same bytes into one large buffer, for every stream, in the same

@@ -1,6 +1,6 @@
 """Kill processes of the recorder at random, many times a recording, and account for every packet.
 
-    python -P benchmarks/kills.py [--kills 1000] [--seed 1] [--keep kills]
+    python -P benchmarks/recorder/kills.py [--kills 1000] [--seed 1] [--keep kills]
 
 Producers, drainers, queue server and mover are killed while recording from relative paths; two recordings of three
 end with SIGKILL for the recorder, or for it and all that it has started, and `kitchensync recover` from another
@@ -28,7 +28,7 @@ from kitchensync.capture.process.supervised_process import DEATHS_WINDOW_S, MAX_
 from kitchensync.capture.served_kitchen import KITCHENSYNC, finish, process, simulator
 from kitchensync.shell.host_clock import host_ns
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rehearsal.account import BAD, Account
 from rehearsal.breaking import PARTS, Fault, victims_of
 from rehearsal.run import accounted

@@ -1,6 +1,6 @@
 """What a layout costs: sealing packets into HDF5 beside appending them to a plain file, CPU and disk.
 
-    python -P benchmarks/chunk_layouts.py [--megabytes 128] [--rounds 3] [--only stage|layouts|depth]
+    python -P benchmarks/packet_path/chunk_layouts.py [--megabytes 128] [--rounds 3] [--only stage|layouts|depth]
 
 `stage`: the whole of `seal` (layout, checksums, hash, write, sync, rename) beside a plain file with one sync; and
 the same two without checksums, hash and sync, which is the HDF5 stage alone. `layouts`: one contiguous piece against

@@ -1,6 +1,6 @@
 """From the touch to the picture without network: a step done, an error logged, an undo, on a slowed-down browser.
 
-    python -P benchmarks/tap_to_paint.py [--taps 60] [--slower 4]
+    python -P benchmarks/app/tap_to_paint.py [--taps 60] [--slower 4]
 
 A finger is real input to Chromium; the clock is the page's own. A tap ends when the frame after the change of the
 text was painted. Every touch is in the browser's database (strict durability) before the text changes. Prints one
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [*map(str, (REPOSITORY / "tests" / "support").iterdir()), str(REPOSITORY / "tools")]
 
 from browser import DEAD_MS, LANDSCAPE, Tablet, chromium  # noqa: E402

@@ -1,6 +1,6 @@
 """Record a rig at its real rates for a long time: does any process grow, is anything lost?
 
-    python -P benchmarks/soak.py [--minutes 30] [--link wifi|wired] [--json FILE]
+    python -P benchmarks/recorder/soak.py [--minutes 30] [--link wifi|wired] [--json FILE]
 
 The unique memory of each process (what would come free if it ended) is read every five seconds. Its slope over all
 but the first sixth of the time (the last 25 of 30 minutes) is that of Theil and Sen, the median of the slopes between
@@ -22,7 +22,7 @@ from typing import Any
 
 from scipy.stats import theilslopes
 
-sys.path.insert(0, str(Path(__file__).parent / "packet_path"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "packet_path"))
 
 from cases import FULL_HD, RIG, Case
 from watch import SUPERVISOR, descendants, kind_of, unique_bytes

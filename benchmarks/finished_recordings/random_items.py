@@ -1,6 +1,6 @@
 """What an item of a recording costs beside the bare decoding of the same bytes, picked at random.
 
-    python -P benchmarks/random_items.py RECORDING [--items 100] [--rounds 3]
+    python -P benchmarks/finished_recordings/random_items.py RECORDING [--items 100] [--rounds 3]
 
 In turns, for each random picture: `rec.gopro[i]`, and PyAV from the film's key picture on; `rec.pv[i]` and
 `rec.depth[i]`, and the decoder alone from the key picture's packet on, given from memory. Our own side also looks for

@@ -1,8 +1,10 @@
 """Trial bench of the alignment: seeded pairs with a known clock map, one table of errors a class.
 
-Run `python -P benchmarks/sync_trials.py [--scale 1.0] [--only CLASS] [--workers 2] [--results FILE]`. The generator
-shares nothing with the code under test: both gyroscopes are cut from one motion, and the truth is a formula.
-Real motion is taken from the sample data when it is there. `--target-check` exits 1 when a class misses its target.
+    python -P benchmarks/alignment/sync_trials.py [--scale 1.0] [--only CLASS] [--workers 2] [--results FILE]
+
+The generator shares nothing with the code under test: both gyroscopes are cut from one motion, and the truth
+is a formula. Real motion is taken from the sample data when it is there. `--target-check` exits 1 when a
+class misses its target.
 """
 
 from __future__ import annotations
@@ -21,9 +23,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-sys.path.append(
-    str(Path(__file__).parent)
-)  # last of all: `python -P` keeps these files from shadowing packages
+# last of all: `python -P` keeps these files from shadowing packages
+sys.path.append(str(Path(__file__).parent))
 
 import sync_fallbacks
 from sync_motion import Floats, Motion, real_motion, simulated_motion, still, walking_in_place
@@ -71,7 +72,7 @@ __all__ = [
     "walking_in_place",
 ]
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def run(pair: Pair, *, prior: tuple[float, float] | None = None) -> Outcome:

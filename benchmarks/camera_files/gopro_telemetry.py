@@ -1,6 +1,6 @@
 """Measure how long a camera file's telemetry takes, and how much of the file is read, beside py-gpmf-parser.
 
-python benchmarks/gopro_telemetry.py [--minutes 15] [FILE...]
+python benchmarks/camera_files/gopro_telemetry.py [--minutes 15] [FILE...]
 
 Without files: a 4K film of that length, made from a ring of encoded pictures and deleted afterwards, and a sparse one
 above 4 GiB. Both readers get the gyroscope of every file, five times, one after the other in turn; medians are shown.
@@ -64,7 +64,7 @@ def films(folder: Path, minutes: float) -> list[Path]:
     from kitchensync.virtual_kitchen.gopro.files.chapters import ChapterRule
     from kitchensync.virtual_kitchen.gopro.files.sensors import Instruments
 
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support" / "media"))
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "support" / "media"))
     from camera_films import FilmPlan, synthesize
 
     both = []

@@ -1,6 +1,6 @@
 """How fast, and how exact, the task-graph science is: counting, sampling, scripts, scoring.
 
-python benchmarks/graphs.py FOLDER [--scripts 10000]
+python benchmarks/data_sets/graphs.py FOLDER [--scripts 10000]
 
 FOLDER is a CaptainCook4D annotation folder. Every script is checked by `script_checker`, which shares no code with
 what draws it. Exit code 1 when a checked line does not hold.
@@ -28,7 +28,7 @@ from kitchensync.task_graphs.order.diverse import draw_diverse
 from kitchensync.task_graphs.order.orders import Orders, draw_orders
 from kitchensync.task_graphs.scoring.score import score
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support" / "data_sets"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support" / "data_sets"))
 from script_checker import complaints
 
 WISHES = [(0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2), (0, 3), (3, 3)]

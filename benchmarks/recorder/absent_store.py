@@ -1,6 +1,6 @@
 """A whole take while its network store is away: is it disturbed, does memory grow, is the copy whole afterwards?
 
-    python -P benchmarks/absent_store.py [--rig encoded|raw-depth] [--seconds 600] [--folder DIR]
+    python -P benchmarks/recorder/absent_store.py [--rig encoded|raw-depth] [--seconds 600] [--folder DIR]
 
 The virtual headset sends a rig at its real rates, `record --nas` is given a store that is not mounted. Every two
 seconds the unique memory of each process is read. When the take has ended the store comes back, `move` copies, and

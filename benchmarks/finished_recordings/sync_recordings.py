@@ -1,6 +1,6 @@
 """Whole recordings as on disk, and how long `kitchensync sync` takes for a long one of the encoded rig and a camera.
 
-python -P benchmarks/sync_recordings.py [--seconds S]
+python -P benchmarks/finished_recordings/sync_recordings.py [--seconds S]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support" / "media"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "support" / "media"))
 from camera_films import FilmPlan, synthesize
 
 from kitchensync.sensors.hololens import inertial_samples as imu

@@ -1,6 +1,6 @@
 """Trials of lens and mount: rendered boards through optics that are known, seed by seed.
 
-    python -P benchmarks/calibration_trials.py --trials 50 --workers 2
+    python -P benchmarks/optics/calibration_trials.py --trials 50 --workers 2
 
 Each trial draws optics, a mount, 30 views for the lens (1920 x 1080) and 20 instants for the mount (front camera of
 1280 x 720), renders them with blur and noise, and runs what `kitchensync calibrate` runs. Held = two standard
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 from scipy.stats import norm
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
 from kitchensync.calibration.estimate.intrinsics import LENSES, Intrinsics, estimate

@@ -1,6 +1,6 @@
 """Damaged but plausible films through `sync`: how many certificates are right, and how many `aligned` and wrong.
 
-    python -P benchmarks/damaged_films.py [--cases 60] [--clean 60] [--seeds 3] [--data ../shared/data]
+    python -P benchmarks/camera_files/damaged_films.py [--cases 60] [--clean 60] [--seeds 3] [--data ../shared/data]
 
 Films of the virtual kitchen, whose pictures show the motion that the headset measured, are trimmed, shifted, turned
 and spoilt at random (by `make_films.py` of the shared data, which knows what it did). Truth is the map of the whole
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path += map(str, (REPOSITORY / "tests" / "support").iterdir())
 
 from filmed_motion import film_of_motion, recording  # noqa: E402

@@ -1,6 +1,6 @@
 """Fifty tablets post about once a second, open loop; then all at the same instant. Nothing may be lost.
 
-    python -P benchmarks/tablets.py [--seconds 60] [--tablets 50] [--database postgresql://...|postgres]
+    python -P benchmarks/app/tablets.py [--seconds 60] [--tablets 50] [--database postgresql://...|postgres]
 
 Prints one line: percentiles of the answer's time, counted from when the post was due, and what the log then holds.
 `postgres` starts a server of our own (dev extra). The app is a process of its own, as in a lab.
@@ -22,7 +22,7 @@ from typing import Any
 
 import httpx
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from attack.target import app
 
 from kitchensync.recipe_app.store import oplog

@@ -1,6 +1,6 @@
 """Depth to points and to another camera's picture, ours beside Open3D's own functions; a recording to mesh and cloud.
 
-    python -P benchmarks/clouds.py [--minutes 15]
+    python -P benchmarks/optics/clouds.py [--minutes 15]
 
 Open3D's clouds want a pinhole, so its input is the undistorted depth along z; ours works on the radial depth as sent.
 A recording of `--minutes` of far depth (five pictures a second) goes through `kitchensync mesh` and `cloud`.
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), *map(str, (ROOT / "tests" / "support").iterdir())]
 
 from small_recordings import write_manifest  # noqa: E402

@@ -1,6 +1,6 @@
 """Measure our download, hashing included, beside curl, from the same server to the same disk.
 
-python benchmarks/gopro_download.py [--gigabytes 2] [--cuts 20] [--rounds 5] [--work FOLDER]
+python benchmarks/camera_files/gopro_download.py [--gigabytes 2] [--cuts 20] [--rounds 5] [--work FOLDER]
 
 The virtual camera serves one file; in turn it is fetched whole by curl, by us, and by us with the connection reset
 again and again. The server shares the two cores with the client, for all three alike.

@@ -1,6 +1,6 @@
 """How old the pictures of the live page are when a browser has drawn them: from the arrival of a packet to the glass.
 
-    python -P benchmarks/live_latency.py [--seconds 30]
+    python -P benchmarks/app/live_latency.py [--seconds 30]
 
 A virtual headset at real time, `kitchensync record`, app and Chromium on this computer. The arrival of a packet is
 the kernel's; the clock of the browser counts from the server's answer to the frame after the drawing. Prints one line
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [
     str(ROOT / one)
     for one in ("tests/support/app", "tests/support/processes", "tools", "benchmarks/packet_path")

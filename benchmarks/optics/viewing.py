@@ -1,6 +1,6 @@
 """How much memory `kitchensync view --save` takes on a long recording: far depth, the front camera and a gyroscope.
 
-    python -P benchmarks/viewing.py [--minutes 5 15]
+    python -P benchmarks/optics/viewing.py [--minutes 5 15]
 
 Memory must not grow with the recording: a computer without a screen writes the file for one with.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), *map(str, (ROOT / "tests" / "support").iterdir()), str(ROOT / "benchmarks")]
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), *map(str, (ROOT / "tests" / "support").iterdir()), str(Path(__file__).parent)]
 
 import furnished as room  # noqa: E402
 from clouds import pose_of, recording_of, watched  # noqa: E402

@@ -1,6 +1,7 @@
 """How long `kitchensync batch` takes for many small recordings with one worker and with two.
 
-    python -P benchmarks/batch_verbs.py [--count 400] [--seconds 20] [--rounds 3] [--verbs verify,sync,report,export]
+    python -P benchmarks/finished_recordings/batch_verbs.py [--count 400] [--seconds 20] [--rounds 3]
+        [--verbs verify,sync,report,export]
 
 The rounds go in turns; CPU is that of the command and all below it. What is written and answered must be the same
 for one worker, for two, and where one of two is killed in the middle. Recordings are made in a temporary folder.
@@ -21,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 from packet_path.watch import children_cpu_s, children_of, descendants, process_cpu_ns
 from sync_recordings import write_clip

@@ -22,7 +22,7 @@ from typing import Any
 
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).parent / "packet_path"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "packet_path"))
 
 from whole import COMMAND, free_host
 

@@ -1,6 +1,6 @@
 """How fast clips and pictures of ProMQA's examples are written, and whether each clip ends where it says.
 
-    python -P benchmarks/prefix_clips.py [--minutes 3] [--steps 14]
+    python -P benchmarks/data_sets/prefix_clips.py [--minutes 3] [--steps 14]
 
 A film of 640x360 at 30000/1001, its pictures numbered, of a moving scene at about the published films' bit rate. Ten
 times real time is wanted; every clip's last picture is decoded and its number compared with the stated time.
@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 from click.testing import CliRunner
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), *map(str, (ROOT / "tests" / "support").iterdir())]
 
 import made_data_sets  # noqa: E402
