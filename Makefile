@@ -69,7 +69,7 @@ clean:  ## remove what the tasks made, the recordings of the demo included
 ##@ Test and check
 
 test: $(VENV)/.all  ## run the quick tests and for each promise of README a few slow ones: 9 minutes on 2 cores
-	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow or chosen"
+	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow or promise"
 
 test-all: $(VENV)/.all  ## run every test: more than 40 minutes on 2 cores
 	@KITCHENSYNC_EXAMPLES=deep $(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal

@@ -30,6 +30,7 @@ def folder(shared_data: Callable[[str], Path]) -> Path:
     return shared_data("captaincook4d")
 
 
+@pytest.mark.promise("Task graphs, orders and error scripts are what the published definitions say")
 def test_score_prints_the_published_numbers_exactly(folder: Path) -> None:
     result = CliRunner().invoke(main, ["graph", "score", str(folder), "--json"])
     assert (result.exit_code, result.stderr) == (0, "")

@@ -230,6 +230,7 @@ def test_moving_the_end_of_a_heat_is_cautioned() -> None:
     assert result.exit_code == 2
 
 
+@pytest.mark.promise("Task graphs, orders and error scripts are what the published definitions say")
 def test_the_command_prints_a_script_that_the_checker_accepts(tmp_path: Path) -> None:
     path = EXAMPLES / "pan_quesadilla.json"
     document = plain(path)
