@@ -24,6 +24,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 PRIORITY = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
 REPOSITORY = Path(__file__).resolve().parent.parent
+ONLY_READ = {"test_docs", "test_faults_and_verdicts"}
+"""Files of `tests/system` that start nothing."""
 SERVERS = {"browser", "tablet", "kitchen_on_postgresql", "postgresql_server"}
 """Fixtures that start a browser or a database server."""
 
@@ -39,8 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what starts the whole system, a browser or a server as slow."""
     for item in items:
-        is_live = "system" in item.path.parts or item.path.stem.endswith("_in_a_browser")
-        if is_live or "[postgresql]" in item.name or SERVERS & set(getattr(item, "fixturenames", ())):
+        is_live = "system" in item.path.parts and item.path.stem not in ONLY_READ
+        is_live |= item.path.stem.endswith("_in_a_browser") or "[postgresql" in item.name
+        if is_live or SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     # The longest ones first: at the end nobody waits for the last.
     items.sort(key=lambda item: "system" not in item.path.parts)

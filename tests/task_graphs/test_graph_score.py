@@ -22,15 +22,12 @@ from kitchensync.task_graphs.model import Edge, Graph, Step
 from kitchensync.task_graphs.scoring.judge import Performed, Prerequisites, by_time, judge, match_texts
 from kitchensync.task_graphs.scoring.score import score, without_graph
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def folder(shared_data: Callable[[str], Path]) -> Path:
     return shared_data("captaincook4d")
 
 
-@pytest.mark.promise("Task graphs, orders and error scripts are what the published definitions say")
 def test_score_prints_the_published_numbers_exactly(folder: Path) -> None:
     result = CliRunner().invoke(main, ["graph", "score", str(folder), "--json"])
     assert (result.exit_code, result.stderr) == (0, "")
