@@ -91,6 +91,7 @@ def test_depth_groups_are_there_for_each_start_of_a_client(headsets, monkeypatch
     assert [feed.packet(k) for k in (45, 90)] == wanted
 
 
+@pytest.mark.slow
 def test_what_is_prepared_is_what_our_client_asks_for(headsets, monkeypatch):
     headset, _ = headsets
     headset.camera_on = True
