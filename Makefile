@@ -68,13 +68,13 @@ clean:  ## remove what the tasks made, the recordings of the demo included
 
 ##@ Test and check
 
-test: $(VENV)/.all  ## run the quick tests and for each promise of README a few slow ones: 9 minutes on 2 cores
+test: $(VENV)/.all  ## run the quick tests and for each promise of README one to three slow ones: 8 minutes on 2 cores
 	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow or promise"
 
 test-all: $(VENV)/.all  ## run every test: more than 40 minutes on 2 cores
 	@KITCHENSYNC_EXAMPLES=deep $(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal
 
-test-quick: $(VENV)/.all  ## run the tests that take no second and start no process: 2 minutes on 2 cores
+test-quick: $(VENV)/.all  ## run the tests that take no second and start no process: 90 seconds on 2 cores
 	@$(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow"
 
 check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date
