@@ -69,13 +69,13 @@ clean:  ## remove what the tasks made, the recordings of the demo included
 
 ##@ Test and check
 
-test: $(VENV)/.all  ## run the quick tests and for each promise of README a few slow ones: 9 minutes on 2 cores
-	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow or chosen"
+test: $(VENV)/.all  ## run the quick tests and for each promise of README one to three slow ones: 8 minutes on 2 cores
+	@$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow or promise"
 
 test-all: $(VENV)/.all  ## run every test: more than 40 minutes on 2 cores
 	@KITCHENSYNC_EXAMPLES=deep $(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist worksteal
 
-test-quick: $(VENV)/.all  ## run the tests that take no second and start no process: 2 minutes on 2 cores
+test-quick: $(VENV)/.all  ## run the tests that take no second and start no process: 90 seconds on 2 cores
 	@$(BIN)/python -m pytest -q -n $(TESTS_AT_ONCE) --dist worksteal -m "not slow"
 
 check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date
@@ -123,7 +123,7 @@ rehearse: $(VENV)/.core  ## break everything on purpose and account for every pa
 	@$(BIN)/kitchensync rehearse --scenarios $(SCENARIOS) --seed $(SEED) --keep $(KEEP)
 
 kills: $(VENV)/.core  ## kill the recorder's processes at random, 1,000 times, and account for it (KILLS=1000 SEED=1 KEEP=kills)
-	@$(BIN)/python -P benchmarks/kills.py --kills $(or $(KILLS),1000) --seed $(SEED) --keep $(or $(filter-out rehearsal,$(KEEP)),kills)
+	@$(BIN)/python -P benchmarks/recorder/kills.py --kills $(or $(KILLS),1000) --seed $(SEED) --keep $(or $(filter-out rehearsal,$(KEEP)),kills)
 
 flips: $(VENV)/.dev  ## flip bits of a recording, 1,000 times one: each must be found and located (FLIPS=1000)
 	@KITCHENSYNC_FLIPS=$(or $(FLIPS),1000) $(BIN)/python -m pytest -q -rP tests/system/test_flipped_bits.py
@@ -144,7 +144,7 @@ clean-runs: $(VENV)/.core  ## recordings without a fault, idle and under load: w
 	@$(BIN)/python -P benchmarks/verdict_table clean --keep $(or $(KEPT),verdicts) --runs $(or $(RUNS),60)
 
 soak: $(VENV)/.core  ## record a rig at real rates for long: no process may grow, nothing may be lost (MINUTES=30)
-	@$(BIN)/python -P benchmarks/soak.py --minutes $(MINUTES)
+	@$(BIN)/python -P benchmarks/recorder/soak.py --minutes $(MINUTES)
 
 ##@ Measure
 
@@ -153,47 +153,47 @@ bench-path: $(VENV)/.dev  ## the whole path of a packet, held to its budgets, be
 	@$(BIN)/python -P benchmarks/packet_path --rounds $(ROUNDS)
 
 bench-hololens: $(VENV)/.core  ## CPU a packet of every headset stream; then two rigs at real rates (SECONDS=60)
-	@$(BIN)/python -P benchmarks/hololens.py
-	@$(BIN)/python -P benchmarks/hololens.py --rig encoded --seconds $(SECONDS)
-	@$(BIN)/python -P benchmarks/hololens.py --rig raw-depth --seconds $(SECONDS)
+	@$(BIN)/python -P benchmarks/recorder/hololens.py
+	@$(BIN)/python -P benchmarks/recorder/hololens.py --rig encoded --seconds $(SECONDS)
+	@$(BIN)/python -P benchmarks/recorder/hololens.py --rig raw-depth --seconds $(SECONDS)
 
 bench-nas: $(VENV)/.core  ## a take while its network store is away (SECONDS=600 RIG=encoded|raw-depth)
-	@$(BIN)/python -P benchmarks/absent_store.py --rig $(or $(RIG),encoded) --seconds $(SECONDS)
+	@$(BIN)/python -P benchmarks/recorder/absent_store.py --rig $(or $(RIG),encoded) --seconds $(SECONDS)
 
 bench-sync: $(VENV)/.core  ## trials of the synchronization (a quarter of an hour); 15 minutes and 40 recordings timed
-	@$(BIN)/python -P benchmarks/sync_trials.py --workers $(WORKERS)
-	@$(BIN)/python -P benchmarks/sync_recordings.py
-	@$(BIN)/python -P benchmarks/batch_verbs.py --verbs sync --count 40 --seconds 60
+	@$(BIN)/python -P benchmarks/alignment/sync_trials.py --workers $(WORKERS)
+	@$(BIN)/python -P benchmarks/finished_recordings/sync_recordings.py
+	@$(BIN)/python -P benchmarks/finished_recordings/batch_verbs.py --verbs sync --count 40 --seconds 60
 
 bench-calibration: $(VENV)/.all  ## lens and mount through known optics (half an hour); clouds beside Open3D; memory of `view`
-	@OMP_NUM_THREADS=1 $(BIN)/python -P benchmarks/calibration_trials.py --trials 50 --workers $(WORKERS)
-	@$(BIN)/python -P benchmarks/clouds.py
-	@$(BIN)/python -P benchmarks/viewing.py
+	@OMP_NUM_THREADS=1 $(BIN)/python -P benchmarks/optics/calibration_trials.py --trials 50 --workers $(WORKERS)
+	@$(BIN)/python -P benchmarks/optics/clouds.py
+	@$(BIN)/python -P benchmarks/optics/viewing.py
 
 bench-gopro: $(VENV)/.dev  ## fetching and reading camera files beside others; when pictures are taken; damaged films
-	@$(BIN)/python -P benchmarks/gopro_download.py
-	@$(BIN)/python -P benchmarks/gopro_telemetry.py
-	@$(BIN)/python -P benchmarks/picture_latency.py
-	@$(BIN)/python -P benchmarks/damaged_films.py
+	@$(BIN)/python -P benchmarks/camera_files/gopro_download.py
+	@$(BIN)/python -P benchmarks/camera_files/gopro_telemetry.py
+	@$(BIN)/python -P benchmarks/camera_files/picture_latency.py
+	@$(BIN)/python -P benchmarks/camera_files/damaged_films.py
 
 bench-graphs: $(VENV)/.core  ## counting, drawing and scoring task graphs (ANNOTATIONS=folder of CaptainCook4D)
-	@$(BIN)/python -P benchmarks/graphs.py $(or $(ANNOTATIONS),$(error give ANNOTATIONS=the folder with CaptainCook4D annotations))
+	@$(BIN)/python -P benchmarks/data_sets/graphs.py $(or $(ANNOTATIONS),$(error give ANNOTATIONS=the folder with CaptainCook4D annotations))
 
 bench-clips: $(VENV)/.dev  ## films of examples that stop early, against real time
-	@$(BIN)/python -P benchmarks/prefix_clips.py
+	@$(BIN)/python -P benchmarks/data_sets/prefix_clips.py
 
 bench-tablets: $(VENV)/.dev  ## fifty tablets at once a second, on SQLite and on PostgreSQL (SECONDS=60)
-	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS)
-	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS) --database postgres
+	@$(BIN)/python -P benchmarks/app/tablets.py --seconds $(SECONDS)
+	@$(BIN)/python -P benchmarks/app/tablets.py --seconds $(SECONDS) --database postgres
 
 bench-live: $(VENV)/.core  ## how soon each fault is said while recording: page, terminal, tablet, metrics (three minutes)
-	@$(BIN)/python -P benchmarks/live_faults.py
+	@$(BIN)/python -P benchmarks/app/live_faults.py
 
 bench-list: $(VENV)/.core  ## twenty thousand recordings built into a catalogue, asked, changed and asked again
-	@$(BIN)/python -P benchmarks/list_recordings.py
+	@$(BIN)/python -P benchmarks/finished_recordings/list_recordings.py
 
 bench-tap: $(VENV)/.dev  ## from a touch to the picture, without network, on a browser four times slower
-	@$(BIN)/python -P benchmarks/tap_to_paint.py
+	@$(BIN)/python -P benchmarks/app/tap_to_paint.py
 
 tasks: $(VENV)/.dev  ## do the commonest tasks of cook and admin in a browser: touches and seconds of each
 	@$(BIN)/python -m pytest -q -s tests/recipe_app/test_touches_of_tasks_in_a_browser.py -k commonest

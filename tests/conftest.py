@@ -7,7 +7,6 @@ import random
 import signal
 import socket
 import tempfile
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,7 +24,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 PRIORITY = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
 REPOSITORY = Path(__file__).resolve().parent.parent
-CHOSEN = REPOSITORY / "tests" / "chosen.toml"
+ONLY_READ = {"test_docs", "test_faults_and_verdicts"}
+"""Files of `tests/system` that start nothing."""
 SERVERS = {"browser", "tablet", "kitchen_on_postgresql", "postgresql_server"}
 """Fixtures that start a browser or a database server."""
 
@@ -39,21 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what starts the whole system, a browser or a server as slow, and what `make test` runs of it as chosen."""
-    named = {test for tests in tomllib.loads(CHOSEN.read_text()).values() for test in tests}
-    left_out = {test[1:] for test in named if test.startswith("-")}
+    """Mark what starts the whole system, a browser or a server as slow."""
     for item in items:
-        is_live = "system" in item.path.parts or item.path.stem.endswith("_in_a_browser")
-        if is_live or "[postgresql]" in item.name or SERVERS & set(getattr(item, "fixturenames", ())):
+        is_live = "system" in item.path.parts and item.path.stem not in ONLY_READ
+        is_live |= item.path.stem.endswith("_in_a_browser") or "[postgresql" in item.name
+        if is_live or SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
-        function, file = item.nodeid.partition("[")[0], item.nodeid.partition("::")[0]
-        if item.nodeid in named or (named & {function, file} and function not in left_out):
-            item.add_marker(pytest.mark.chosen)
-    found = {item.nodeid for item in items}
-    functions = {name.partition("[")[0] for name in found}
-    gone = {name for name in named - found if "[" in name and name.partition("[")[0] in functions}
-    if gone and not any("[" in one for one in config.args):
-        raise pytest.UsageError(f"{CHOSEN.name} names parameters that no test has: {', '.join(sorted(gone))}")
     # The longest ones first: at the end nobody waits for the last.
     items.sort(key=lambda item: "system" not in item.path.parts)
 

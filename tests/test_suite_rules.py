@@ -47,10 +47,10 @@ EXCEPTIONS = {
     "storage/test_batch.py": {
         "worked": "would be interrupted at once",
     },
-    "support/matrix.py": {
+    "support/commands/matrix.py": {
         "interrupted": FOR_A_WHILE,
     },
-    "support/model_server.py": {
+    "support/servers/model_server.py": {
         "do_POST": SLOW_ON_PURPOSE,
     },
     "sync/test_workers_elsewhere.py": {

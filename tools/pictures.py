@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(REPOSITORY / "tests" / "support"))
+sys.path.insert(0, str(REPOSITORY / "tests" / "support" / "app"))
 
 from browser import LANDSCAPE, PORTRAIT, Tablet, chromium  # noqa: E402
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-for _folder in (ROOT, ROOT / "tests" / "support", Path(__file__).parent):
+for _folder in (ROOT, *(ROOT / "tests" / "support").iterdir(), Path(__file__).parent):
     sys.path.insert(0, str(_folder))
 
 import apart  # noqa: E402 (the folders are known only now)

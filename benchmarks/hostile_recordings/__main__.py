@@ -34,7 +34,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 STATE = tempfile.TemporaryDirectory(prefix="hostile-state-")
 os.environ["XDG_STATE_HOME"] = STATE.name
 ROOT = Path(__file__).parents[2]
-for _folder in (ROOT, ROOT / "tests" / "support", Path(__file__).parent):
+for _folder in (ROOT, *(ROOT / "tests" / "support").iterdir(), Path(__file__).parent):
     sys.path.insert(0, str(_folder))
 
 import app_over  # noqa: E402 (the folders are known only now)

@@ -31,7 +31,7 @@ from clone_apart import REPOSITORY, Clone, NoCopy, clone_in
 from fault_list import Fault, NotPlantable, fault_of_parsing, planted, read_faults
 from suite_runs import FAILED, INTERRUPTED, end_left, run_tests
 
-TEST = ["-m", "not slow or chosen"]
+TEST = ["-m", "not slow or promise"]
 ALL: list[str] = []
 """What pytest is given by `make test` and by `make test-all`."""
 

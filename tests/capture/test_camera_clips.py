@@ -109,6 +109,7 @@ def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
     assert len(found["files"]) == 1
 
 
+@pytest.mark.promise("A camera's film comes home, or the camera's trouble is named")
 def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
     recording = tmp_path / "data" / "take-1"
     with virtual_camera(tmp_path / "sim", "gopro_vanish") as (gopro, url):
@@ -291,6 +292,7 @@ def test_an_empty_battery_leaves_the_session_alone(tmp_path: Path) -> None:
     assert media(tmp_path / "gopro")["state"] == "pending"
 
 
+@pytest.mark.promise("A camera's film comes home, or the camera's trouble is named")
 def test_two_cameras_at_once(tmp_path: Path) -> None:
     with (
         virtual_camera(tmp_path / "one", name="left") as (_, left),

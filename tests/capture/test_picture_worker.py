@@ -61,6 +61,7 @@ def numbers(pictures: NewestPictures) -> list[tuple[int, int]]:
     return found
 
 
+@pytest.mark.promise("Live pictures come from the queue, and nothing of a privacy pause")
 def test_the_newest_picture_is_seen_before_it_is_sealed_and_taken_by_nobody(take, plan, client):
     path, arrivals = take
     pictures = NewestPictures(path)
@@ -87,6 +88,7 @@ def test_pictures_are_decoded_as_they_come_though_what_they_hang_on_was_sealed(u
     assert numbers(NewestPictures(path))[0][1] == first - 1, "who comes now begins at a key frame"
 
 
+@pytest.mark.promise("Live pictures come from the queue, and nothing of a privacy pause")
 def test_nothing_of_a_privacy_pause_is_seen_in_the_queue(take):
     path, arrivals = take
     EventLog(path, "tablet").append("pause", host_ns=arrivals[0], uncertainty_ns=0, body={})

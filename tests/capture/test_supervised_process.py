@@ -11,7 +11,10 @@ import pytest
 from forking import BEGIN, apart
 from waiting import until
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a fork becomes our child on Linux only")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="a fork becomes our child on Linux only"),
+]
 
 
 @pytest.mark.parametrize("is_forked", [True, False])

@@ -82,6 +82,7 @@ def test_a_step_is_cut_out_of_every_table(cooked: Path, tmp_path: Path) -> None:
     assert run(cooked, tmp_path / "more", "--from", 9, "--to", 3).exit_code == 1
 
 
+@pytest.mark.promise("Nothing leaves without consent; pauses and withdrawals reach every file")
 def test_nothing_of_a_pause_and_nothing_without_consent(cooked: Path, tmp_path: Path) -> None:
     shutil.copytree(cooked, tmp_path / "take1")
     log = EventLog(tmp_path / "take1", "operator")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,15 @@ class Tablet:
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("errors")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("made")
     write_numbered(root)
     return root / "take1"
+
+
+@pytest.fixture(scope="module")
+def recording(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shutil.copytree(made, tmp_path_factory.mktemp("errors") / "take1")
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +143,8 @@ def test_all_errors_of_a_folder_are_one_table(recording: Path, entered: dict[str
     assert json.loads(table.to_json(orient="records"))[0]["recording"] == "take1"
 
 
-def test_a_recording_without_a_recipe_has_no_errors(tmp_path: Path) -> None:
-    write_numbered(tmp_path)
-    with ks.open(tmp_path / "take1") as rec:
+def test_a_recording_without_a_recipe_has_no_errors(made: Path) -> None:
+    with ks.open(made) as rec:
         assert rec.errors.empty
         assert tuple(rec.errors.columns) == ERROR_COLUMNS
 
@@ -153,16 +158,18 @@ def test_a_recording_without_a_recipe_has_no_errors(tmp_path: Path) -> None:
         ("errors", {}),
     ],
 )
-def test_rulings_of_another_form_are_refused(tmp_path: Path, kind: str, content: dict[str, Any]) -> None:
-    write_numbered(tmp_path)
+def test_rulings_of_another_form_are_refused(
+    made: Path, tmp_path: Path, kind: str, content: dict[str, Any]
+) -> None:
+    shutil.copytree(made, tmp_path / "take1")
     Tablet(tmp_path / "take1").touch("recipe", 0.0, **FROZEN)
     add_judged(tmp_path / "take1", kind, content)
     with ks.open(tmp_path / "take1") as rec, pytest.raises(BadAnnotations, match="errors-1.json: errors"):
         _ = rec.errors
 
 
-def test_a_file_of_rulings_without_a_number_is_none(tmp_path: Path) -> None:
-    write_numbered(tmp_path)
+def test_a_file_of_rulings_without_a_number_is_none(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "take1")
     Tablet(tmp_path / "take1").touch("recipe", 0.0, **FROZEN)
     (tmp_path / "take1" / "annotations").mkdir()
     (tmp_path / "take1" / "annotations" / "errors-x.json").write_text("{}")

@@ -10,7 +10,7 @@ import pytest
 from cooked_recording import write_cooked
 
 pytestmark = pytest.mark.slow
-SCRIPT = Path(__file__).parents[1] / "support" / "forked_readers.py"
+SCRIPT = Path(__file__).parents[1] / "support" / "processes" / "forked_readers.py"
 HANGS_S = 300
 
 

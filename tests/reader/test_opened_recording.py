@@ -98,6 +98,7 @@ def test_the_film_is_placed_within_its_bound(rec: Any, cooked: tuple[Path, Kitch
     assert turning.unit == rec.gyroscope.unit == "rad/s"
 
 
+@pytest.mark.promise("A recording is read from Python, every stream on one clock")
 def test_motion_and_head_are_those_of_the_world(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
     kitchen = cooked[1]
     world_s = np.linspace(1.0, 24.0, 400)
@@ -152,6 +153,7 @@ def test_steps_are_where_they_were_touched(rec: Any, cooked: tuple[Path, Kitchen
     np.testing.assert_allclose(events["session_s"][3], true_s[1], atol=2e-3)
 
 
+@pytest.mark.promise("A recording is read from Python, every stream on one clock")
 def test_ten_instants_a_second_over_all_cameras(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
     true_s = session_s(cooked[1], PV_S)
     seen = list(rec.iterate(hz=10, start=1.0, end=6.0))

@@ -54,6 +54,7 @@ PUBLIC = {
 }
 
 
+@pytest.mark.promise("Strangers on the network get a refusal")
 @pytest.mark.slow
 def test_every_route_lets_in_whom_it_names_and_nobody_else(kitchen: Any) -> None:
     recording = kitchen.choose()["recording"]

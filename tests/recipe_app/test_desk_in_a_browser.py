@@ -230,6 +230,7 @@ def made(kitchen: Any) -> str:
     return recording
 
 
+@pytest.mark.promise("An operator, a researcher and an annotator find their work at the desk")
 def test_a_recording_is_judged_corrected_exported_and_freed(kitchen: Any, desk: Desk) -> None:
     page, recording = desk.page, made(kitchen)
     desk.go("")

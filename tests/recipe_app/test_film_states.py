@@ -115,6 +115,7 @@ def test_one_that_stayed_on_the_card_is_tried_again(kitchen: Any, recorder: Reco
     assert "does not know the address of gopro" in failed["why"]
 
 
+@pytest.mark.slow
 def test_who_waits_has_it_synchronized_and_made_after_what_is_recorded_now(
     kitchen: Any, recorder: Recorder
 ) -> None:

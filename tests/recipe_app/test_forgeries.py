@@ -314,6 +314,7 @@ def test_a_touch_of_the_recording_is_stamped_by_its_exchange(world: World) -> No
     assert intake.was_answered(b"k" * 32, "boot-1", int(float(large)), signed)
 
 
+@pytest.mark.promise("Strangers on the network get a refusal")
 def test_a_tablet_without_part_in_a_recording_steers_nothing(world: World) -> None:
     address = f"/api/v1/capture/{world.recording}"
     for client in (world.nobody_elsewhere, world.clove_elsewhere):

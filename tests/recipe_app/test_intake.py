@@ -129,6 +129,7 @@ def test_choosing_again_with_the_same_operation_finds_the_same_recording(kitchen
     assert first["ops"] == again["ops"]
 
 
+@pytest.mark.promise("Every touch is in the log once, on the capture clock, from both databases")
 def test_what_is_done_stands_in_the_events_on_the_capture_clock(kitchen: Any) -> None:
     recording = kitchen.choose(folder="soup_1")["recording"]
     kitchen.now_ns += 3_000_000_000

@@ -37,6 +37,7 @@ def at_desk(kitchen: Any, url: str, role: str) -> httpx.Client:
     return client
 
 
+@pytest.mark.promise("An operator, a researcher and an annotator find their work at the desk")
 def test_an_operator_sees_how_it_goes_and_stops_it(kitchen: Any, url: str, rig: Rig) -> None:
     recording = str(kitchen.choose(folder="soup_1")["recording"])
     kitchen.post(kitchen.operation(recording, "claim", {}))

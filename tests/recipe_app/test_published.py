@@ -55,6 +55,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.glob("*/*.*")}
 
 
+@pytest.mark.promise("A data set is released, checked, and equal to the published one")
 def test_the_published_recordings_come_in_show_and_go_out_byte_for_byte(
     kitchen: Any, shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

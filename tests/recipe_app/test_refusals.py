@@ -124,6 +124,7 @@ def test_the_pseudo_locale_tells_what_has_a_translation() -> None:
     assert Words(PSEUDO).refusal(NotNow("nothing is being recorded here")).startswith("⟦ñóthíñg")
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(), st.sampled_from(["{name}", "{", "}}", "{0.__class__}", "<b>'\"&", "%s", "none"])))
 def test_what_people_typed_is_said_as_they_typed_it(typed: str) -> None:
     text = "there is a person called {name} already; choose another pseudonym"

@@ -48,6 +48,7 @@ def test_a_card_signs_in_and_an_old_one_says_that_it_does_not(kitchen: Any, tabl
     assert [address for address in asked if card in address.partition("#")[0]] == []
 
 
+@pytest.mark.promise("A cook with wet hands is led through a recipe on the glass")
 def test_the_whole_way_through_four_stages(kitchen: Any, tablet: Tablet) -> None:
     page = tablet.page
     page.context.clear_cookies()  # as a tablet that nobody has paired yet
@@ -127,6 +128,7 @@ def test_a_recording_whose_answer_got_lost_is_begun_once(kitchen: Any, tablet: T
     assert len(kitchen.tools.records.rows(tables.recording)) == 2
 
 
+@pytest.mark.promise("A cook with wet hands is led through a recipe on the glass")
 def test_nothing_is_lost_without_network(kitchen: Any, tablet: Tablet) -> None:
     page, context = tablet.page, tablet.page.context
     recording = tablet.begin("Tea and toast")

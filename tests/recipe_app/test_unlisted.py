@@ -152,6 +152,7 @@ def test_what_cannot_be_put_in_is_refused_and_changes_nothing(
     assert kitchen.tools.records.rows(tables.recording) == []
 
 
+@pytest.mark.promise("What was recorded without a tablet is put into the list")
 @pytest.mark.slow
 def test_the_list_puts_in_what_today_leads_to(kitchen: Any, sage: str, browser: Any) -> None:
     kitchen.record("older", "complete")

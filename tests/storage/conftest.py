@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,15 @@ def film_entry(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def finished(tmp_path) -> Path:
+def finished(made_once: Path, tmp_path) -> Path:
     """A closed recording: one stream in three chunks, its constants, ledger, a camera file, events."""
-    path = tmp_path / "data" / "take"
+    return shutil.copytree(made_once, tmp_path / "data" / "take")
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording that `finished` is a copy of."""
+    path = tmp_path_factory.mktemp("finished") / "take"
     files: dict[str, Any] = {}
 
     for number in range(3):

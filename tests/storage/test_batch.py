@@ -165,6 +165,7 @@ def test_a_fault_of_ours_in_one_recording_is_its_own(lab: Path, monkeypatch: pyt
     assert rows["flipped"]["status"] == "FAIL"
 
 
+@pytest.mark.promise("Many recordings are worked through, and what ended is not done twice")
 def test_processes_that_die_take_only_their_recordings_with_them() -> None:
     names = [f"take-{number:02}" for number in range(20)]
     names[3:3], names[11:11] = ["dies-a"], ["dies-b"]

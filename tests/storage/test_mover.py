@@ -64,6 +64,7 @@ def test_a_copy_is_whole_and_passes_by_itself(finished, stores):
     assert not list(stores[0].rglob("*.part"))
 
 
+@pytest.mark.promise("Copies are proven before anything is freed, and a move goes on after a kill")
 def test_two_copies_and_age_free_the_local_files_and_nothing_less_does(finished, stores):
     run_mover([finished], stores[:1], rule=NOW)
     assert len(heavy(finished)) == 5
@@ -413,6 +414,7 @@ def test_a_store_that_is_unmounted_in_the_middle_leaves_nothing_below_its_mount_
     assert verify(store / "take")["status"] == "PASS"
 
 
+@pytest.mark.promise("Copies are proven before anything is freed, and a move goes on after a kill")
 def test_a_mover_that_was_killed_is_started_again_and_goes_on(finished, stores, tmp_path, monkeypatch):
     monkeypatch.setattr("kitchensync.storage.move.mover_process.REVIVE_S", 0.0)
     mover = MoverProcess(finished, stores[:1], tmp_path / "mover.log")

@@ -40,6 +40,7 @@ STEP = 3_600 * 10_000_000
 NEVER = (1e9, 0)
 
 
+@pytest.mark.promise("Everything is on one clock, with a bound that holds")
 @pytest.mark.slow
 @examples(30)
 @given(

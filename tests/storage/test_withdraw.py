@@ -54,6 +54,7 @@ def payload_of(recording: Path) -> bytes:
     return chunk.read_bytes()[2000:2064]
 
 
+@pytest.mark.promise("Nothing leaves without consent; pauses and withdrawals reach every file")
 def test_everything_of_one_person_goes_and_nothing_of_another(data: Path) -> None:
     planted = (NAME, PERSON.encode(), payload_of(data / "take-1"))
     other = {

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import sync_recordings
+import sync_trials
 from small_recordings import write_recordings
 
 from kitchensync.virtual_kitchen.kitchen import Kitchen
-
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 @pytest.fixture(scope="session")
 def trials() -> ModuleType:
     """The trial bench as a module."""
-    return _load("sync_trials")
+    return sync_trials
 
 
 @pytest.fixture(scope="session")
 def recordings() -> ModuleType:
     """The writer of whole recordings as a module."""
-    return _load("sync_recordings")
-
-
-def _load(stem: str) -> ModuleType:
-    name = f"kitchensync_{stem}"
-    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{stem}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return sync_recordings
 
 
 @pytest.fixture(scope="session")

@@ -106,6 +106,7 @@ def test_runs_that_are_killed_at_any_time_end_with_the_same_files(root, tmp_path
     assert digests(root) == digests(tmp_path / "other")
 
 
+@pytest.mark.promise("Many recordings are worked through, and what ended is not done twice")
 def test_a_killed_run_is_taken_up_again(root, tmp_path):
     """Half of the recordings are finished, one was left in the middle, with files half written."""
     shutil.copytree(root, tmp_path / "other")

@@ -25,6 +25,7 @@ def run(*arguments):
     return result, json.loads(result.stdout) if "--json" in arguments else None
 
 
+@pytest.mark.promise("Everything is on one clock, with a bound that holds")
 def test_a_recording_is_aligned_to_its_truth(made, take):
     result, answer = run(take, "--json")
     assert result.exit_code == 0, result.output

@@ -112,6 +112,7 @@ def test_a_server_that_the_project_did_not_write_is_recorded_without_a_differenc
         assert stored["sha256"] == server.digest(name), name
 
 
+@pytest.mark.promise("Two headsets and a sensor of your own become streams")
 def test_two_headsets_in_one_recording(kitchen, runtime, tmp_path, loopback_host):
     first = kitchen("--rings", seconds=4)
     second_host = loopback_host.rsplit(".", 1)[0] + ".1"  # the other never ends in 1
@@ -258,6 +259,7 @@ def plugins(tmp_path, monkeypatch) -> Path:
     return folder
 
 
+@pytest.mark.promise("Two headsets and a sensor of your own become streams")
 def test_plug_in_sensors_become_streams(plugins, runtime, tmp_path):
     film, sent = tmp_path / "film.mkv", []
     write_video(film, (np.full((48, 64, 3), number, np.uint8) for number in range(50)), 25, bf="2")

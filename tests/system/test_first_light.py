@@ -39,6 +39,7 @@ def equal_to_truth(streams: dict, truth: dict) -> None:
         assert streams[f"gopro/{file['file']}"]["stored"] == file["bytes"]
 
 
+@pytest.mark.promise("A headset and a camera are recorded whole and aligned with the truth")
 def test_a_take_that_the_devices_end_is_equal_to_the_truth_and_aligned_with_it(kitchen, runtime, tmp_path):
     place = kitchen(seconds=14)
     data = tmp_path / "data"
@@ -122,6 +123,7 @@ def described_as_sent(data: Path, truth: dict, folder: Path, status: str) -> Non
     assert row["bytes"] == sum(size for path, size in sizes.items() if path.is_file())
 
 
+@pytest.mark.promise("What we stop is a prefix of what was sent, by Ctrl-C and from another terminal")
 def test_a_take_that_we_stop_first_is_a_prefix_of_the_truth(kitchen, runtime, tmp_path):
     place = kitchen("--rings", seconds=20)
     data = tmp_path / "data"
@@ -159,7 +161,17 @@ def the_group_reads_and_nobody_else(data: Path, group: grp.struct_group) -> None
     assert [path for path in shared if not path.stat().st_mode & 0o040] == []
 
 
-@pytest.mark.parametrize("victim", ["kitchensync drainer", "kitchensync producer", "valkey-server"])
+@pytest.mark.parametrize(
+    "victim",
+    [
+        pytest.param(
+            "kitchensync drainer",
+            marks=pytest.mark.promise("Nothing that the queue had is lost, whatever process is killed"),
+        ),
+        "kitchensync producer",
+        "valkey-server",
+    ],
+)
 def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp_path, victim):
     place = kitchen("--rings", seconds=8)
     data = tmp_path / "data"
@@ -198,6 +210,7 @@ def test_ctrl_c_ends_cleanly_and_leaves_no_process(kitchen, runtime, tmp_path):
     wait_until_gone(pids)
 
 
+@pytest.mark.promise("Nothing that the queue had is lost, whatever process is killed")
 def test_a_killed_recorder_leaves_no_process_and_its_recording_is_recovered(kitchen, runtime, tmp_path):
     place = kitchen("--rings", seconds=0)
     data = tmp_path / "data"

@@ -33,6 +33,7 @@ def said(*arguments: Any) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.promise("What we stop is a prefix of what was sent, by Ctrl-C and from another terminal")
 def test_marks_and_pauses_are_kept_and_a_stop_returns_when_the_ledger_is_closed(kitchen, runtime, tmp_path):
     place, data = kitchen("--rings", seconds=0), tmp_path / "data"
     with recording_all(place.host, runtime, data) as recorder:

@@ -13,7 +13,7 @@ from processes import COMMAND
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
-SCRIPT = Path(__file__).resolve().parents[1] / "support" / "cut_power.py"
+SCRIPT = Path(__file__).resolve().parents[1] / "support" / "processes" / "cut_power.py"
 MOMENTS_S = "2,11.5,16"
 """Before the first chunk is sealed, behind it, and in the middle of the second."""
 

@@ -64,6 +64,7 @@ def test_the_first_session_runs_as_shown(kitchen, runtime, tmp_path):
     assert aligned["status"] in ("aligned", "check")
 
 
+@pytest.mark.promise("Commands and documents say the same, and a mistake is one line")
 def test_the_app_and_the_simulator_start_as_shown(tmp_path, loopback_host):
     lines = {line.split()[1]: shlex.split(line)[1:] for line in SHOWN}
     app = [COMMAND, *lines["app"], "--port", "0"]

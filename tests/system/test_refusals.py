@@ -101,6 +101,7 @@ def test_options_that_cannot_be(kitchen, runtime, tmp_path, arguments, said, req
     assert nothing_left(tmp_path / "data")
 
 
+@pytest.mark.promise("Commands and documents say the same, and a mistake is one line")
 def test_a_rig_file_with_a_typing_error(runtime, tmp_path):
     rig = tmp_path / "rig.toml"
     rig.write_text('link = "wifi"\nholelens = {}\n')

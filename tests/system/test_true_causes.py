@@ -17,8 +17,12 @@ HELD_S = 13.0
 @pytest.mark.parametrize(
     ("victim", "causes"),
     [
-        ("kitchensync producer", {"restart", "reconnect"}),
-        pytest.param("valkey-server", {"backpressure", "queue_loss"}, marks=pytest.mark.slow),
+        pytest.param(
+            "kitchensync producer",
+            {"restart", "reconnect"},
+            marks=pytest.mark.promise("What is missing is named, with its cause"),
+        ),
+        ("valkey-server", {"backpressure", "queue_loss"}),
     ],
 )
 def test_a_gap_is_named_for_who_was_held_up(kitchen, runtime, tmp_path, victim, causes):

@@ -34,8 +34,6 @@ from kitchensync.task_graphs.text.safety import hazards_of, must_stay, why_misus
 from kitchensync.task_graphs.text.spans import find_spans, pieces, plural
 from kitchensync.task_graphs.text.written_numbers import scaled, value_of, write
 
-pytestmark = pytest.mark.slow
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
 
 
@@ -140,6 +138,7 @@ def test_plurals(one: str, many: str) -> None:
     assert plural(one) == many
 
 
+@pytest.mark.slow
 def test_nearly_every_published_step_gets_a_hint_and_each_passes_the_gate(
     shared_data: Callable[[str], Path],
 ) -> None:

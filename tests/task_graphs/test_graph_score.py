@@ -22,8 +22,6 @@ from kitchensync.task_graphs.model import Edge, Graph, Step
 from kitchensync.task_graphs.scoring.judge import Performed, Prerequisites, by_time, judge, match_texts
 from kitchensync.task_graphs.scoring.score import score, without_graph
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def folder(shared_data: Callable[[str], Path]) -> Path:

@@ -24,8 +24,6 @@ from kitchensync.task_graphs.mistakes import certificate
 from kitchensync.task_graphs.mistakes.scripts import Script, Wish, draw_script
 from kitchensync.task_graphs.mistakes.wording import cautions, say
 
-pytestmark = pytest.mark.slow
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
 
 
@@ -90,6 +88,8 @@ def test_scripts_of_every_published_graph_are_exact(
             assert (len(script.missing), len(script.broken)) == (missing, flips)
 
 
+@pytest.mark.promise("Task graphs, orders and error scripts are what the published definitions say")
+@pytest.mark.slow
 def test_every_number_of_edges_up_to_all_can_be_broken(shared_data: Callable[[str], Path]) -> None:
     for path in sorted(shared_data("captaincook4d/task_graphs").glob("*.json")):
         graph = parse_captaincook4d(path.read_text(), name=path.name)

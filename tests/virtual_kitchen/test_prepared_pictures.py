@@ -39,6 +39,7 @@ def asked_by_our_client(stream, configuration: bytes):
         return stream.configure(ConfigurationReader(theirs))
 
 
+@pytest.mark.slow
 def test_prepared_pictures_are_those_that_are_encoded_on_demand(headsets, monkeypatch):
     prepared, plain = headsets
     feed = pv_stream.PvFeed(plain, pv_stream.DEFAULT)
@@ -49,6 +50,7 @@ def test_prepared_pictures_are_those_that_are_encoded_on_demand(headsets, monkey
     assert [feed.packet(k) for k in range(30, 60)] == wanted
 
 
+@pytest.mark.slow
 def test_a_film_is_the_same_whether_its_groups_were_prepared_or_not(tmp_path, monkeypatch):
     kitchen = Kitchen(3, simulated_motion(3), Truth(tmp_path, 3), 1.0)
     mount, crystal = CameraMount.of_seed(3), camera_clock(3)
@@ -75,6 +77,7 @@ def test_a_film_is_the_same_whether_its_groups_were_prepared_or_not(tmp_path, mo
     assert rendered == list(range(first, first + ahead))  # the group that had begun before
 
 
+@pytest.mark.slow
 def test_depth_groups_are_there_for_each_start_of_a_client(headsets, monkeypatch):
     prepared, plain = headsets
     wanted = [
@@ -88,6 +91,7 @@ def test_depth_groups_are_there_for_each_start_of_a_client(headsets, monkeypatch
     assert [feed.packet(k) for k in (45, 90)] == wanted
 
 
+@pytest.mark.slow
 def test_what_is_prepared_is_what_our_client_asks_for(headsets, monkeypatch):
     headset, _ = headsets
     headset.camera_on = True

@@ -392,6 +392,7 @@ def test_corrected_the_sharpest_of_five_is_shown(numbered: Any) -> None:
     assert len(shown) > 2
 
 
+@pytest.mark.slow
 def test_a_sample_has_as_many_successes_as_mistakes_of_each_part_and_every_kind(
     shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

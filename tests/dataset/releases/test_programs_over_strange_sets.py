@@ -137,6 +137,7 @@ PLANTED: dict[str, tuple[Callable[[Path], None], int, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_strange_set_is_verified_to_the_end(planted: str, data_set: Path) -> None:
     plant, code, words = PLANTED[planted]

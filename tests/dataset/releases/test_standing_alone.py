@@ -105,6 +105,7 @@ def signed_anew(out: Path) -> None:
     (out / "SHA256SUMS").write_text(sums_of(hashes_of(out, (one for one in names if one != "SHA256SUMS"))))
 
 
+@pytest.mark.promise("A data set is released, checked, and equal to the published one")
 def test_an_untouched_release_passes_and_needs_nothing_of_ours(out: Path) -> None:
     code, said = verified(out)
     assert (code, said["status"], said["corrupt"]) == (0, "PASS", [])

@@ -24,8 +24,6 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords, is_admin
 from kitchensync.recipe_app.store.database import Database
 
-pytestmark = pytest.mark.slow
-
 SECOND_NS = 1_000_000_000
 PIN, PASSWORD = "482916", "a long enough pass phrase"
 

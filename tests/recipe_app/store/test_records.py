@@ -84,6 +84,7 @@ def test_the_tables_are_what_the_log_says(records: AppRecords, seed: int) -> Non
         assert projections.dump(connection) == before
 
 
+@pytest.mark.promise("Every touch is in the log once, on the capture clock, from both databases")
 def test_everything_sent_again_is_there_once_with_the_first_receipt(records: AppRecords) -> None:
     made = fill(records, 3)
     first = records.state("r1")

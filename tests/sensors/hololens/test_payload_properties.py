@@ -35,6 +35,7 @@ def records(dtype: np.dtype) -> st.SearchStrategy[np.ndarray]:
     )
 
 
+@pytest.mark.promise("The wire is read as the headset sends it")
 @pytest.mark.slow
 @given(st.integers(0, 2**64 - 1), st.binary(max_size=500), st.sampled_from([0, 64]), st.randoms())
 def test_frame_round_trip(ticks: int, payload: bytes, pose_bytes: int, random: np.random.Generator) -> None:

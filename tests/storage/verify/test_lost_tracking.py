@@ -91,6 +91,7 @@ def test_values_that_repeat_are_found(tmp_path: Path, fault: str, what: str) -> 
     assert (first, last) == pytest.approx((12.0, 18.0), abs=WITHIN_S)
 
 
+@pytest.mark.promise("What is missing is named, with its cause")
 @pytest.mark.slow
 def test_faults_at_the_same_time_are_all_found(tmp_path: Path) -> None:
     faults = ("lost_tracking:@10+6", "still_sensor:gyroscope@12+6", "frozen_gaze:@20+3")

@@ -37,6 +37,7 @@ def test_the_page_is_well_formed_and_loads_nothing(desk, report_of, tmp_path):
     assert not list((recording / "sync").glob("*.part"))
 
 
+@pytest.mark.promise("One page to judge a recording by")
 def test_the_verdict_and_the_facts_stand_first(desk, report_of, tmp_path):
     page = report_of(desk.make_recording(tmp_path / "take-1"))
     text = page.text

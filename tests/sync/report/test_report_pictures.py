@@ -146,6 +146,7 @@ def test_one_camera_alone_is_shown_alone(world):
     assert picture_strip(None, None, [], span).pairs == []
 
 
+@pytest.mark.promise("One page to judge a recording by")
 @pytest.mark.slow
 def test_the_page_shows_the_pictures(recording, film, desk, report_of):
     (recording / "gopro").mkdir()
