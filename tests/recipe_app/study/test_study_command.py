@@ -63,7 +63,9 @@ def it_is(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_study_of_the_page_is_planned_as_the_page_shows(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "how-to" / "plan-a-study.md").read_text(encoding="utf-8")
-    command = next(line.split()[1:] for line in page.splitlines() if line.startswith("    kitchensync study plan"))
+    command = next(
+        line.split()[1:] for line in page.splitlines() if line.startswith("    kitchensync study plan")
+    )
     outputs = ("plan.json", "plan.ics", "plan.html")
     words = [str(tmp_path / one) if one in outputs else one for one in command]
     words = [str(ROOT / one) if one.startswith("examples/") else one for one in words]
