@@ -70,8 +70,10 @@ def moment(desk: Desk, name: str) -> Any:
     return desk.page.locator(f"[data-moment='{name}']")
 
 
-def is_put(desk: Desk, name: str, frame: int) -> None:
-    moment(desk, name).get_by_text(f"(frame {frame})").wait_for()
+def is_put(desk: Desk, name: str, frame: int | None) -> None:
+    """Wait until a moment is kept; while people rule, their answers stand beside it."""
+    words = "none" if frame is None else f"(frame {frame})"
+    moment(desk, name).locator(f"[data-key='at {name}']", has_text=words).wait_for()
 
 
 def loops(desk: Desk, frame: int) -> None:
@@ -277,11 +279,10 @@ def mark(desk: Desk, moments: dict[str, int | None]) -> None:
     for name, frame in moments.items():
         if frame is None:
             press(desk, f"Shift+{KEYS[name].upper()}")
-            moment(desk, name).locator("span", has_text="none").wait_for()
         else:
             step_to(desk, frame)
             press(desk, KEYS[name])
-            is_put(desk, name, frame)
+        is_put(desk, name, frame)
 
 
 def step_to(desk: Desk, frame: int) -> None:

@@ -13,8 +13,7 @@ export class Film {
     this.loop = null; // [first, last] that is played again and again
     this.listeners = [];
     const drawn = (_, { mediaTime }) => {
-      const frame = this.at(mediaTime); // one from before a seek may come after it
-      if (frame === this.wanted || !this.asked || video.seeking || !video.paused) this.#tell(frame);
+      this.#tell(this.at(mediaTime));
       video.requestVideoFrameCallback(drawn);
     };
     video.requestVideoFrameCallback(drawn);

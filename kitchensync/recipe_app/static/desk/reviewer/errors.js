@@ -28,8 +28,9 @@ async function look() { // the film helps, and is not needed
 
 const keep = (answer) => ask(state.complete ? `${address}/rule` : address, { body: { op_id: newId(), answer } }).then(() => say(""));
 
-function mark(error, moment, frame) { // and play what was marked again and again
-  keep({ item: error.error_id, moment, frame }).then(() => { if (frame !== null) root.film.around(frame, LOOP_S); }).then(draw).catch(failed);
+function mark(error, moment, frame) { // and play what was marked again and again, unless another error is marked by now
+  const loops = () => frame !== null && state.errors[current].error_id === error.error_id;
+  keep({ item: error.error_id, moment, frame }).then(() => { if (loops()) root.film.around(frame, LOOP_S); }).then(draw).catch(failed);
 }
 
 function select(row) { // the error that the keys mark

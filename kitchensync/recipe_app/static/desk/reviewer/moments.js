@@ -46,7 +46,7 @@ export class Moments {
   }
 
   #frame(frame, key, words = this.#text(frame)) {
-    return frame === null ? h("span", {}, words) : button(words, () => this.film.around(frame, LOOP_S), { class: "quiet", "data-key": key });
+    return frame === null ? h("span", { "data-key": key }, words) : button(words, () => this.film.around(frame, LOOP_S), { class: "quiet", "data-key": key });
   }
 
   #timestamps() {
