@@ -160,7 +160,7 @@ def decision_page() -> str:
     lines = [
         "# Decisions",
         "",
-        "Written by `make docs` from the records. Earlier ones stand in a sentence each in [history](history.md).",
+        "Written by `make docs` from the records.",
         "",
         "| decision | status |",
         "|---|---|",
