@@ -14,6 +14,7 @@ import near_room
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from made_videos import numbered_planes, write_video
 from small_recordings import (
     SEED,
     seal_stream,
@@ -26,6 +27,7 @@ from small_recordings import (
 )
 
 from kitchensync.calibration.commands.view import view
+from kitchensync.recipe_app.exchange.adopt import adopt
 from kitchensync.sensors.hololens.streams import pv
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.recording import open_recording
@@ -203,3 +205,17 @@ def test_without_the_extra_the_way_to_it_is_said(take, tmp_path):
     done = CliRunner().invoke(view, [str(take), "--save", str(tmp_path / "x.rrd")])
     assert done.exit_code == 1
     assert "kitchensync[view]" in str(done.exception)
+
+
+@needs_rerun
+def test_a_video_without_motion_is_shown_and_says_what_it_lacks(tmp_path):
+    from rerun.chunk import RrdReader
+
+    write_video(tmp_path / "kitchen.mp4", (numbered_planes(number) for number in range(60)), 30)
+    film, file = [tmp_path / "kitchen.mp4"], tmp_path / "lab.rrd"
+    made = adopt(tmp_path, "lab-1", film, consent="none", participant="", tell=lambda *_: None)
+    done = CliRunner().invoke(view, [made["path"], "--save", str(file)])
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    assert "left out: video/gyroscope: " in done.output
+    chunks = [c for c in RrdReader(file).stream().to_chunks() if str(c.entity_path) == "/video"]
+    assert sum(chunk.num_rows for chunk in chunks) > 1

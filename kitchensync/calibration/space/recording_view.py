@@ -23,6 +23,7 @@ from kitchensync.reader.body_streams import BodyStream
 from kitchensync.reader.cameras.depth_views import CHOICE
 from kitchensync.reader.motion_streams import HeadsetMotion
 from kitchensync.reader.opened_recording import OpenedRecording
+from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.storage.errors import StorageError, pass_on_trouble
 from kitchensync.storage.geometry.errors import CalibrationError, Refused
@@ -66,7 +67,7 @@ def view_recording(
         for name, show in _parts(rec, options):
             try:
                 show(sink)
-            except (StorageError, Refused) as error:
+            except (StorageError, SensorError, Refused) as error:
                 pass_on_trouble(error)
                 left_out.append(f"{name}: {error}")
         stream.flush()
